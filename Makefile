@@ -1,0 +1,67 @@
+# The commands of this project. `make run` and `make test` do all their set-up themselves.
+.DEFAULT_GOAL := help
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help
+help:  ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.python:
+	@./scripts/make-venv.sh $(VENV)
+	@touch $@
+
+$(VENV)/.run: requirements.lock pyproject.toml $(VENV)/.python
+	@echo "Installing webloom into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.run
+	@echo "Installing the test tools into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.bench: requirements-bench.lock $(VENV)/.dev
+	@echo "Installing what the benchmarks compare with ..."
+	@$(PIP) install --require-hashes -r requirements-bench.lock
+	@touch $@
+
+.PHONY: setup
+setup: $(VENV)/.run  ## create .venv and install webloom into it
+
+.PHONY: run
+run: setup  ## start the API, a worker and the scheduler on one SQLite file
+	@exec $(BIN)/webloom up
+
+.PHONY: demo
+demo: setup  ## the same with a sample site on loopback and a filled inventory
+	@exec $(BIN)/webloom demo
+
+.PHONY: test
+test: $(VENV)/.dev  ## run every test
+	@$(BIN)/python -m pytest
+
+.PHONY: lint
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: check
+check: lint test  ## lint, types, import rules and every test
+
+.PHONY: bench
+bench: $(VENV)/.bench  ## measure, and compare with peers
+	@$(BIN)/python -m bench
+
+.PHONY: lock
+lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
+	@$(PIP) install uv
+	@./scripts/lock.sh $(BIN)/uv
+
+.PHONY: clean
+clean:  ## remove what setup made (never your data)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

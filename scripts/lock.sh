@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Writes the three lock files: every version with its hashes, no index address.
+set -euo pipefail
+uv="$1"
+cd "$(dirname "$0")/.."
+
+compile() {
+    local out="$1"
+    shift
+    "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-emit-index-url --no-header --no-annotate "$@" --output-file "$out"
+}
+
+compile requirements.lock pyproject.toml scripts/build-requirements.in
+compile requirements-dev.lock -c requirements.lock pyproject.toml scripts/build-requirements.in --group dev
+compile requirements-bench.lock -c requirements-dev.lock pyproject.toml scripts/build-requirements.in --group dev --group bench

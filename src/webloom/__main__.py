@@ -1,0 +1,3 @@
+from webloom.entrypoints.cli.main import main
+
+main()

@@ -1,0 +1,123 @@
+"""The gate: no connection is opened but to an address that the network policy lets through.
+
+name ---> GuardedResolver ----> socket factory ---> connect
+            every answer          the very address
+literal ------------------------^ that is connected to
+
+The resolver refuses a name when any of its addresses is refused, so that a site cannot hide a
+private address behind a public one. The socket factory sees the final address of every
+connection, also of literals, which are never resolved. A pooled connection was checked when it
+was opened, under the same policy: one connector belongs to one policy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from webloom.domain.network_policy import NetworkPolicy
+
+AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]
+
+# A slow name server holds a thread per lookup; the loops' own pools have 4 or 6 threads.
+_LOOKUP_THREADS = 64
+
+
+class GateRefused(OSError):
+    """aiohttp carries an OSError out of connecting, as the cause of its own error."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(errno.EACCES, reason)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Dial:
+    """What the gate notes while one request gets its connection; blank when one was reused."""
+
+    lookup_seconds: float = 0.0
+    connecting_since: float | None = None
+
+
+# The resolver runs in a task of aiohttp's, which inherits the context of the request it serves.
+current_dial: ContextVar[Dial | None] = ContextVar("current_dial", default=None)
+
+
+class SystemResolver(AbstractResolver):
+    """The system's name service, in threads of its own."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="lookup")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        answers = await asyncio.get_running_loop().run_in_executor(
+            self._threads,
+            socket.getaddrinfo,
+            host,
+            port,
+            family,
+            socket.SOCK_STREAM,
+            0,
+            socket.AI_ADDRCONFIG,
+        )
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=port,
+                family=answer_family,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for answer_family, _, proto, _, address in answers
+        ]
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class GuardedResolver(AbstractResolver):
+    def __init__(self, policy: NetworkPolicy, resolver: AbstractResolver) -> None:
+        self._policy = policy
+        self._resolver = resolver
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Raises GateRefused when one of the addresses is refused, OSError when there is none."""
+        started = perf_counter()
+        answers = await self._resolver.resolve(host, port, family)
+        if dial := current_dial.get():
+            dial.lookup_seconds = perf_counter() - started
+        if not answers:
+            raise OSError(errno.EADDRNOTAVAIL, "the name has no address")
+        for answer in answers:
+            if reason := self._policy.refusal(answer["host"], port):
+                raise GateRefused(f"{host} is not fetched: {reason}")
+        return answers
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+def guarded_socket_factory(policy: NetworkPolicy) -> Callable[[AddrInfo], socket.socket]:
+    def open_socket(target: AddrInfo) -> socket.socket:
+        family, kind, protocol, _, address = target
+        if reason := policy.refusal(address[0], address[1]):
+            raise GateRefused(reason)
+        if (dial := current_dial.get()) and dial.connecting_since is None:
+            dial.connecting_since = perf_counter()
+        return socket.socket(family, kind, protocol)
+
+    return open_socket

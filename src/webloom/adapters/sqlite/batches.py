@@ -1,0 +1,48 @@
+"""Many rows in one statement.
+
+Each step of a statement hands Python's interpreter lock over and waits to get it back, which a busy
+event loop makes slow. So a batch travels into SQLite as one JSON array and comes out as one: the
+work on its rows is done inside a single step, beside the event loop.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+_encoder = msgspec.json.Encoder()
+
+
+def as_json(values: object) -> str:
+    return _encoder.encode(values).decode()
+
+
+def given(*columns: str) -> str:
+    """A common table expression over the rows of the JSON array `:rows`."""
+    values = ", ".join(
+        f"json_extract(value, '$[{place}]') AS {name}" for place, name in enumerate(columns)
+    )
+    return f"WITH given AS (SELECT {values} FROM json_each(:rows))"
+
+
+def change(
+    connection: sqlite3.Connection, statement: str, rows: Iterable[object], **values: object
+) -> None:
+    """Run a statement that starts with `given(...)`, unless there are no rows."""
+    if encoded := list(rows):
+        connection.execute(statement, values | {"rows": as_json(encoded)})
+
+
+def select_all(
+    connection: sqlite3.Connection, columns: str, source: str, **values: object
+) -> list[list[Any]]:
+    """All rows of `SELECT columns FROM source`, as lists; the columns must be numbers or text."""
+    [found] = connection.execute(
+        f"SELECT json_group_array(json_array({columns})) FROM {source}",
+        values,
+    ).fetchone()
+    rows: list[list[Any]] = msgspec.json.decode(found)
+    return rows

@@ -1,0 +1,349 @@
+"""Durable queues in a SQLite table.
+
+A message is a row: waiting (no owner), held (owner and lease) or gone. Its place in the queue is
+the time when it is due. A row whose lease has run out is waiting again, marked as redelivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from webloom.adapters.sqlite.batches import as_json, change, given, select_all
+from webloom.adapters.sqlite.consumer import Consumer, Hold, Taken
+from webloom.adapters.sqlite.database import Database, Verb
+from webloom.domain.errors import BrokerUnavailable, QueueFull
+from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
+
+LONGEST_SLEEP = 60.0
+RELEASE_SECONDS = 0.1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Publish:
+    queue: str
+    messages: Sequence[Message]
+    due: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Claim:
+    queue: str
+    owner: str
+    most: int
+
+
+class SqliteBroker:
+    def __init__(self, database: Database, *, limits: dict[str, int], lease: float) -> None:
+        self._db = database
+        self._limits = limits  # queues without one are unbounded
+        self._lease = lease
+        self._next_release = 0.0  # when expired leases are looked for again
+        down = BrokerUnavailable
+        self._inserting = Verb(run=self._insert, unavailable=down)
+        self._taking = Verb(run=self._take, durable=False, unavailable=down)
+        self._lengthening = Verb(run=self._lengthen, durable=False, unavailable=down)
+        self._deleting = Verb(run=self._delete, durable=False, unavailable=down)
+        self._giving_back = Verb(run=self._give_back, durable=False, unavailable=down)
+        self._burying = Verb(run=self._bury, unavailable=down)
+        self._reviving = Verb(run=self._revive, unavailable=down)
+        self._dropping = Verb(run=self._drop_dead, unavailable=down)
+
+    async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:
+        [standing] = await self._publish(queue, [message], delay)
+        if standing is None:
+            raise QueueFull(queue, self._limits[queue])
+        return standing
+
+    async def publish_many(self, queue: str, messages: Sequence[Message]) -> list[str | None]:
+        return await self._publish(queue, messages, 0.0)
+
+    async def _publish(
+        self, queue: str, messages: Sequence[Message], delay: float
+    ) -> list[str | None]:
+        item = _Publish(queue=queue, messages=messages, due=self._db.now() + delay)
+        standing = await self._db.write(self._inserting, item)
+        self._db.notify()
+        return standing
+
+    @asynccontextmanager
+    async def deliveries(self, queue: str, slots: int) -> AsyncIterator[AsyncIterator[Delivery]]:
+        with self._db.changes() as changed:
+            async with Consumer(self, queue, slots, changed).running() as consumer:
+                yield consumer
+
+    async def depth(self, queue: str) -> QueueDepth:
+        now = self._db.now()
+
+        def query(connection: sqlite3.Connection) -> QueueDepth:
+            counts = connection.execute(
+                """
+                SELECT
+                    (SELECT count(*) FROM messages
+                     WHERE queue = :queue AND owner IS NULL AND due <= :now),
+                    (SELECT count(*) FROM messages
+                     WHERE queue = :queue AND owner IS NULL AND due > :now),
+                    (SELECT count(*) FROM messages WHERE queue = :queue AND owner IS NOT NULL),
+                    (SELECT count(*) FROM dead_letters WHERE queue = :queue)
+                """,
+                {"queue": queue, "now": now},
+            ).fetchone()
+            return QueueDepth(
+                ready=counts[0], delayed=counts[1], in_flight=counts[2], dead=counts[3]
+            )
+
+        return await self._db.read(query, BrokerUnavailable)
+
+    async def dead_letters(
+        self, queue: str, *, limit: int, after: str | None = None
+    ) -> list[DeadLetter]:
+        def query(connection: sqlite3.Connection) -> list[DeadLetter]:
+            rows = connection.execute(
+                """
+                SELECT message_id, body, reason, buried_at FROM dead_letters
+                WHERE queue = ?1 AND id > coalesce(
+                    (SELECT id FROM dead_letters WHERE queue = ?1 AND message_id = ?2), 0)
+                ORDER BY id LIMIT ?3
+                """,
+                (queue, after, limit),
+            )
+            return [
+                DeadLetter(
+                    id=row[0],
+                    body=row[1].encode(),
+                    reason=row[2],
+                    buried_at=datetime.fromtimestamp(row[3] / 1000, UTC),
+                )
+                for row in rows
+            ]
+
+        return await self._db.scan(query, BrokerUnavailable)
+
+    async def put_back(self, queue: str, message_id: str) -> bool:
+        found = await self._db.write(self._reviving, (queue, message_id))
+        self._db.notify()
+        return found
+
+    async def discard(self, queue: str, message_id: str) -> bool:
+        return await self._db.write(self._dropping, (queue, message_id))
+
+    async def probe(self, queue: str) -> bool:
+        """Could a claim find something now? A look that takes no write lock."""
+        now = self._db.now()
+
+        def query(connection: sqlite3.Connection) -> bool:
+            return bool(
+                connection.execute(
+                    """
+                    SELECT EXISTS (SELECT 1 FROM messages
+                                   WHERE queue = ? AND owner IS NULL AND due <= ?)
+                        OR EXISTS (SELECT 1 FROM messages WHERE owner IS NOT NULL AND lease <= ?)
+                    """,
+                    (queue, now, now),
+                ).fetchone()[0]
+            )
+
+        return await self._db.read(query, BrokerUnavailable)
+
+    async def claim(self, queue: str, owner: str, most: int) -> tuple[list[Taken], float]:
+        """Take messages that are ready, and say when, on the timeline, to look again."""
+        item = _Claim(queue=queue, owner=owner, most=most)
+        return await self._db.write(self._taking, item)
+
+    async def renew(self, owner: str) -> None:
+        await self._db.write(self._lengthening, owner)
+
+    def ack(self, hold: Hold) -> asyncio.Future[None]:
+        return self._db.post(self._deleting, hold)
+
+    async def retry(self, hold: Hold, after: float) -> None:
+        item = (hold, self._db.now() + after)
+        await self._db.write(self._giving_back, item)
+        self._db.notify()
+
+    async def bury(self, hold: Hold, reason: str) -> None:
+        await self._db.write(self._burying, (hold, reason))
+
+    def now(self) -> float:
+        return self._db.now()
+
+    @property
+    def lease(self) -> float:
+        return self._lease
+
+    # What follows runs inside the writer's transaction.
+
+    def _insert(
+        self, connection: sqlite3.Connection, items: list[_Publish]
+    ) -> list[list[str | None]]:
+        waiting = self._waiting_twins(connection, items)
+        room = {queue: self._room(connection, queue) for queue in {item.queue for item in items}}
+        rows = []
+        standing: list[list[str | None]] = []
+        for item in items:
+            answers: list[str | None] = []
+            for message in item.messages:
+                place = (item.queue, message.key or message.id)
+                if place not in waiting and room[item.queue] > 0:
+                    room[item.queue] -= 1
+                    waiting[place] = message.id
+                    rows.append((item.queue, message.id, place[1], message.body.decode(), item.due))
+                answers.append(waiting.get(place))
+            standing.append(answers)
+        change(
+            connection,
+            given("queue", "message_id", "key", "body", "due")
+            + "INSERT INTO messages (queue, message_id, key, body, due) SELECT * FROM given",
+            rows,
+        )
+        return standing
+
+    def _waiting_twins(
+        self, connection: sqlite3.Connection, items: list[_Publish]
+    ) -> dict[tuple[str, str], str]:
+        keys = [
+            (item.queue, message.key or message.id) for item in items for message in item.messages
+        ]
+        found = select_all(
+            connection,
+            "messages.queue, messages.key, message_id",
+            """json_each(:keys) JOIN messages INDEXED BY messages_waiting_keys
+               ON messages.queue = json_extract(value, '$[0]')
+              AND messages.key = json_extract(value, '$[1]') AND owner IS NULL""",
+            keys=as_json(keys),
+        )
+        return {(queue, key): message_id for queue, key, message_id in found}
+
+    def _room(self, connection: sqlite3.Connection, queue: str) -> int:
+        limit = self._limits.get(queue)
+        if limit is None:
+            return 1 << 60
+        ready = connection.execute(
+            "SELECT count(*) FROM messages WHERE queue = ? AND owner IS NULL AND due <= ?",
+            (queue, self._db.now()),
+        ).fetchone()[0]
+        return limit - int(ready)
+
+    def _take(
+        self, connection: sqlite3.Connection, claims: list[_Claim]
+    ) -> list[tuple[list[Taken], float]]:
+        now = self._db.now()
+        if now >= self._next_release:
+            self._next_release = now + RELEASE_SECONDS
+            connection.execute(
+                """
+                UPDATE messages SET owner = NULL, lease = NULL, redelivered = 1
+                WHERE owner IS NOT NULL AND lease <= ?
+                """,
+                (now,),
+            )
+        return [self._take_one(connection, claim, now) for claim in claims]
+
+    def _take_one(
+        self, connection: sqlite3.Connection, claim: _Claim, now: float
+    ) -> tuple[list[Taken], float]:
+        rows = select_all(
+            connection,
+            "id, message_id, body, attempt + 1, redelivered",
+            """(SELECT * FROM messages INDEXED BY messages_waiting
+                WHERE queue = :queue AND owner IS NULL AND due <= :now
+                ORDER BY due, id LIMIT :most)""",
+            queue=claim.queue,
+            now=now,
+            most=claim.most,
+        )
+        if rows:
+            connection.execute(
+                """
+                UPDATE messages SET owner = ?, lease = ?, attempt = attempt + 1
+                WHERE id IN (SELECT value FROM json_each(?))
+                """,
+                (claim.owner, now + self._lease, as_json([row[0] for row in rows])),
+            )
+        look_again = now if len(rows) == claim.most else self._next_event(connection, claim.queue)
+        return [Taken(*row) for row in rows], look_again
+
+    def _next_event(self, connection: sqlite3.Connection, queue: str) -> float:
+        due, lease = connection.execute(
+            """
+            SELECT (SELECT min(due) FROM messages WHERE queue = ? AND owner IS NULL),
+                   (SELECT min(lease) FROM messages WHERE owner IS NOT NULL)
+            """,
+            (queue,),
+        ).fetchone()
+        return min(
+            (time for time in (due, lease) if time is not None),
+            default=self._db.now() + LONGEST_SLEEP,
+        )
+
+    def _lengthen(self, connection: sqlite3.Connection, owners: list[str]) -> list[None]:
+        for owner in owners:
+            connection.execute(
+                "UPDATE messages SET lease = ? WHERE owner IS NOT NULL AND owner = ?",
+                (self._db.now() + self._lease, owner),
+            )
+        return [None] * len(owners)
+
+    def _delete(self, connection: sqlite3.Connection, holds: list[Hold]) -> list[None]:
+        change(
+            connection,
+            given("id", "owner", "attempt")
+            + "DELETE FROM messages WHERE (id, owner, attempt) IN given",
+            [(hold.row, hold.owner, hold.attempt) for hold in holds],
+        )
+        return [None] * len(holds)
+
+    def _give_back(
+        self, connection: sqlite3.Connection, items: list[tuple[Hold, float]]
+    ) -> list[None]:
+        change(
+            connection,
+            given("row", "holder", "number", "time")
+            + """
+            UPDATE messages SET owner = NULL, lease = NULL, redelivered = 0, due = given.time
+            FROM given WHERE id = given.row AND owner = given.holder AND attempt = given.number
+            """,
+            [(hold.row, hold.owner, hold.attempt, due) for hold, due in items],
+        )
+        return [None] * len(items)
+
+    def _bury(self, connection: sqlite3.Connection, items: list[tuple[Hold, str]]) -> list[None]:
+        for hold, reason in items:
+            proof = (hold.row, hold.owner, hold.attempt)
+            connection.execute(
+                """
+                INSERT OR REPLACE INTO dead_letters
+                    (queue, message_id, key, body, reason, buried_at)
+                SELECT queue, message_id, key, body, ?, ? FROM messages
+                WHERE id = ? AND owner = ? AND attempt = ?
+                """,
+                (reason, self._db.wall_ms(), *proof),
+            )
+            connection.execute(
+                "DELETE FROM messages WHERE id = ? AND owner = ? AND attempt = ?", proof
+            )
+        return [None] * len(items)
+
+    def _revive(self, connection: sqlite3.Connection, items: list[tuple[str, str]]) -> list[bool]:
+        found = []
+        for queue, message_id in items:
+            connection.execute(
+                """
+                INSERT INTO messages (queue, message_id, key, body, due)
+                SELECT queue, message_id, key, body, ? FROM dead_letters
+                WHERE queue = ? AND message_id = ?
+                """,
+                (self._db.now(), queue, message_id),
+            )
+            found += self._drop_dead(connection, [(queue, message_id)])
+        return found
+
+    def _drop_dead(
+        self, connection: sqlite3.Connection, items: list[tuple[str, str]]
+    ) -> list[bool]:
+        statement = "DELETE FROM dead_letters WHERE queue = ? AND message_id = ?"
+        return [connection.execute(statement, item).rowcount > 0 for item in items]

@@ -1,0 +1,336 @@
+"""One SQLite file, shared by every process of this machine.
+
+Each process has one writer thread and one thread for each kind of read. The writer takes all writes
+that wait, runs them in one transaction and answers them together after its commit: that is the
+group commit which makes a durable write cheap.
+
+    await db.write(verb, item) -> queue -> writer: BEGIN; verb.run(items) ...; COMMIT -> answers
+
+Writers of several processes wait for each other in short steps: a transaction takes a millisecond
+or two, and SQLite's own way of waiting soon sleeps for twenty-five.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from webloom.adapters.sqlite.schema import prepare
+from webloom.domain.errors import StoreUnavailable, Unavailable
+from webloom.ports.clock import Clock
+
+log = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Read = Callable[[sqlite3.Connection], Result]
+Answers = list[tuple[asyncio.Future[Any], Any, BaseException | None]]
+
+MOST_IN_ONE_COMMIT = 500
+BUSY_SECONDS = 5.0  # how long another process may hold the write lock before a write gives up
+SHORTEST_PAUSE = 0.0002  # between two looks at a lock that another process holds
+LONGEST_PAUSE = 0.01
+WATCH_SECONDS = 0.02  # how soon a commit of another process is seen
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Verb(Generic[Item, Result]):
+    """A kind of write. All items of one kind that wait are written together."""
+
+    # Gives one result for each item. It is run again, with each item alone, after a transaction
+    # that failed.
+    run: Callable[[sqlite3.Connection, list[Item]], list[Result]]
+    # Work on an item that needs no transaction, done before it begins.
+    prepare: Callable[[list[Item]], None] = lambda items: None
+    # False: it survives the death of every process, but a power cut may undo it, together with
+    # all that came after it. Enough for the progress of work that is done again if unfinished.
+    durable: bool = True
+    unavailable: type[Unavailable] = StoreUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    verb: Any  # a Verb, or for a reader the query
+    item: Any
+    future: asyncio.Future[Any]
+
+
+class Database:
+    """Opened with `open_database`. What SQLite can't do now raises Unavailable."""
+
+    def __init__(self, path: Path, clock: Clock, timeline_offset: float) -> None:
+        self.path = path
+        self._clock = clock
+        self._offset = timeline_offset
+        self._loop = asyncio.get_running_loop()
+        self._writer = _Writer("webloom-write", path, self._loop)
+        self._reader = _Lane("webloom-read", path, self._loop)
+        self._scanner = _Lane("webloom-scan", path, self._loop)
+        self._lanes = (self._writer, self._reader, self._scanner)
+        self._watcher: _Watcher | None = None
+        self._watching: set[asyncio.Event] = set()
+
+    def now(self) -> float:
+        """Seconds on the timeline that leases and delays are measured on: it follows the steady
+        clock of the machine, so that a jump of the wall clock moves nothing."""
+        return self._clock.steady() + self._offset
+
+    def wall_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)
+
+    async def write(self, verb: Verb[Item, Result], item: Item) -> Result:
+        """Returns the verb's result once it is committed."""
+        try:
+            return await self.post(verb, item)
+        except sqlite3.Error as error:
+            raise verb.unavailable(f"{self.path}: {error}") from error
+
+    def post(self, verb: Verb[Item, Result], item: Item) -> asyncio.Future[Result]:
+        """As `write`, for a caller that goes on; the future fails with sqlite3.Error."""
+        return self._writer.ask(verb, item)
+
+    async def read(
+        self, query: Read[Result], unavailable: type[Unavailable] = StoreUnavailable
+    ) -> Result:
+        """A look-up that takes microseconds."""
+        return await self._query(self._reader, query, unavailable)
+
+    async def scan(
+        self, query: Read[Result], unavailable: type[Unavailable] = StoreUnavailable
+    ) -> Result:
+        """A query over many rows, kept out of the way of look-ups."""
+        return await self._query(self._scanner, query, unavailable)
+
+    async def _query(
+        self, lane: _Lane, query: Read[Result], unavailable: type[Unavailable]
+    ) -> Result:
+        try:
+            answer: Result = await lane.ask(query, None)
+        except sqlite3.Error as error:
+            raise unavailable(f"{self.path}: {error}") from error
+        return answer
+
+    @contextmanager
+    def changes(self) -> Iterator[asyncio.Event]:
+        """An event that is set after every commit, of this process or another."""
+        event = asyncio.Event()
+        self._watching.add(event)
+        if self._watcher is None:
+            self._watcher = _Watcher(self.path, self._loop, self.notify)
+            self._watcher.start()
+        try:
+            yield event
+        finally:
+            self._watching.discard(event)
+
+    def notify(self) -> None:
+        for event in self._watching:
+            event.set()
+
+    def _start(self) -> None:
+        for lane in self._lanes:
+            lane.start()
+
+    def _stop(self) -> None:
+        if self._watcher is not None:
+            self._watcher.stop()
+        for lane in self._lanes:
+            lane.jobs.put(None)
+        for lane in self._lanes:
+            lane.join()
+
+
+@asynccontextmanager
+async def open_database(path: Path, clock: Clock) -> AsyncIterator[Database]:
+    """Create or open the file; several processes may do so at once. Raises StoreUnavailable."""
+    offset = await asyncio.to_thread(_prepare_file, path, clock)
+    database = Database(path, clock, offset)
+    database._start()
+    try:
+        yield database
+    finally:
+        await asyncio.to_thread(database._stop)
+
+
+def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path,
+        timeout=wait,
+        isolation_level=None,
+        cached_statements=256,
+    )
+    connection.execute("PRAGMA cache_size = -16000")
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+    return connection
+
+
+def _prepare_file(path: Path, clock: Clock) -> float:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = connect(path)
+        try:
+            return prepare(connection, clock)
+        finally:
+            connection.close()
+    except (sqlite3.Error, OSError) as error:
+        raise StoreUnavailable(f"{path} can't be opened as Webloom's database: {error}") from error
+
+
+class _Lane(threading.Thread):
+    """A thread with a connection of its own, which takes every query that waits at once."""
+
+    _wait = BUSY_SECONDS
+
+    def __init__(self, name: str, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(name=name, daemon=True)
+        self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._path = path
+        self._loop = loop
+
+    def ask(self, verb: Any, item: Any) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self.jobs.put(_Job(verb, item, future))
+        return future
+
+    def run(self) -> None:
+        connection = connect(self._path, self._wait)
+        try:
+            while jobs := self._take():
+                self._loop.call_soon_threadsafe(_answer, self._serve(connection, jobs))
+        finally:
+            connection.close()
+
+    def _take(self) -> list[_Job]:
+        """Every job that waits; none when it is time to end."""
+        job = self.jobs.get()
+        taken: list[_Job] = []
+        with suppress(Empty):
+            while job is not None:
+                taken.append(job)
+                if len(taken) == MOST_IN_ONE_COMMIT:
+                    break
+                job = self.jobs.get_nowait()
+            else:
+                if taken:
+                    self.jobs.put(None)
+        return taken
+
+    def _serve(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
+        answers: Answers = []
+        for job in jobs:
+            try:
+                answers.append((job.future, job.verb(connection), None))
+            except Exception as error:
+                answers.append((job.future, None, error))
+        return answers
+
+
+class _Writer(_Lane):
+    """The one thread of this process that writes."""
+
+    _wait = 0.0  # `_begin` does the waiting
+
+    def __init__(self, name: str, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(name, path, loop)
+        self._level: str | None = None
+
+    def _serve(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
+        by_verb: dict[Verb[Any, Any], list[_Job]] = {}
+        for job in jobs:
+            by_verb.setdefault(job.verb, []).append(job)
+        try:
+            for verb, same in by_verb.items():
+                verb.prepare([job.item for job in same])
+            return self._commit(connection, by_verb)
+        except Exception as error:
+            if isinstance(error, sqlite3.OperationalError) or len(jobs) == 1:
+                return [(job.future, None, error) for job in jobs]
+            log.exception("a write failed; repeating each of its transaction alone")
+            return [answer for job in jobs for answer in self._serve(connection, [job])]
+
+    def _commit(
+        self, connection: sqlite3.Connection, by_verb: dict[Verb[Any, Any], list[_Job]]
+    ) -> Answers:
+        answers: Answers = []
+        try:
+            level = "FULL" if any(verb.durable for verb in by_verb) else "NORMAL"
+            if level != self._level:
+                connection.execute(f"PRAGMA synchronous = {level}")
+                self._level = level
+            _begin(connection)
+            for verb, jobs in by_verb.items():
+                results = verb.run(connection, [job.item for job in jobs])
+                answers += (
+                    (job.future, result, None) for job, result in zip(jobs, results, strict=True)
+                )
+            connection.execute("COMMIT")
+        except Exception:
+            with suppress(sqlite3.Error):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            raise
+        return answers
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Take the write lock of the file, within BUSY_SECONDS."""
+    pause, deadline = SHORTEST_PAUSE, time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(pause)
+        pause = min(pause * 1.2, LONGEST_PAUSE)
+
+
+def _answer(answers: Answers) -> None:
+    for future, result, error in answers:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+
+class _Watcher(threading.Thread):
+    """Sees commits of other processes by SQLite's data version, which only moves with them."""
+
+    def __init__(
+        self, path: Path, loop: asyncio.AbstractEventLoop, notify: Callable[[], None]
+    ) -> None:
+        super().__init__(name="webloom-watch", daemon=True)
+        self._path = path
+        self._loop = loop
+        self._notify = notify
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        connection = connect(self._path)
+        seen = None
+        while not self._stopping.wait(WATCH_SECONDS):
+            try:
+                version = connection.execute("PRAGMA data_version").fetchone()[0]
+            except sqlite3.Error:  # the next look will tell
+                continue
+            if version != seen:
+                seen = version
+                self._loop.call_soon_threadsafe(self._notify)
+        connection.close()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()

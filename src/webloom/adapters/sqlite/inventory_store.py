@@ -1,0 +1,158 @@
+"""The inventory in SQLite: one row for each URL, its page source compressed beside it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+import zstandard
+
+from webloom.adapters.sqlite import inventory_writes as writes
+from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.inventory_writes import BeginAttempt, FinishAttempt, Moment
+from webloom.adapters.sqlite.record_rows import RECORD_COLUMNS, record_of, records_page, url_key
+from webloom.domain.inventory import (
+    AlreadyDone,
+    Attempt,
+    Busy,
+    FetchRequest,
+    GiveUp,
+    Outcome,
+    Record,
+    RecordFilter,
+    RecordPage,
+    RequestState,
+    Status,
+)
+from webloom.ports.inventory_store import NotedRequest
+
+
+class SqliteInventoryStore:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._noting = Verb(run=self._note)
+        self._beginning = Verb(run=self._begin, durable=False)
+        self._renewing = Verb(run=self._renew, durable=False)
+        self._finishing = Verb(run=self._finish, prepare=writes.pack_sources, durable=False)
+        self._forgetting = Verb(run=self._forget)
+
+    async def find(self, url: str, *, with_source: bool = True) -> Record | None:
+        key = url_key(url)
+
+        def query(connection: sqlite3.Connection) -> Record | None:
+            row = connection.execute(
+                f"SELECT {RECORD_COLUMNS} FROM records WHERE url_key = ?",
+                (key,),
+            ).fetchone()
+            if row is None:
+                return None
+            source = None
+            if with_source:
+                found = connection.execute(
+                    "SELECT source FROM page_sources WHERE record_id = ?", (row[0],)
+                ).fetchone()
+                source = found and zstandard.decompress(found[0]).decode()
+            return record_of(row, source)
+
+        return await self._db.read(query)
+
+    async def states(self, urls: Sequence[str]) -> list[RequestState | None]:
+        keys = [url_key(url) for url in urls]
+        now = self._db.now()
+
+        def query(connection: sqlite3.Connection) -> dict[str, RequestState]:
+            return writes.read_states(connection, keys, now)
+
+        found = await self._db.read(query)
+        return [found.get(key) for key in keys]
+
+    async def note_requests(self, noted: Sequence[NotedRequest]) -> None:
+        await self._db.write(self._noting, noted)
+
+    async def begin_attempt(
+        self, request: FetchRequest, *, lease: float
+    ) -> Attempt | Busy | AlreadyDone | GiveUp:
+        item = BeginAttempt(request=request, lease=lease)
+        return await self._db.write(self._beginning, item)
+
+    async def renew_attempts(self, attempts: Sequence[Attempt], *, lease: float) -> None:
+        await self._db.write(self._renewing, (attempts, lease))
+
+    async def finish_attempt(self, attempt: Attempt, outcome: Outcome) -> bool:
+        item = FinishAttempt(attempt=attempt, outcome=outcome)
+        return await self._db.write(self._finishing, item)
+
+    async def forget(self, url: str) -> bool:
+        return await self._db.write(self._forgetting, url_key(url))
+
+    async def page_of_records(
+        self, chosen: RecordFilter, *, limit: int, cursor: str | None = None
+    ) -> RecordPage:
+        return await self._db.scan(records_page(chosen, limit, cursor))
+
+    async def count_by_status(self) -> dict[Status, int]:
+        def query(connection: sqlite3.Connection) -> dict[Status, int]:
+            rows = connection.execute(
+                """
+                SELECT shelf, count(*) FROM records WHERE shelf <> 'OPEN' GROUP BY shelf
+                UNION ALL
+                SELECT status, count(*) FROM records WHERE shelf = 'OPEN' GROUP BY status
+                """
+            )
+            return dict.fromkeys(Status, 0) | {Status(status): count for status, count in rows}
+
+        return await self._db.scan(query)
+
+    async def forgotten_requests(self, *, quiet_for: float, limit: int) -> list[FetchRequest]:
+        before = self._db.now() - quiet_for
+
+        def query(connection: sqlite3.Connection) -> list[FetchRequest]:
+            quiet = """
+                request_id IS NOT NULL AND touched <= :before
+                AND coalesce(lease, 0) <= :before AND coalesce(retry_due, 0) <= :before
+            """
+            rows = connection.execute(
+                f"""
+                SELECT url, request_id, background, touched FROM records
+                WHERE shelf = 'OPEN' AND {quiet}
+                UNION ALL
+                SELECT url, request_id, background, touched FROM records
+                WHERE background = 1 AND shelf <> 'OPEN' AND {quiet}
+                ORDER BY touched LIMIT :limit
+                """,
+                {"before": before, "limit": limit},
+            )
+            return [
+                FetchRequest(url=url, request_id=request_id, background=bool(background))
+                for url, request_id, background, _ in rows
+            ]
+
+        return await self._db.scan(query)
+
+    # What follows runs inside the writer's transaction.
+
+    def _moment(self) -> Moment:
+        return Moment(self._db.now(), self._db.wall_ms())
+
+    def _note(
+        self, connection: sqlite3.Connection, items: list[Sequence[NotedRequest]]
+    ) -> list[None]:
+        writes.note(connection, [each for noted in items for each in noted], self._moment())
+        return [None] * len(items)
+
+    def _begin(
+        self, connection: sqlite3.Connection, items: list[BeginAttempt]
+    ) -> list[Attempt | Busy | AlreadyDone | GiveUp]:
+        return writes.begin(connection, items, self._moment())
+
+    def _renew(
+        self, connection: sqlite3.Connection, items: list[tuple[Sequence[Attempt], float]]
+    ) -> list[None]:
+        writes.renew(connection, items, self._db.now())
+        return [None] * len(items)
+
+    def _finish(self, connection: sqlite3.Connection, items: list[FinishAttempt]) -> list[bool]:
+        return writes.finish(connection, items, self._moment())
+
+    def _forget(self, connection: sqlite3.Connection, keys: list[str]) -> list[bool]:
+        return [writes.forget(connection, key, self._moment()) for key in keys]

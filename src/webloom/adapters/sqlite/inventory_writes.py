@@ -1,0 +1,432 @@
+"""The writes of the inventory, each for a batch of items inside one transaction.
+
+Decisions are the domain's; a batch is read by one statement, decided
+in Python, and written by one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import zstandard
+
+from webloom.adapters.sqlite.batches import as_json, change, given, select_all
+from webloom.adapters.sqlite.record_rows import OPEN, STATE_COLUMNS, state_of, url_key
+from webloom.domain.inventory import (
+    AlreadyDone,
+    Attempt,
+    Begin,
+    Busy,
+    Completed,
+    Failed,
+    FetchRequest,
+    GiveUp,
+    Outcome,
+    Received,
+    RequestState,
+    RetryLater,
+    Status,
+    decide_attempt,
+)
+from webloom.parsing.web_url import host_of
+from webloom.ports.inventory_store import NotedRequest
+
+
+class Moment(NamedTuple):
+    now: float  # on the timeline
+    wall: int  # milliseconds
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BeginAttempt:
+    request: FetchRequest
+    lease: float
+
+
+@dataclass(kw_only=True, slots=True)
+class FinishAttempt:
+    attempt: Attempt
+    outcome: Outcome
+    packed: bytes | None = None  # the page source, compressed
+
+    @property
+    def received(self) -> Received | None:
+        return self.outcome.received if isinstance(self.outcome, (Completed, Failed)) else None
+
+
+def pack_sources(items: list[FinishAttempt]) -> None:
+    compressor = zstandard.ZstdCompressor(level=3)
+    having = [item for item in items if item.received and item.received.page_source is not None]
+    texts: list[bytes | bytearray | memoryview] = [
+        ((item.received and item.received.page_source) or "").encode() for item in having
+    ]
+    if texts:
+        packed = compressor.multi_compress_to_buffer(texts)
+        for place, item in enumerate(having):
+            item.packed = packed[place].tobytes()
+
+
+def read_states(
+    connection: sqlite3.Connection, keys: Iterable[str], now: float
+) -> dict[str, RequestState]:
+    rows = select_all(
+        connection,
+        f"url_key, {STATE_COLUMNS}",
+        "records WHERE url_key IN (SELECT value FROM json_each(:keys))",
+        keys=as_json(list(keys)),
+    )
+    return {row[0]: state_of(row[1:], now) for row in rows}
+
+
+def note(connection: sqlite3.Connection, requests: list[NotedRequest], moment: Moment) -> None:
+    _insert(connection, [each.request for each in requests if each.token == 0], moment)
+    change(
+        connection,
+        given("key", "token", "request", "background")
+        + """
+        UPDATE records SET
+            request_id = coalesce(request_id, given.request),
+            background = given.background,
+            status = CASE
+                WHEN given.background THEN status
+                WHEN lease IS NOT NULL THEN 'IN_PROGRESS'
+                WHEN retry_due IS NOT NULL THEN 'FAILED_RETRYABLE'
+                ELSE 'PENDING' END,
+            shelf = iif(given.background, shelf, 'OPEN'),
+            updated_at = iif(given.background, updated_at, :wall),
+            touched = :now
+        FROM given
+        WHERE url_key = given.key AND records.token = given.token
+          AND (request_id IS NULL OR records.background > given.background)
+        """,
+        (
+            (
+                url_key(each.request.url),
+                each.token,
+                each.request.request_id,
+                each.request.background,
+            )
+            for each in requests
+        ),
+        **moment._asdict(),
+    )
+
+
+def _insert(connection: sqlite3.Connection, requests: list[FetchRequest], moment: Moment) -> None:
+    """Create the records that do not exist, as PENDING."""
+    if not requests:
+        return
+    [newest] = connection.execute("SELECT coalesce(max(id), 0) FROM records").fetchone()
+    change(
+        connection,
+        given("url_key", "url", "host", "request_id")
+        + """
+        INSERT OR IGNORE INTO records
+            (url_key, url, host, status, shelf, request_id, created_at, updated_at, touched)
+        SELECT url_key, url, host, 'PENDING', 'OPEN', request_id, :wall, :wall, :now FROM given
+        """,
+        ((url_key(each.url), each.url, host_of(each.url), each.request_id) for each in requests),
+        **moment._asdict(),
+    )
+    connection.execute(
+        "INSERT INTO record_words (rowid, url) SELECT id, url FROM records WHERE id > ?", (newest,)
+    )
+
+
+def begin(
+    connection: sqlite3.Connection, items: list[BeginAttempt], moment: Moment
+) -> list[Attempt | Busy | AlreadyDone | GiveUp]:
+    keys = [url_key(item.request.url) for item in items]
+    states = read_states(connection, keys, moment.now)
+    unknown = [item.request for key, item in zip(keys, items, strict=True) if key not in states]
+    if unknown:
+        _insert(connection, unknown, moment)
+        states |= read_states(connection, [url_key(each.url) for each in unknown], moment.now)
+    results: list[Attempt | Busy | AlreadyDone | GiveUp] = []
+    started, reopened, given_up = [], [], []
+    for key, item in zip(keys, items, strict=True):
+        state = states[key]
+        decision = decide_attempt(state, item.request.request_id)
+        if isinstance(decision, GiveUp):
+            given_up.append((key, decision.retry_count, decision.reason))
+            states[key] = replace(state, request_id=None, in_progress_for=None)
+        elif isinstance(decision, Begin):
+            attempt = _attempt(item.request, state, decision)
+            background = item.request.background and state.status.is_final
+            started.append((key, item.lease, background, *_numbers(attempt)))
+            if state.status.is_final and not background:
+                reopened.append(key)
+            states[key] = replace(state, token=attempt.token, in_progress_for=item.lease)
+            results.append(attempt)
+            continue
+        results.append(decision)
+    _write_started(connection, started, moment)
+    if reopened:
+        connection.execute(
+            "UPDATE records SET shelf = 'OPEN' WHERE url_key IN (SELECT value FROM json_each(?))",
+            (as_json(reopened),),
+        )
+    _write_given_up(connection, given_up, moment)
+    return results
+
+
+def _attempt(request: FetchRequest, state: RequestState, decision: Begin) -> Attempt:
+    return Attempt(
+        url=request.url,
+        request_id=state.request_id or request.request_id,
+        token=state.token + 1,
+        number=decision.number,
+        retry_count=decision.retry_count,
+    )
+
+
+def _numbers(attempt: Attempt) -> tuple[str, int, int, int]:
+    return attempt.request_id, attempt.token, attempt.number, attempt.retry_count
+
+
+def _write_started(
+    connection: sqlite3.Connection, rows: Sequence[tuple[object, ...]], moment: Moment
+) -> None:
+    """A background refresh leaves the record as its readers see it."""
+    change(
+        connection,
+        given("key", "seconds", "background", "request", "token", "number", "failures")
+        + """
+        UPDATE records SET
+            status = iif(given.background, status, 'IN_PROGRESS'),
+            updated_at = iif(given.background, updated_at, :wall),
+            background = given.background,
+            token = given.token,
+            request_id = given.request, last_request_id = given.request,
+            lease = :now + given.seconds, retry_due = NULL,
+            attempt_number = given.number, retry_count = given.failures,
+            last_attempt_at = :wall, touched = :now
+        FROM given WHERE url_key = given.key
+        """,
+        rows,
+        **moment._asdict(),
+    )
+
+
+def _write_given_up(
+    connection: sqlite3.Connection, rows: Sequence[tuple[object, ...]], moment: Moment
+) -> None:
+    change(
+        connection,
+        given("key", "failures", "reason")
+        + """
+        UPDATE records SET status = 'FAILED_PERMANENT', shelf = 'FAILED_PERMANENT',
+            request_id = NULL, lease = NULL, retry_due = NULL, background = 0, token = token + 1,
+            retry_count = given.failures, error_message = given.reason,
+            updated_at = :wall, touched = :now
+        FROM given WHERE url_key = given.key
+        """,
+        rows,
+        **moment._asdict(),
+    )
+
+
+def finish(
+    connection: sqlite3.Connection,
+    items: list[FinishAttempt],
+    moment: Moment,
+) -> list[bool]:
+    stand = _standing(connection, [item.attempt for item in items])
+    results = []
+    settled: list[tuple[int, Attempt, Completed | Failed]] = []
+    sources: dict[int, bytes | None] = {}
+    postponed, released = [], []
+    for item in items:
+        row = stand.pop((url_key(item.attempt.url), item.attempt.token), None)
+        results.append(row is not None)
+        if row is None:
+            continue
+        match item.outcome:
+            case Completed() | Failed() as outcome:
+                settled.append((row, item.attempt, outcome))
+                if outcome.received is not None:
+                    sources[row] = item.packed
+            case RetryLater() as later:
+                postponed.append((row, later.seconds, plain(later.reason), later.retry_count))
+            case _:
+                released.append((row,))
+    _write_settled(connection, settled, moment)
+    _write_sources(connection, sources)
+    _write_postponed(connection, postponed, moment)
+    _write_released(connection, released, moment)
+    return results
+
+
+def _standing(
+    connection: sqlite3.Connection, attempts: Sequence[Attempt]
+) -> dict[tuple[str, int], int]:
+    """The rows of those attempts that nobody has taken over or finished."""
+    rows = select_all(
+        connection,
+        "url_key, token, id",
+        """records WHERE url_key IN (SELECT value FROM json_each(:keys)) AND lease IS NOT NULL""",
+        keys=as_json([url_key(attempt.url) for attempt in attempts]),
+    )
+    return {(key, token): row for key, token, row in rows}
+
+
+def _write_settled(
+    connection: sqlite3.Connection,
+    settled: list[tuple[int, Attempt, Completed | Failed]],
+    moment: Moment,
+) -> None:
+    """Without a response, what an earlier one brought stays."""
+    change(
+        connection,
+        given("row", "status", "failures", "reason", "received",
+              "code", "final", "headers", "cookies", "details")
+        + """
+        UPDATE records SET status = given.status, shelf = given.status,
+            request_id = NULL, lease = NULL, retry_due = NULL, background = 0,
+            retry_count = given.failures, error_message = given.reason,
+            updated_at = :wall, touched = :now,
+            status_code = iif(given.received, given.code, status_code),
+            final_url = iif(given.received, given.final, final_url),
+            headers = iif(given.received, given.headers, records.headers),
+            cookies = iif(given.received, given.cookies, records.cookies),
+            details = iif(given.received, given.details, records.details)
+        FROM given WHERE id = given.row
+        """,
+        (
+            (row, *_ending(attempt, outcome), *_response(outcome.received))
+            for row, attempt, outcome in settled
+        ),
+        **moment._asdict(),
+    )  # fmt: skip
+
+
+def _ending(attempt: Attempt, outcome: Completed | Failed) -> tuple[Status, int, str | None]:
+    if isinstance(outcome, Failed):
+        return Status.FAILED_PERMANENT, outcome.retry_count, plain(outcome.reason)
+    return Status.COMPLETED, attempt.retry_count, None
+
+
+def _response(received: Received | None) -> tuple[object, ...]:
+    if received is None:
+        return (False, None, None, None, None, None)
+    return (
+        True,
+        received.status_code,
+        received.final_url,
+        as_json(received.headers),
+        as_json(received.cookies),
+        as_json(received.details),
+    )
+
+
+def _write_sources(connection: sqlite3.Connection, sources: dict[int, bytes | None]) -> None:
+    """The sources go in as one blob, of which each row takes its part."""
+    rows, blobs, place = [], [], 1
+    for row, blob in sources.items():
+        if blob is not None:
+            rows.append((row, place, len(blob)))
+            blobs.append(blob)
+            place += len(blob)
+    change(
+        connection,
+        given("row", "place", "size")
+        + "INSERT OR REPLACE INTO page_sources SELECT row, substr(:blobs, place, size) FROM given",
+        rows,
+        blobs=b"".join(blobs),
+    )
+    if gone := [row for row, blob in sources.items() if blob is None]:
+        connection.execute(
+            "DELETE FROM page_sources WHERE record_id IN (SELECT value FROM json_each(?))",
+            (as_json(gone),),
+        )
+
+
+def _write_postponed(
+    connection: sqlite3.Connection, rows: Sequence[tuple[object, ...]], moment: Moment
+) -> None:
+    change(
+        connection,
+        given("row", "seconds", "reason", "failures")
+        + """
+        UPDATE records SET
+            status = iif(status = 'IN_PROGRESS', 'FAILED_RETRYABLE', status),
+            updated_at = iif(status = 'IN_PROGRESS', :wall, updated_at), touched = :now,
+            lease = NULL, retry_due = :now + given.seconds,
+            error_message = given.reason, retry_count = given.failures
+        FROM given WHERE id = given.row
+        """,
+        rows,
+        **moment._asdict(),
+    )
+
+
+def _write_released(connection: sqlite3.Connection, rows: list[tuple[int]], moment: Moment) -> None:
+    change(
+        connection,
+        given("row")
+        + """
+        UPDATE records SET
+            status = iif(status = 'IN_PROGRESS', 'PENDING', status),
+            updated_at = iif(status = 'IN_PROGRESS', :wall, updated_at), touched = :now,
+            lease = NULL, attempt_number = attempt_number - 1
+        FROM given WHERE id = given.row
+        """,
+        rows,
+        **moment._asdict(),
+    )
+
+
+def renew(
+    connection: sqlite3.Connection, items: list[tuple[Sequence[Attempt], float]], now: float
+) -> None:
+    change(
+        connection,
+        given("key", "token", "until")
+        + """
+        UPDATE records SET lease = given.until FROM given
+        WHERE url_key = given.key AND records.token = given.token AND lease IS NOT NULL
+        """,
+        (
+            (url_key(attempt.url), attempt.token, now + seconds)
+            for attempts, seconds in items
+            for attempt in attempts
+        ),
+    )
+
+
+def forget(connection: sqlite3.Connection, key: str, moment: Moment) -> bool:
+    row = connection.execute(
+        "SELECT id, url, request_id FROM records WHERE url_key = ?", (key,)
+    ).fetchone()
+    if row is None:
+        return False
+    record_id, url, request_id = row
+    connection.execute("DELETE FROM page_sources WHERE record_id = ?", (record_id,))
+    if request_id is None:
+        connection.execute(
+            "INSERT INTO record_words (record_words, rowid, url) VALUES ('delete', ?, ?)",
+            (record_id, url),
+        )
+        connection.execute("DELETE FROM records WHERE id = ?", (record_id,))
+        return True
+    connection.execute(
+        """
+        UPDATE records SET
+            status = CASE WHEN lease IS NOT NULL THEN 'IN_PROGRESS'
+                          WHEN retry_due IS NOT NULL THEN 'FAILED_RETRYABLE'
+                          ELSE 'PENDING' END,
+            shelf = ?, background = 0, status_code = NULL, final_url = NULL, headers = NULL,
+            cookies = NULL, details = NULL, updated_at = ?, touched = ?
+        WHERE id = ?
+        """,
+        (OPEN, moment.wall, moment.now, record_id),
+    )
+    return True
+
+
+def plain(text: str) -> str:
+    """Text as SQLite's JSON can carry it: no lone surrogates, no NUL."""
+    return text.encode(errors="replace").decode().replace("\0", "\ufffd")

@@ -1,0 +1,207 @@
+"""Rows of `records` as values, and the pages of a listing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from webloom.domain.errors import BadCursor
+from webloom.domain.inventory import (
+    Metadata,
+    Processing,
+    Record,
+    RecordFilter,
+    RecordPage,
+    RequestState,
+    Status,
+)
+
+RECORD_COLUMNS = (
+    "id, url, status, status_code, headers, cookies, final_url, retry_count, attempt_number, "
+    "error_message, last_attempt_at, last_request_id, details, created_at, updated_at"
+)
+STATE_COLUMNS = (
+    "status, token, request_id, background, last_request_id, attempt_number, retry_count, "
+    "lease, retry_due"
+)
+OPEN = "OPEN"
+SHELVES = (Status.COMPLETED.value, Status.FAILED_PERMANENT.value, OPEN)
+MOST_WORDS_SCANNED = 2000  # matches of a text looked at for one page
+
+_texts = msgspec.json.Decoder(dict[str, str])
+_anything = msgspec.json.Decoder(dict[str, Any])
+
+
+def url_key(url: str) -> str:
+    return hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
+
+
+def shelf_of(status: Status) -> str:
+    return status.value if status.is_final else OPEN
+
+
+def state_of(row: Sequence[Any], now: float) -> RequestState:
+    lease, retry_due = row[7], row[8]
+    return RequestState(
+        status=Status(row[0]),
+        token=row[1],
+        request_id=row[2],
+        background=bool(row[3]),
+        last_request_id=row[4],
+        attempt_number=row[5],
+        retry_count=row[6],
+        in_progress_for=None if lease is None else lease - now,
+        waits_for=None if retry_due is None else retry_due - now,
+    )
+
+
+def record_of(row: tuple[Any, ...], source: str | None = None) -> Record:
+    return Record(
+        url=row[1],
+        status=Status(row[2]),
+        metadata=Metadata(
+            status_code=row[3],
+            headers=row[4] and _texts.decode(row[4]),
+            cookies=row[5] and _texts.decode(row[5]),
+            page_source=source,
+            final_url=row[6],
+        ),
+        processing=Processing(
+            retry_count=row[7],
+            attempt_number=row[8],
+            error_message=row[9],
+            last_attempt_at=None if row[10] is None else _instant(row[10]),
+            last_request_id=row[11],
+        ),
+        additional_details=row[12] and _anything.decode(row[12]),
+        created_at=_instant(row[13]),
+        updated_at=_instant(row[14]),
+    )
+
+
+def _instant(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the next page starts: behind this record, in the order of creation."""
+
+    created_at: int
+    id: int
+
+    def cursor(self) -> str:
+        raw = f"{self.created_at:x}.{self.id:x}".encode()
+        return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, cursor: str) -> _Place:
+        try:
+            raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+            created_at, record_id = (int(part, 16) for part in raw.split("."))
+        except ValueError as error:
+            raise BadCursor(f"{cursor!r} is not a cursor of this listing") from error
+        if not (0 <= created_at < 1 << 62 and 0 <= record_id < 1 << 62):
+            raise BadCursor(f"{cursor!r} is not a cursor of this listing")
+        return cls(created_at, record_id)
+
+
+_NEWEST = _Place(1 << 62, 1 << 62)
+
+
+def records_page(
+    chosen: RecordFilter, limit: int, cursor: str | None
+) -> Callable[[sqlite3.Connection], RecordPage]:
+    start = _NEWEST if cursor is None else _Place.parse(cursor)
+    pick = _pick_by_index if chosen.text is None else _pick_by_words
+
+    def query(connection: sqlite3.Connection) -> RecordPage:
+        places, following = pick(connection, chosen, limit, start)
+        marks = ",".join("?" * len(places))
+        rows = connection.execute(
+            f"SELECT {RECORD_COLUMNS} FROM records WHERE id IN ({marks})",
+            [place.id for place in places],
+        )
+        by_id = {row[0]: record_of(row) for row in rows}
+        return RecordPage(
+            records=[by_id[place.id] for place in places if place.id in by_id],
+            next_cursor=None if following is None else following.cursor(),
+        )
+
+    return query
+
+
+def _pick_by_index(
+    connection: sqlite3.Connection, chosen: RecordFilter, limit: int, start: _Place
+) -> tuple[list[_Place], _Place | None]:
+    """Every index ends in the order of creation, so each shelf gives its newest in that order;
+    without a chosen status the newest of all shelves are merged."""
+    since, until = _period(chosen)
+    start = min(start, _Place(until, 0), key=lambda place: (place.created_at, place.id))
+    host = "" if chosen.host is None else "AND host = :host"
+    status = "" if chosen.status is None else "AND status = :status"
+    one_shelf = f"""
+        SELECT * FROM (
+            SELECT created_at, id FROM records
+            WHERE shelf = '{{}}' {host} {status} AND created_at >= :since
+              AND (created_at, id) < (:created_at, :id)
+            ORDER BY created_at DESC, id DESC LIMIT :limit)
+    """
+    shelves = SHELVES if chosen.status is None else (shelf_of(chosen.status),)
+    rows = connection.execute(
+        " UNION ALL ".join(one_shelf.format(shelf) for shelf in shelves)
+        + " ORDER BY created_at DESC, id DESC LIMIT :limit",
+        {
+            "host": chosen.host,
+            "status": chosen.status,
+            "since": since,
+            "created_at": start.created_at,
+            "id": start.id,
+            "limit": limit + 1,
+        },
+    ).fetchall()
+    places = [_Place(*row) for row in rows[:limit]]
+    return places, places[-1] if len(rows) > limit else None
+
+
+def _pick_by_words(
+    connection: sqlite3.Connection, chosen: RecordFilter, limit: int, start: _Place
+) -> tuple[list[_Place], _Place | None]:
+    since, until = _period(chosen)
+    phrase = '"' + (chosen.text or "").replace('"', '""') + '" *'
+    rows = connection.execute(
+        """
+        SELECT created_at, id, status, host
+        FROM (SELECT rowid FROM record_words
+              WHERE record_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) AS found
+        JOIN records ON records.id = found.rowid ORDER BY id DESC
+        """,
+        (phrase, start.id, MOST_WORDS_SCANNED),
+    )
+    places: list[_Place] = []
+    place, scanned = start, 0
+    for created_at, record_id, status, host in rows:
+        if len(places) == limit:
+            return places, place
+        place = _Place(created_at, record_id)
+        scanned += 1
+        if (
+            chosen.status in (None, status)
+            and chosen.host in (None, host)
+            and since <= created_at < until
+        ):
+            places.append(place)
+    return places, place if scanned == MOST_WORDS_SCANNED else None
+
+
+def _period(chosen: RecordFilter) -> tuple[int, int]:
+    since = 0 if chosen.created_from is None else int(chosen.created_from.timestamp() * 1000)
+    until = 1 << 62 if chosen.created_to is None else int(chosen.created_to.timestamp() * 1000)
+    return since, until

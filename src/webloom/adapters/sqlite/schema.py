@@ -1,0 +1,153 @@
+"""The tables, and what is done to the file when it is opened.
+
+A record changes its status three times and more while it is fetched. The indexes of the listing
+hold its shelf instead, which changes once: open records are few and can be looked through.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from webloom.domain.errors import StoreUnavailable
+from webloom.ports.clock import Clock
+
+APPLICATION_ID = 0x57EB1003
+VERSION = 1
+
+TABLES = """
+CREATE TABLE timeline (  -- one row: what is added to the steady clock of this boot
+    boot_id TEXT NOT NULL,
+    offset REAL NOT NULL
+) STRICT;
+
+CREATE TABLE messages (
+    id INTEGER PRIMARY KEY,
+    queue TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    body TEXT NOT NULL,
+    due REAL NOT NULL,      -- on the timeline
+    owner TEXT,             -- the consumer that holds it
+    lease REAL,             -- until when, on the timeline
+    attempt INTEGER NOT NULL DEFAULT 0,
+    redelivered INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX messages_waiting ON messages (queue, due) WHERE owner IS NULL;
+CREATE INDEX messages_waiting_keys ON messages (queue, key) WHERE owner IS NULL;
+CREATE INDEX messages_held ON messages (lease) WHERE owner IS NOT NULL;
+
+CREATE TABLE dead_letters (
+    id INTEGER PRIMARY KEY,
+    queue TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    body TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    buried_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX dead_letters_of_queue ON dead_letters (queue, message_id);
+
+CREATE TABLE records (
+    id INTEGER PRIMARY KEY,
+    url_key TEXT NOT NULL UNIQUE,  -- a hash of the URL
+    url TEXT NOT NULL,
+    host TEXT NOT NULL,
+    status TEXT NOT NULL,
+    shelf TEXT NOT NULL,    -- a final status, or OPEN: what the indexes know of the status
+    token INTEGER NOT NULL DEFAULT 0,
+    request_id TEXT,        -- the outstanding request
+    background INTEGER NOT NULL DEFAULT 0,
+    lease REAL,             -- of the running attempt, on the timeline
+    retry_due REAL,         -- on the timeline
+    attempt_number INTEGER NOT NULL DEFAULT 0,
+    retry_count INTEGER NOT NULL DEFAULT 0,
+    error_message TEXT,
+    last_attempt_at INTEGER,
+    last_request_id TEXT,
+    status_code INTEGER,
+    final_url TEXT,
+    headers TEXT,
+    cookies TEXT,
+    details TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,  -- the last change that a reader sees
+    touched REAL NOT NULL   -- the last change of any kind, on the timeline
+) STRICT;
+CREATE INDEX records_by_shelf ON records (shelf, created_at);
+CREATE INDEX records_by_host ON records (host, shelf, created_at);
+CREATE INDEX records_refreshing ON records (touched) WHERE background = 1;
+
+CREATE VIRTUAL TABLE record_words USING fts5 (url, content='records', content_rowid='id');
+
+CREATE TABLE page_sources (
+    record_id INTEGER PRIMARY KEY,
+    source BLOB NOT NULL    -- UTF-8, zstd
+) STRICT;
+
+CREATE TABLE locks (
+    name TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    token INTEGER NOT NULL,
+    lease REAL NOT NULL
+) STRICT;
+
+CREATE TABLE heartbeats (
+    process_id TEXT PRIMARY KEY,
+    body BLOB NOT NULL,
+    beat REAL NOT NULL
+) STRICT;
+"""
+
+
+def prepare(connection: sqlite3.Connection, clock: Clock) -> float:
+    """Create the tables where they are missing; returns the offset of the timeline."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    _create_or_check(connection)
+    offset = _timeline_offset(connection, clock)
+    connection.execute("COMMIT")
+    return offset
+
+
+def _create_or_check(connection: sqlite3.Connection) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    owner = connection.execute("PRAGMA application_id").fetchone()[0]
+    if version == 0 and owner == 0:
+        if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            raise StoreUnavailable("the file is another program's SQLite database")
+        for statement in _statements(TABLES):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    elif owner != APPLICATION_ID:
+        raise StoreUnavailable("the file is another program's SQLite database")
+    elif version != VERSION:
+        raise StoreUnavailable(
+            f"the file has layout {version} and this Webloom knows layout {VERSION}: "
+            "use the version of Webloom that wrote it, or a newer one"
+        )
+
+
+def _statements(script: str) -> list[str]:
+    found, rest = [], ""
+    for line in script.splitlines(keepends=True):
+        rest += line
+        if sqlite3.complete_statement(rest):
+            found.append(rest)
+            rest = ""
+    return found
+
+
+def _timeline_offset(connection: sqlite3.Connection, clock: Clock) -> float:
+    row = connection.execute("SELECT boot_id, offset FROM timeline").fetchone()
+    if row is not None and row[0] == clock.boot_id():
+        return float(row[1])
+    # The machine has started anew: no process that held a lease is alive.
+    offset = clock.now().timestamp() - clock.steady()
+    connection.execute("DELETE FROM timeline")
+    connection.execute("INSERT INTO timeline VALUES (?, ?)", (clock.boot_id(), offset))
+    connection.execute("UPDATE messages SET lease = 0 WHERE owner IS NOT NULL")
+    connection.execute("UPDATE records SET lease = 0 WHERE lease IS NOT NULL")
+    connection.execute("UPDATE locks SET lease = 0")
+    connection.execute("DELETE FROM heartbeats")
+    return offset

@@ -1,0 +1,192 @@
+"""Serve one delivery of `metadata_queue`.
+
+    decode -> the host's turn -> begin the attempt -> fetch -> write the outcome -> settle
+
+The message is settled only after the store has the outcome. Whatever dies between two steps, the
+message comes again and the store decides what is left to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from webloom.application.inventory.host_turns import HostTurns
+from webloom.domain.errors import FetchFailed, Unavailable, UrlRefused
+from webloom.domain.inventory import (
+    AlreadyDone,
+    Attempt,
+    Busy,
+    Completed,
+    Failed,
+    FetchRequest,
+    GivenBack,
+    GiveUp,
+    Outcome,
+    Received,
+    RetryLater,
+)
+from webloom.domain.politeness import Defer
+from webloom.domain.retry import RetryPolicy, decide_outcome
+from webloom.parsing.web_url import host_of, normalise
+from webloom.ports.broker import Delivery
+from webloom.ports.fetcher import Fetcher
+from webloom.ports.inventory_store import InventoryStore
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+LONGEST_PAUSE = 30.0  # between two tries to reach a store or broker that is away
+
+_decoder = msgspec.json.Decoder(FetchRequest)
+
+
+@dataclass(kw_only=True, slots=True)
+class Tally:
+    """What this process has done since it started."""
+
+    completed: int = 0
+    retried: int = 0
+    failed: int = 0
+
+
+@dataclass(kw_only=True, slots=True)
+class FetchUrl:
+    store: InventoryStore
+    fetcher: Fetcher
+    turns: HostTurns
+    retries: RetryPolicy
+    lease: float
+    tally: Tally = field(default_factory=Tally)
+    in_flight: dict[int, Attempt] = field(default_factory=dict)
+    # What was in a worker's hands when it died may be what killed it: such messages are tried one
+    # at a time, so that none takes the blame for its neighbour.
+    _alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def __call__(self, delivery: Delivery) -> None:
+        try:
+            request = _decoder.decode(delivery.body)
+            if normalise(request.url) != request.url:
+                raise UrlRefused(f"{request.url!r} is not in its normal form")
+        except (msgspec.MsgspecError, UrlRefused, UnicodeError) as error:
+            reason = f"not a fetch request: {error}"
+            await _persist(lambda: delivery.bury(reason))
+            return
+        if delivery.redelivered:
+            async with self._alone:
+                await self._in_turn(delivery, request)
+        else:
+            await self._in_turn(delivery, request)
+
+    async def renew_leases(self) -> None:
+        """Runs beside the deliveries and keeps their attempts this worker's."""
+        while True:
+            await asyncio.sleep(self.lease / 3)
+            try:
+                if self.in_flight:
+                    await self.store.renew_attempts(list(self.in_flight.values()), lease=self.lease)
+            except Unavailable as error:
+                log.warning("cannot renew attempts", extra={"error": str(error)})
+
+    async def _in_turn(self, delivery: Delivery, request: FetchRequest) -> None:
+        turn = await self.turns.take(host_of(request.url))
+        if isinstance(turn, Defer):
+            seconds = turn.seconds * (1 + _spread() / 2)
+            await _persist(lambda: delivery.retry(seconds))
+            return
+        try:
+            await self._attempt(delivery, request)
+        finally:
+            turn.end()
+
+    async def _attempt(self, delivery: Delivery, request: FetchRequest) -> None:
+        begun = await _persist(lambda: self.store.begin_attempt(request, lease=self.lease))
+        match begun:
+            case AlreadyDone() | GiveUp():
+                self.tally.failed += isinstance(begun, GiveUp)
+                await _persist(delivery.ack)
+            case Busy(seconds=seconds):
+                await _persist(lambda: delivery.retry(seconds))
+            case Attempt() as attempt:
+                await self._fetch(delivery, attempt)
+
+    async def _fetch(self, delivery: Delivery, attempt: Attempt) -> None:
+        self.in_flight[id(attempt)] = attempt
+        try:
+            result = await self._result(attempt.url)
+            outcome = decide_outcome(
+                result, retry_count=attempt.retry_count, policy=self.retries, spread=_spread()
+            )
+            stands = await _persist(lambda: self.store.finish_attempt(attempt, outcome))
+        except asyncio.CancelledError:
+            await self._give_back(delivery, attempt)
+            raise
+        finally:
+            del self.in_flight[id(attempt)]
+        if stands:
+            self._count(outcome)
+        else:
+            log.warning(
+                "attempt was superseded", extra={"url": attempt.url, "token": attempt.token}
+            )
+        if stands and isinstance(outcome, RetryLater):
+            self._heed(attempt.url, outcome)
+            await _persist(lambda: delivery.retry(outcome.seconds))
+        else:
+            await _persist(delivery.ack)
+
+    async def _result(self, url: str) -> Received | FetchFailed:
+        try:
+            return await self.fetcher.fetch(url)
+        except FetchFailed as failure:
+            return failure
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return _unexpected(url, error)
+        except Exception as error:
+            return _unexpected(url, error)
+
+    async def _give_back(self, delivery: Delivery, attempt: Attempt) -> None:
+        try:
+            await self.store.finish_attempt(attempt, GivenBack())
+            await delivery.retry()
+        except Unavailable as error:  # then the leases run out
+            log.warning("cannot give back", extra={"url": attempt.url, "error": str(error)})
+
+    def _heed(self, url: str, outcome: RetryLater) -> None:
+        if outcome.received is not None and outcome.received.retry_after is not None:
+            self.turns.stay_away(host_of(url), outcome.seconds)
+
+    def _count(self, outcome: Outcome) -> None:
+        self.tally.completed += isinstance(outcome, Completed)
+        self.tally.retried += isinstance(outcome, RetryLater)
+        self.tally.failed += isinstance(outcome, Failed)
+
+
+async def _persist(action: Callable[[], Awaitable[Result]]) -> Result:
+    """Do it, however long the store or the broker is away: what was fetched is not thrown away."""
+    pause = 0.5
+    while True:
+        try:
+            return await action()
+        except Unavailable as error:
+            log.warning("waiting for the database", extra={"error": str(error), "seconds": pause})
+            await asyncio.sleep(pause * (0.5 + _spread()))
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _unexpected(url: str, error: BaseException) -> FetchFailed:
+    log.error("unexpected error in a fetch", exc_info=error, extra={"url": url})
+    return FetchFailed(reason=f"unexpected {type(error).__name__}: {error}", retryable=False)
+
+
+def _spread() -> float:
+    return random.random()  # noqa: S311 - jitter, not a secret

@@ -1,0 +1,66 @@
+"""Answer what is known of a URL, and fetch what is unknown or too old.
+
+find -> final and fresh: here it is
+     -> final and old:   here it is, marked stale, with a refresh queued behind it
+     -> otherwise:       wait; an unknown URL is submitted first
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from webloom.application.inventory.submit_url import Accepted, SubmitUrl
+from webloom.domain.errors import BrokerUnavailable, QueueFull, StoreUnavailable
+from webloom.domain.inventory import Record, Status
+from webloom.ports.clock import Clock
+from webloom.ports.inventory_store import InventoryStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    record: Record
+    stale: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waiting:
+    url: str
+    status: Status
+    request_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LookUpUrl:
+    store: InventoryStore
+    submit: SubmitUrl
+    clock: Clock
+    cache_ttl: float
+
+    async def __call__(self, url: str, *, with_source: bool) -> Found | Waiting:
+        """Raises UrlRefused, and for an unknown URL what SubmitUrl raises."""
+        url = self.submit.check(url)
+        record = await self.store.find(url, with_source=with_source)
+        if record is None:
+            return _waiting(await self.submit.one(url))
+        if not record.status.is_final:
+            return Waiting(
+                url=url, status=record.status, request_id=record.processing.last_request_id
+            )
+        age = (self.clock.now() - record.updated_at).total_seconds()
+        stale = age > self.cache_ttl
+        if stale:
+            await self._refresh(url)
+        return Found(record=record, stale=stale)
+
+    async def _refresh(self, url: str) -> None:
+        try:
+            await self.submit.one(url, background=True)
+        except (QueueFull, BrokerUnavailable, StoreUnavailable) as error:
+            log.warning("no refresh now", extra={"url": url, "error": str(error)})
+
+
+def _waiting(accepted: Accepted) -> Waiting:
+    return Waiting(url=accepted.url, status=accepted.status, request_id=accepted.request_id)

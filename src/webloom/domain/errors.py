@@ -1,0 +1,58 @@
+"""Every error that Webloom raises on purpose.
+
+WebloomError
+├── SettingsError            a setting is missing or wrong; names the variable
+├── UrlRefused               a URL that will never be fetched: its form, or where it points
+├── BadCursor                a page cursor that this store did not hand out
+├── QueueFull                the queue holds as many ready messages as it may
+├── Unavailable              a dependency does not answer now; trying again later can help
+│   ├── BrokerUnavailable
+│   └── StoreUnavailable
+└── FetchFailed              a fetch ended without a usable response; says whether to try again
+"""
+
+from __future__ import annotations
+
+
+class WebloomError(Exception):
+    """Base of every error in this tree."""
+
+
+class SettingsError(WebloomError):
+    pass
+
+
+class UrlRefused(WebloomError):
+    pass
+
+
+class BadCursor(WebloomError):
+    pass
+
+
+class QueueFull(WebloomError):
+    def __init__(self, queue: str, limit: int) -> None:
+        super().__init__(f"{queue} holds {limit} ready messages, which is its limit")
+        self.queue = queue
+        self.limit = limit
+
+
+class Unavailable(WebloomError):
+    pass
+
+
+class BrokerUnavailable(Unavailable):
+    pass
+
+
+class StoreUnavailable(Unavailable):
+    pass
+
+
+class FetchFailed(WebloomError):
+    """`reason` is one sentence for the person who asked for the URL."""
+
+    def __init__(self, *, reason: str, retryable: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retryable = retryable

@@ -1,0 +1,212 @@
+"""The inventory: what is known of a URL, and the decisions about its next attempt.
+
+    PENDING -> IN_PROGRESS -> COMPLETED
+                   |  ^   \\-> FAILED_PERMANENT
+                   v  |
+            FAILED_RETRYABLE
+
+A *request* asks for one fetch of a URL; an *attempt* is one try at it. A record answers at most one
+request at a time, and an attempt belongs to the worker that holds its token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+METADATA_QUEUE = "metadata_queue"
+MAX_ATTEMPTS = 3
+MAX_SOURCE_CHARACTERS = 1_000_000
+
+
+class Status(StrEnum):
+    PENDING = "PENDING"
+    IN_PROGRESS = "IN_PROGRESS"
+    COMPLETED = "COMPLETED"
+    FAILED_RETRYABLE = "FAILED_RETRYABLE"
+    FAILED_PERMANENT = "FAILED_PERMANENT"
+
+    @property
+    def is_final(self) -> bool:
+        return self in (Status.COMPLETED, Status.FAILED_PERMANENT)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FetchRequest:
+    """The message on `metadata_queue`."""
+
+    url: str
+    request_id: str
+    background: bool = False  # a refresh behind a stale record, which stays readable meanwhile
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metadata:
+    """What the last response carried. All fields are None until one was received."""
+
+    status_code: int | None = None
+    headers: dict[str, str] | None = None  # lower-case names
+    cookies: dict[str, str] | None = None
+    page_source: str | None = None  # None also for a body that is not text
+    final_url: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Processing:
+    retry_count: int = 0  # attempts of the latest request that failed and could be repeated
+    attempt_number: int = 0  # attempts begun for the latest request
+    error_message: str | None = None
+    last_attempt_at: datetime | None = None
+    last_request_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    url: str
+    status: Status
+    metadata: Metadata
+    processing: Processing
+    additional_details: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Received:
+    """A response as the fetcher saw it, ready to be stored."""
+
+    status_code: int
+    headers: dict[str, str]
+    cookies: dict[str, str]
+    page_source: str | None
+    final_url: str
+    details: Mapping[str, Any]  # becomes additional_details
+    retry_after: float | None = None  # seconds that the server asked us to wait
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestState:
+    """Where a record stands with its outstanding request, as a decision needs it."""
+
+    status: Status
+    token: int  # grows with every attempt; what an older token writes is ignored
+    request_id: str | None = None  # the outstanding request, None when there is none
+    background: bool = False
+    last_request_id: str | None = None
+    attempt_number: int = 0
+    retry_count: int = 0
+    in_progress_for: float | None = None  # seconds that the running attempt's lease has left
+    waits_for: float | None = None  # seconds until the retry is due
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """The right to write the outcome of one attempt; void once the record has a newer token."""
+
+    url: str
+    request_id: str
+    token: int
+    number: int  # 1 for the first attempt of the request
+    retry_count: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Begin:
+    number: int
+    retry_count: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Busy:
+    """Another attempt is running or the retry is not due yet."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AlreadyDone:
+    """The request has its final answer: its message came twice."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GiveUp:
+    """No attempt is left: the workers that held them died."""
+
+    reason: str
+    retry_count: int
+
+
+def decide_attempt(
+    state: RequestState | None, request_id: str
+) -> Begin | Busy | AlreadyDone | GiveUp:
+    """May an attempt for this request begin now?"""
+    if state is None:
+        return Begin(number=1, retry_count=0)
+    if state.in_progress_for is not None:
+        if state.in_progress_for > 0:
+            return Busy(seconds=state.in_progress_for)
+        return _after_lost_attempt(state)
+    if state.waits_for is not None:
+        if state.waits_for > 0:
+            return Busy(seconds=state.waits_for)
+        return Begin(number=state.attempt_number + 1, retry_count=state.retry_count)
+    if state.request_id is None and state.last_request_id == request_id:
+        return AlreadyDone()
+    if state.request_id is not None and state.last_request_id == state.request_id:
+        return Begin(number=state.attempt_number + 1, retry_count=state.retry_count)
+    return Begin(number=1, retry_count=0)
+
+
+def _after_lost_attempt(state: RequestState) -> Begin | GiveUp:
+    failures = state.retry_count + 1
+    if failures >= MAX_ATTEMPTS:
+        return GiveUp(
+            reason=f"the worker stopped during each of {failures} attempts", retry_count=failures
+        )
+    return Begin(number=state.attempt_number + 1, retry_count=failures)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completed:
+    received: Received
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryLater:
+    reason: str
+    retry_count: int
+    seconds: float
+    received: Received | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failed:
+    reason: str
+    retry_count: int
+    received: Received | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GivenBack:
+    """The worker had to stop: the attempt does not count."""
+
+
+Outcome = Completed | RetryLater | Failed | GivenBack
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordFilter:
+    status: Status | None = None
+    host: str | None = None
+    text: str | None = None  # words of the URL; the last one may be a beginning
+    created_from: datetime | None = None
+    created_to: datetime | None = None  # exclusive
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordPage:
+    records: list[Record]
+    next_cursor: str | None  # None: this was the last page

@@ -1,0 +1,259 @@
+"""Which addresses Webloom may connect to.
+
+A user names URLs; without this policy they could name the machine's own services, its neighbours
+and the cloud's metadata service through Webloom. Only public addresses are open, the operator may
+name exceptions, and what is most dangerous must be named exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+SETTING = "WEBLOOM_ALLOW_ADDRESSES"
+
+_METADATA: frozenset[Address] = frozenset(
+    ip_address(text)
+    for text in (
+        "169.254.169.254",  # most clouds
+        "fd00:ec2::254",  # AWS
+        "100.100.100.200",  # Alibaba
+        "168.63.129.16",  # Azure
+        "192.0.0.192",  # Oracle
+    )
+)
+
+# The first network that holds an address names its kind.
+_KINDS: tuple[tuple[Network, str], ...] = tuple(
+    (ip_network(text), kind)
+    for text, kind in (
+        ("0.0.0.0/8", "an unspecified address"),
+        ("10.0.0.0/8", "a private address"),
+        ("100.64.0.0/10", "a carrier-grade NAT address"),
+        ("127.0.0.0/8", "a loopback address"),
+        ("169.254.0.0/16", "a link-local address"),
+        ("172.16.0.0/12", "a private address"),
+        ("192.0.0.0/24", "a protocol assignment address"),
+        ("192.0.2.0/24", "a documentation address"),
+        ("192.88.99.0/24", "a 6to4 relay address"),
+        ("192.168.0.0/16", "a private address"),
+        ("198.18.0.0/15", "a benchmarking address"),
+        ("198.51.100.0/24", "a documentation address"),
+        ("203.0.113.0/24", "a documentation address"),
+        ("224.0.0.0/4", "a multicast address"),
+        ("240.0.0.0/4", "a reserved address"),
+        ("::/128", "an unspecified address"),
+        ("::1/128", "a loopback address"),
+        ("::/96", "an IPv4-compatible address"),
+        ("::ffff:0:0:0/96", "an IPv4-translated address"),
+        ("64:ff9b::/96", "a NAT64 address"),
+        ("64:ff9b:1::/48", "a NAT64 address"),
+        ("2001::/32", "a Teredo address"),
+        ("2001::/23", "a protocol assignment address"),
+        ("2001:db8::/32", "a documentation address"),
+        ("2002::/16", "a 6to4 address"),
+        ("3fff::/20", "a documentation address"),
+        ("5f00::/16", "a segment routing address"),
+        ("fc00::/7", "a private address"),
+        ("fe80::/10", "a link-local address"),
+        ("fec0::/10", "a site-local address"),
+        ("ff00::/8", "a multicast address"),
+    )
+)
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_MAPPED = IPv6Network("::ffff:0:0/96")
+
+# IPv6 networks whose addresses carry an IPv4 address, and how far left of the end it ends.
+_CARRIERS: tuple[tuple[IPv6Network, int], ...] = (
+    (IPv6Network("::/96"), 0),
+    (IPv6Network("::ffff:0:0:0/96"), 0),
+    (IPv6Network("64:ff9b::/96"), 0),
+    (IPv6Network("2002::/16"), 80),
+)
+
+# Services that do not expect HTTP, where a request can do harm: the fetch standard's bad ports ...
+_FETCH_BAD_PORTS = (
+    "0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111"
+    " 113 115 117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540"
+    " 548 554 556 563 587 601 636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 5060 5061"
+    " 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080"
+)
+# ... and databases, brokers, caches, remote desktops, container and cluster control.
+_SERVICE_PORTS = (
+    "445 873 1433 1434 1521 1883 2181 2375 2376 2377 2379 2380 3306 3389 4222 4369 5432 5433 5671"
+    " 5672 5900 5901 5984 5985 5986 6379 6380 6443 7000 7001 8883 9042 9092 9160 9200 9300 10250"
+    " 10255 10256 11211 15672 25672 26379 27017 27018 27019 28015 33060 50000 61613 61616"
+)
+_REFUSED_PORTS = frozenset(int(port) for port in f"{_FETCH_BAD_PORTS} {_SERVICE_PORTS}".split())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NetworkPolicy:
+    addresses: frozenset[Address]  # allowed although not public
+    networks: tuple[Network, ...]
+    endpoints: frozenset[tuple[Address, int]]  # allowed whatever else is refused
+    own: tuple[
+        tuple[Address, int], ...
+    ]  # Webloom's own listeners; an unspecified one is everywhere
+
+    @classmethod
+    def parse(
+        cls, allow: Iterable[str] = (), own: tuple[tuple[str, int], ...] = ()
+    ) -> NetworkPolicy:
+        """Raises ValueError, with a sentence that names the entry, when one cannot be read."""
+        addresses: set[Address] = set()
+        networks: list[Network] = []
+        endpoints: set[tuple[Address, int]] = set()
+        for entry in allow:
+            host, port = _split_port(entry.strip())
+            if port is not None:
+                endpoints.add((_parse_address(host, entry), port))
+            elif "/" not in host:
+                addresses.add(_parse_address(host, entry))
+            else:
+                network = _parse_network(host, entry)
+                if network.prefixlen == network.max_prefixlen:
+                    addresses.add(network.network_address)
+                else:
+                    networks.append(network)
+        return cls(
+            addresses=frozenset(addresses),
+            networks=tuple(networks),
+            endpoints=frozenset(endpoints),
+            own=tuple((_listener(address), port) for address, port in own),
+        )
+
+    def refusal(self, address: str, port: int) -> str | None:
+        """None when a connection may be made, else the reason, one sentence."""
+        target = _unwrap(ip_address(address))
+        if (target, port) in self.endpoints:
+            return None
+        kind = _kind(target)
+        if kind is not None and not self._allows(target):
+            return f"{target} is {kind}; {SETTING} can name it to allow it"
+        if self._is_own(target, port, public=kind is None):
+            return (
+                f"{target} port {port} is Webloom's own API; "
+                f"{SETTING} can name exactly that address and port to allow it"
+            )
+        if port in _REFUSED_PORTS:
+            return (
+                f"port {port} of {target} belongs to a service that does not expect web requests; "
+                f"{SETTING} can name exactly that address and port to allow it"
+            )
+        return None
+
+    def _allows(self, target: Address) -> bool:
+        if target in self.addresses:
+            return True
+        if _metadata_in(target):  # a network that happens to cover it is not consent
+            return False
+        return any(target in network for network in self.networks)
+
+    def _is_own(self, target: Address, port: int, *, public: bool) -> bool:
+        for address, own_port in self.own:
+            if port != own_port:
+                continue
+            if target == address:
+                return True
+            # A listener on every address is found at each local one, and connecting to the
+            # unspecified address reaches every listener of this machine.
+            if not public and (address.is_unspecified or target.is_unspecified):
+                return True
+        return False
+
+
+def _kind(address: Address) -> str | None:
+    """What makes the address not public; None for a public one."""
+    if _metadata_in(address):
+        return "a cloud metadata address"
+    for network, kind in _KINDS:
+        if address in network:
+            return kind
+    if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
+        return "a reserved address"
+    if not address.is_global or address.is_multicast or address.is_reserved:
+        return "a reserved address"
+    return None
+
+
+def _metadata_in(address: Address) -> bool:
+    if address in _METADATA:
+        return True
+    if isinstance(address, IPv4Address):
+        return False
+    return any(
+        address in network and IPv4Address((int(address) >> shift) & 0xFFFFFFFF) in _METADATA
+        for network, shift in _CARRIERS
+    )
+
+
+def _unwrap(address: Address) -> Address:
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address.scope_id is not None:  # fe80::1%eth0 is as link-local as fe80::1
+            return IPv6Address(int(address))
+    return address
+
+
+def _split_port(entry: str) -> tuple[str, int | None]:
+    host, port = entry, ""
+    if entry.startswith("["):
+        host, bracket, port = entry[1:].partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            raise ValueError(_cannot_read(entry))
+    elif entry.count(":") == 1:
+        host, _, port = entry.partition(":")
+        port = ":" + port
+    if not port:
+        return host, None
+    digits = port[1:]
+    if not (digits.isascii() and digits.isdigit() and 0 < int(digits[:6]) <= 65535):
+        raise ValueError(f"{entry!r} must end in a port from 1 to 65535")
+    return host, int(digits)
+
+
+def _parse_address(text: str, entry: str) -> Address:
+    try:
+        return _unwrap(ip_address(text))
+    except ValueError:
+        raise ValueError(_cannot_read(entry)) from None
+
+
+def _parse_network(text: str, entry: str) -> Network:
+    try:
+        network = ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(_cannot_read(entry)) from None
+    if str(network.network_address) != str(ip_address(text.partition("/")[0])):
+        raise ValueError(f"{entry!r} is an address inside a network; the network is {network}")
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        mapped = _unwrap(network.network_address)
+        return ip_network((int(mapped), network.prefixlen - 96)) if mapped.version == 4 else network
+    return network
+
+
+def _cannot_read(entry: str) -> str:
+    return (
+        f"{entry!r} is not an address, a network or address:port, "
+        "such as 192.168.1.10, 10.0.0.0/8, 127.0.0.1:8080 or [::1]:8080"
+    )
+
+
+def _listener(address: str) -> Address:
+    try:
+        return _unwrap(ip_address(address))
+    except ValueError:  # a name: it may stand for any address of this machine
+        return IPv4Address(0)

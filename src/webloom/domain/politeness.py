@@ -1,0 +1,55 @@
+"""How hard one host may be asked, decided from what is known of it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LONGEST_WAIT = 1.0  # a slot waits this long for a host's turn before it serves another host
+LONGEST_DEFERRAL = 30.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostLimits:
+    concurrency: int
+    delay: float  # seconds between the starts of two requests
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostLoad:
+    active: int  # requests running now
+    waiting: int  # slots waiting for a turn
+    until_next_start: float  # seconds until the minimum delay has passed, 0 when it has
+    until_open: float  # seconds that the host asked us to stay away, 0 when it did not
+    usual_seconds: float  # how long a request takes here, lately
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Go:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wait:
+    seconds: float  # the turn is expected within this time
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Defer:
+    seconds: float  # put the URL back and come again then
+
+
+def decide_turn(load: HostLoad, limits: HostLimits) -> Go | Wait | Defer:
+    """Ask the host now, wait in the slot, or free the slot for other hosts?"""
+    if load.until_open > 0:
+        return Defer(seconds=load.until_open)
+    if load.waiting == 0 and load.active < limits.concurrency and load.until_next_start <= 0:
+        return Go()
+    turns_ahead = load.waiting + 1
+    by_delay = load.until_next_start + load.waiting * limits.delay
+    by_load = 0.0
+    if load.active >= limits.concurrency or load.waiting:
+        by_load = turns_ahead * load.usual_seconds / limits.concurrency
+    expected = max(by_delay, by_load)
+    if expected <= LONGEST_WAIT:
+        return Wait(seconds=LONGEST_WAIT)
+    return Defer(seconds=min(expected, LONGEST_DEFERRAL))

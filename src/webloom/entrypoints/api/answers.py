@@ -1,0 +1,72 @@
+"""Responses, written by msgspec, and the one place where errors become problems."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from webloom.domain.errors import BadCursor, QueueFull, Unavailable, UrlRefused
+from webloom.entrypoints.api.schemas import Problem
+
+log = logging.getLogger(__name__)
+
+RETRY_WHEN_FULL = 1
+RETRY_WHEN_UNAVAILABLE = 5
+
+_encoder = msgspec.json.Encoder()
+
+
+def answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(_encoder.encode(body), status, headers, "application/json")
+
+
+def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail)
+    return Response(_encoder.encode(body), status, headers, "application/problem+json")
+
+
+def install_problem_handlers(app: FastAPI) -> None:
+    @app.exception_handler(UrlRefused)
+    async def refused(_: Request, error: UrlRefused) -> Response:
+        return problem(422, f"This URL can't be fetched: {error}.")
+
+    @app.exception_handler(BadCursor)
+    async def bad_cursor(_: Request, error: BadCursor) -> Response:
+        return problem(422, f"cursor: {error}. Take it from next_cursor as it is.")
+
+    @app.exception_handler(QueueFull)
+    async def full(_: Request, error: QueueFull) -> Response:
+        return problem(
+            503, f"Not accepted: {error}. Try again.", {"Retry-After": str(RETRY_WHEN_FULL)}
+        )
+
+    @app.exception_handler(Unavailable)
+    async def unavailable(_: Request, error: Unavailable) -> Response:
+        log.warning("a dependency is unavailable", extra={"error": str(error)})
+        return problem(
+            503,
+            "Not accepted: the database can't be used now. GET /health says more. Try again.",
+            {"Retry-After": str(RETRY_WHEN_UNAVAILABLE)},
+        )
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        return problem(422, "; ".join(_sentence(each) for each in error.errors()))
+
+    @app.exception_handler(HTTPException)
+    async def plain(_: Request, error: HTTPException) -> Response:
+        return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+
+
+def _sentence(error: dict[str, Any]) -> str:
+    name = str(error["loc"][-1])
+    if error["type"] == "missing":
+        return f"{name} is missing"
+    return f"{name}: {error['msg']}"

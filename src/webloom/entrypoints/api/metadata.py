@@ -1,0 +1,217 @@
+"""/metadata: submit, look up, invalidate."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Annotated, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from fastapi import HTTPException, Query, Request
+from starlette.responses import Response
+
+from webloom.application.inventory.look_up_url import Found, Waiting
+from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
+from webloom.bootstrap import Services
+from webloom.domain.inventory import RecordFilter, Status
+from webloom.entrypoints.api.answers import RETRY_WHEN_FULL, answer, problem
+from webloom.entrypoints.api.schemas import (
+    BatchAnswer,
+    RecordsPage,
+    SubmitBody,
+    Submitted,
+    record_answer,
+)
+
+MOST_IN_BATCH = 10_000
+INERT = {
+    "Content-Disposition": "attachment; filename=source.txt",
+    "Content-Security-Policy": "default-src 'none'; form-action 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+}
+
+Url = Annotated[str, Query(description="Any spelling of the URL")]
+
+Decoded = TypeVar("Decoded")
+
+_body = msgspec.json.Decoder(SubmitBody)
+_array = msgspec.json.Decoder(list[str | SubmitBody])
+_line = msgspec.json.Decoder(str | SubmitBody)
+
+
+class MetadataRoutes:
+    def __init__(self, services: Services) -> None:
+        self._store = services.store
+        self._submit = services.submit_url
+        self._look_up = services.look_up_url
+
+    async def submit(self, request: Request) -> Response:
+        """Submit a URL to be fetched.
+
+        The answer comes once the request is durable. A URL that is being fetched, or waits to be,
+        is joined: the answer then names the earlier request.
+        """
+        body = _decode(_body, await request.body())
+        accepted = await self._submit.one(body.url)
+        return _waiting(accepted)
+
+    async def submit_batch(self, request: Request) -> Response:
+        """Submit up to 10,000 URLs, as a JSON array or one JSON value a line (NDJSON).
+
+        There is one answer for each URL, in order. What does not fit into the queue is answered
+        with `accepted: false` and can be sent again later.
+        """
+        content = await request.body()
+        as_lines = "ndjson" in request.headers.get("content-type", "")
+        items = _lines(content) if as_lines else _decode(_array, content)
+        if len(items) > MOST_IN_BATCH:
+            raise HTTPException(
+                422, f"A batch takes up to {MOST_IN_BATCH} URLs; this one has {len(items)}."
+            )
+        urls = [item if isinstance(item, str) else item.url for item in items]
+        answers = await self._submit.many(urls)
+        headers = {}
+        if any(isinstance(each, NoRoom) for each in answers):
+            headers["Retry-After"] = str(RETRY_WHEN_FULL)
+        bodies = [_batch_answer(given, each) for given, each in zip(urls, answers, strict=True)]
+        if as_lines:
+            text = b"".join(msgspec.json.encode(body) + b"\n" for body in bodies)
+            return Response(text, 202, headers, "application/x-ndjson")
+        return answer(bodies, 202, headers)
+
+    async def look_up(self, request: Request, url: Url, source: bool = True) -> Response:
+        """What is known of a URL; `source=false` leaves the page source out.
+
+        An unknown URL is submitted. A record older than the cache time is answered as it is, with
+        `stale: true`, and fetched again behind the answer.
+        """
+        _refuse_unknown(request, {"url", "source"})
+        found = await self._look_up(url, with_source=source)
+        if isinstance(found, Waiting):
+            return _waiting(found)
+        return answer(record_answer(found.record, stale=found.stale))
+
+    async def source(self, request: Request, url: Url) -> Response:
+        """The page source alone, as text that no browser runs."""
+        _refuse_unknown(request, {"url"})
+        found = await self._look_up(url, with_source=True)
+        if isinstance(found, Waiting):
+            return _waiting(found)
+        return _source(found)
+
+    async def invalidate(self, request: Request, url: Url) -> Response:
+        """Drop what is known of a URL, so that the next look-up fetches it anew.
+
+        A request that is under way goes on and still gets its answer.
+        """
+        _refuse_unknown(request, {"url"})
+        if await self._store.forget(self._submit.check(url)):
+            return Response(status_code=204)
+        return problem(404, "This URL is not in the inventory.")
+
+    async def records(
+        self,
+        request: Request,
+        status: Status | None = None,
+        host: str | None = None,
+        q: Annotated[
+            str | None, Query(max_length=200, description="Words of the URL; the last may be cut")
+        ] = None,
+        from_: Annotated[
+            datetime | date | None, Query(alias="from", description="Created then or later")
+        ] = None,
+        to: Annotated[datetime | date | None, Query(description="Created before")] = None,
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        cursor: Annotated[str | None, Query(max_length=100)] = None,
+    ) -> Response:
+        """Records, the newest first, without their page sources."""
+        _refuse_unknown(request, {"status", "host", "q", "from", "to", "limit", "cursor"})
+        _refuse_nul(request)
+        page = await self._store.page_of_records(
+            RecordFilter(
+                status=status,
+                host=host and host.lower(),
+                text=q or None,
+                created_from=_instant(from_),
+                created_to=_instant(to),
+            ),
+            limit=limit,
+            cursor=cursor,
+        )
+        return answer(
+            RecordsPage(
+                records=[record_answer(record) for record in page.records],
+                next_cursor=page.next_cursor,
+            )
+        )
+
+
+def _decode(decoder: msgspec.json.Decoder[Decoded], content: bytes) -> Decoded:
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        raise HTTPException(422, f"The body does not fit: {error}.") from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise HTTPException(400, f"The body is not JSON: {error}.") from error
+
+
+def _lines(content: bytes) -> list[str | SubmitBody]:
+    items = []
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                items.append(_decode(_line, line))
+            except HTTPException as error:
+                raise HTTPException(error.status_code, f"Line {number}: {error.detail}") from error
+    return items
+
+
+def _waiting(it: Accepted | Waiting) -> Response:
+    return answer(
+        Submitted(url=it.url, status=it.status, request_id=it.request_id),
+        202,
+        {"Location": f"/metadata?url={quote(it.url, safe='')}", "Retry-After": "1"},
+    )
+
+
+def _batch_answer(given: str, it: Answer) -> BatchAnswer:
+    match it:
+        case Accepted():
+            return BatchAnswer(
+                url=it.url, accepted=True, status=it.status, request_id=it.request_id
+            )
+        case Refused():
+            return BatchAnswer(url=given, accepted=False, error=it.reason)
+        case NoRoom():
+            return BatchAnswer(url=it.url, accepted=False, error="the queue is full")
+
+
+def _source(found: Found) -> Response:
+    text = found.record.metadata.page_source
+    if text is None:
+        return problem(404, "No text was received from this URL.")
+    return Response(text.encode(), 200, INERT, "text/plain; charset=utf-8")
+
+
+def _refuse_unknown(request: Request, known: set[str]) -> None:
+    """Most often an ampersand in a URL that was not encoded: the rest of it would be lost."""
+    unknown = request.query_params.keys() - known
+    if unknown:
+        raise HTTPException(
+            422,
+            f"Unknown parameter {', '.join(sorted(unknown))!r}. "
+            "A URL given as a parameter must be percent-encoded.",
+        )
+
+
+def _refuse_nul(request: Request) -> None:
+    if any("\0" in value for value in request.query_params.values()):
+        raise HTTPException(422, "A parameter contains a NUL character.")
+
+
+def _instant(given: datetime | date | None) -> datetime | None:
+    if given is None:
+        return None
+    if not isinstance(given, datetime):
+        return datetime(given.year, given.month, given.day, tzinfo=UTC)
+    return given if given.tzinfo else given.replace(tzinfo=UTC)

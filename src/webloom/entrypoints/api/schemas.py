@@ -1,0 +1,129 @@
+"""What the API takes and answers: the one source of its OpenAPI document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from webloom.domain.inventory import Metadata, Processing, Record, Status
+
+
+class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A URL to fetch."""
+
+    url: str
+
+
+class Submitted(msgspec.Struct, kw_only=True):
+    """The request is durable and will be answered."""
+
+    url: str  # as it is kept: the normalised form
+    status: Status
+    request_id: str | None
+
+
+class BatchAnswer(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What became of one URL of a batch."""
+
+    url: str
+    accepted: bool
+    status: Status | None = None
+    request_id: str | None = None
+    error: str | None = None
+
+
+class RecordAnswer(msgspec.Struct, kw_only=True):
+    """What is known of a URL."""
+
+    url: str
+    status: Status
+    metadata: Metadata
+    processing: Processing
+    additional_details: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+    stale: bool = False  # older than the cache time; a refresh is under way
+
+
+class RecordsPage(msgspec.Struct, kw_only=True):
+    """Records, the newest first, without their page sources. Go on while `next_cursor` is given:
+    a page under a rare filter can be short."""
+
+    records: list[RecordAnswer]
+    next_cursor: str | None
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    """An error, as RFC 9457 lays it out."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+
+
+class Dependency(msgspec.Struct, kw_only=True):
+    name: str
+    kind: str
+    state: str  # up, down
+    detail: str | None
+    milliseconds: float
+
+
+class QueueHealth(msgspec.Struct, kw_only=True):
+    name: str
+    limit: int
+    ready: int
+    delayed: int
+    in_flight: int
+    dead: int
+
+
+class ProcessHealth(msgspec.Struct, kw_only=True):
+    process_id: str
+    role: str
+    host: str
+    pid: int
+    slots: int
+    in_flight: int
+    completed: int
+    retried: int
+    failed: int
+    started_at: datetime
+    last_beat_seconds_ago: float
+    alive: bool
+
+
+class Health(msgspec.Struct, kw_only=True):
+    """`ok`, `degraded` (it answers, but nothing works off the queue) or `down`."""
+
+    status: str
+    version: str
+    dependencies: list[Dependency]
+    queues: list[QueueHealth]
+    workers: list[ProcessHealth]
+    others: list[ProcessHealth]
+
+
+class Alive(msgspec.Struct, kw_only=True):
+    status: str = "ok"
+
+
+ALL = [
+    SubmitBody, Submitted, BatchAnswer, RecordAnswer, RecordsPage, Problem, Health, Alive,
+]  # fmt: skip
+
+
+def record_answer(record: Record, *, stale: bool = False) -> RecordAnswer:
+    return RecordAnswer(
+        url=record.url,
+        status=record.status,
+        metadata=record.metadata,
+        processing=record.processing,
+        additional_details=record.additional_details,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        stale=stale,
+    )

@@ -1,0 +1,209 @@
+"""`webloom doctor`: look at everything that Webloom depends on, and say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import shutil
+import socket
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+import uvloop
+
+from webloom import __version__
+from webloom.bootstrap import Services, open_services
+from webloom.domain.errors import WebloomError
+from webloom.domain.inventory import METADATA_QUEUE
+from webloom.entrypoints.heartbeat import ALIVE_SECONDS
+from webloom.entrypoints.processes import refuse_open_bind
+from webloom.settings import VARIABLES, Settings, load_settings, unknown_variables
+
+LEAST_FREE_BYTES = 500 * 1024 * 1024
+OLDEST_SQLITE = (3, 37, 0)
+
+
+class Finding(msgspec.Struct, kw_only=True):
+    check: str
+    state: Literal["ok", "warning", "problem"]
+    detail: str
+    advice: str | None = None
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per check.")] = False,
+) -> None:
+    """Check every dependency and say what to do. Exits with 1 when something is wrong."""
+    settings = load_settings()
+    findings = uvloop.run(_examine(settings))
+    for finding in findings:
+        typer.echo(msgspec.json.encode(finding).decode() if as_json else _line(finding))
+    if any(finding.state == "problem" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _line(finding: Finding) -> str:
+    mark = {"ok": "ok     ", "warning": "warning", "problem": "PROBLEM"}[finding.state]
+    advice = f"\n{'':9}-> {finding.advice}" if finding.advice else ""
+    return f"{mark}  {finding.check}: {finding.detail}{advice}"
+
+
+async def _examine(settings: Settings) -> list[Finding]:
+    findings = [*_runtime(), *_settings(settings), _disk(settings), _files(settings)]
+    findings.append(_listening(settings))
+    try:
+        async with open_services(settings) as services:
+            findings += [item async for item in _services(services)]
+    except WebloomError as error:
+        findings.append(
+            Finding(
+                check="database",
+                state="problem",
+                detail=str(error),
+                advice="Check WEBLOOM_DATA_DIR and WEBLOOM_STORE, the folder's owner and its disk.",
+            )
+        )
+    return findings
+
+
+def _runtime() -> Iterator[Finding]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Finding(check="webloom", state="ok", detail=f"{__version__} on Python {python}")
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        yield Finding(
+            check="sqlite",
+            state="problem",
+            detail=f"{sqlite3.sqlite_version} is too old",
+            advice="Use a Python with SQLite 3.37 or later (Debian 12, Ubuntu 22.04 and later).",
+        )
+    else:
+        yield Finding(check="sqlite", state="ok", detail=sqlite3.sqlite_version)
+
+
+def _settings(settings: Settings) -> Iterator[Finding]:
+    changed = [
+        f"{variable}={'(hidden)' if name == 'api_key_hashes' else getattr(settings, name)}"
+        for name, variable in _names().items()
+        if getattr(settings, name) != VARIABLES[variable].default
+    ]
+    yield Finding(
+        check="settings", state="ok", detail=", ".join(changed) or "all at their defaults"
+    )
+    for name in unknown_variables():
+        yield Finding(
+            check="settings",
+            state="warning",
+            detail=f"{name} is set, but no setting has this name",
+            advice=f"Known are: {', '.join(sorted(VARIABLES))}.",
+        )
+    try:
+        refuse_open_bind(settings, frozenset({"api"}))
+    except WebloomError as error:
+        yield Finding(
+            check="access",
+            state="problem",
+            detail=str(error),
+            advice="`webloom new-key` makes one.",
+        )
+
+
+def _names() -> dict[str, str]:
+    return {name: str(field.alias) for name, field in Settings.model_fields.items()}
+
+
+def _disk(settings: Settings) -> Finding:
+    folder = settings.database.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    detail = f"{free / 1e9:.1f} GB free for {settings.database}"
+    if free < LEAST_FREE_BYTES:
+        return Finding(
+            check="disk",
+            state="warning",
+            detail=detail,
+            advice="Free some space or move WEBLOOM_DATA_DIR: a full disk stops all writing.",
+        )
+    return Finding(check="disk", state="ok", detail=detail)
+
+
+def _files(settings: Settings) -> Finding:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = settings.slots * 2 + 256
+    if limit < wanted:
+        return Finding(
+            check="open files",
+            state="warning",
+            detail=f"{limit} allowed, {wanted} wanted for {settings.slots} slots",
+            advice=f"Run `ulimit -n {wanted}` first, or lower WEBLOOM_SLOTS.",
+        )
+    return Finding(check="open files", state="ok", detail=f"{limit} allowed")
+
+
+def _listening(settings: Settings) -> Finding:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            return Finding(
+                check="port",
+                state="warning",
+                detail=f"{settings.host} port {settings.port}: {error.strerror}",
+                advice="Fine if that is Webloom; otherwise choose another WEBLOOM_PORT.",
+            )
+    return Finding(check="port", state="ok", detail=f"{settings.host} port {settings.port} is free")
+
+
+async def _services(services: Services) -> AsyncIterator[Finding]:
+    path = services.settings.database
+    problem = await asyncio.to_thread(_quick_check, path)
+    if problem:
+        yield Finding(
+            check="database",
+            state="problem",
+            detail=f"{path} is damaged: {problem}",
+            advice="Stop Webloom, keep a copy of the file, and restore a backup.",
+        )
+    else:
+        yield Finding(check="database", state="ok", detail=f"{path}, {path.stat().st_size:,} bytes")
+    depth = await services.broker.depth(METADATA_QUEUE)
+    yield Finding(
+        check=METADATA_QUEUE,
+        state="warning" if depth.dead else "ok",
+        detail=f"{depth.ready} ready of {services.settings.queue_limit}, {depth.delayed} delayed, "
+        f"{depth.in_flight} in flight, {depth.dead} dead",
+        advice="See `webloom dead list`." if depth.dead else None,
+    )
+    seen = await services.heartbeats.seen(ALIVE_SECONDS)
+    workers = [each for each in seen if each.heartbeat.role == "worker"]
+    if workers:
+        yield Finding(check="workers", state="ok", detail=f"{len(workers)} alive")
+    else:
+        yield Finding(
+            check="workers",
+            state="warning",
+            detail="none is running, so nothing is fetched",
+            advice="Start `webloom up`, or `webloom worker` beside the API.",
+        )
+
+
+def _quick_check(path: Path) -> str | None:
+    """A full check of a large file takes minutes; its first pages tell whether it is readable."""
+    connection = sqlite3.connect(path)
+    try:
+        if path.stat().st_size > 256 * 1024 * 1024:
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            return None
+        result = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        return None if result == "ok" else result
+    except sqlite3.Error as error:
+        return str(error)
+    finally:
+        connection.close()

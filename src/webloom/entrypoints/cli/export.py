@@ -1,0 +1,214 @@
+"""`webloom export`: every record, or those chosen, as NDJSON or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import msgspec
+import typer
+import uvloop
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from webloom.bootstrap import open_services
+from webloom.domain.errors import WebloomError
+from webloom.domain.inventory import Record, RecordFilter, Status
+from webloom.entrypoints.cli.output import console, pipe_may_close, utf8_argument, visible
+from webloom.ports.inventory_store import InventoryStore
+from webloom.settings import load_settings
+
+PAGE = 200
+COLUMNS = (
+    "url", "status", "status_code", "final_url", "content_type", "content_length", "content_hash",
+    "retry_count", "attempt_number", "error_message", "last_attempt_at", "created_at", "updated_at",
+)  # fmt: skip
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+class Format(StrEnum):
+    NDJSON = "ndjson"
+    CSV = "csv"
+
+
+def export(
+    form: Annotated[
+        Format, typer.Option("--format", help="One JSON object a line, or a table.")
+    ] = Format.NDJSON,
+    status: Annotated[Status | None, typer.Option(help="Only records with this status.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Only URLs of this host, such as example.com.")
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(help="Only URLs with these words; the last may be a word's beginning."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DATE", help="Only records created then or later (UTC)."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="DATE", help="Only records created before (UTC).")
+    ] = None,
+    source: Annotated[
+        bool, typer.Option("--source/--no-source", help="With the page sources; NDJSON only.")
+    ] = False,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to; it appears when it is complete. - is standard output.",
+        ),
+    ] = "-",
+) -> None:
+    """Write the records, the newest first. A date is 2026-01-31 or 2026-01-31T12:00:00+01:00."""
+    if source and form is Format.CSV:
+        raise typer.BadParameter("CSV has no column for the source; use --format ndjson")
+    chosen = RecordFilter(
+        status=status,
+        host=utf8_argument("--host", host and host.lower()),
+        text=utf8_argument("--text", text or None),
+        created_from=instant("--from", since),
+        created_to=instant("--to", until),
+    )
+    with pipe_may_close(), _opened(output) as stream:
+        uvloop.run(_export(chosen, form, source, stream))
+
+
+def instant(option: str, given: str | None) -> datetime | None:
+    """UTC is meant where no zone is given. Raises WebloomError."""
+    if given is None:
+        return None
+    try:
+        parsed = datetime.fromisoformat(given.strip())
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise WebloomError(
+            f"{option}: got {visible(given)!r}, wants a date such as 2026-01-31, "
+            "or a date and time such as 2026-01-31T12:00:00Z"
+        ) from None
+
+
+async def _export(chosen: RecordFilter, form: Format, source: bool, stream: BinaryIO) -> None:
+    line = _json_line if form is Format.NDJSON else _csv_line
+    async with open_services(load_settings()) as services:
+        if form is Format.CSV:
+            stream.write(_csv(COLUMNS))
+        with _counting(stream) as count:
+            async for record in _records(services.store, chosen, source):
+                stream.write(line(record))
+                count()
+
+
+async def _records(
+    store: InventoryStore, chosen: RecordFilter, source: bool
+) -> AsyncIterator[Record]:
+    cursor = None
+    while True:
+        page = await store.page_of_records(chosen, limit=PAGE, cursor=cursor)
+        for record in page.records:
+            whole = await store.find(record.url) if source else record
+            if whole is not None:  # forgotten since the page was read
+                yield whole
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def _json_line(record: Record) -> bytes:
+    return msgspec.json.encode(record) + b"\n"
+
+
+def _csv_line(record: Record) -> bytes:
+    metadata, processing = record.metadata, record.processing
+    details = record.additional_details or {}
+    return _csv(
+        (
+            record.url,
+            record.status.value,
+            metadata.status_code,
+            metadata.final_url,
+            details.get("content_type"),
+            details.get("content_length"),
+            details.get("content_hash"),
+            processing.retry_count,
+            processing.attempt_number,
+            processing.error_message,
+            _iso(processing.last_attempt_at),
+            _iso(record.created_at),
+            _iso(record.updated_at),
+        )
+    )
+
+
+def _iso(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
+def _csv(cells: tuple[str | int | None, ...]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line).writerow([_harmless(cell) for cell in cells])
+    return line.getvalue().encode()
+
+
+def _harmless(cell: str | int | None) -> str | int | None:
+    """A spreadsheet would run text from a web page that looks like a formula."""
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
+        return f"'{cell}"
+    return cell
+
+
+@contextmanager
+def _opened(output: str) -> Iterator[BinaryIO]:
+    """The file comes into being complete or not at all."""
+    if output == "-":
+        yield sys.stdout.buffer
+        return
+    target = Path(output).resolve()
+    if target.exists() and not target.is_file():  # a device or a named pipe; a folder fails to open
+        with _writing(output, target, "wb") as stream:
+            yield stream
+        return
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with _writing(output, part, "xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(named: str, path: Path, mode: str) -> Iterator[BinaryIO]:
+    try:
+        with path.open(mode) as stream:
+            yield stream  # type: ignore[misc]
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise WebloomError(f"can't write {visible(named)}: {reason}") from error
+
+
+@contextmanager
+def _counting(stream: BinaryIO) -> Iterator[Callable[[], None]]:
+    """Shows the number of records on a terminal that the records themselves don't go to."""
+    to = console(err=True)
+    if not to.is_terminal or stream.isatty():
+        yield lambda: None
+        return
+    text = TextColumn("{task.completed:,.0f} records")
+    with Progress(SpinnerColumn(), text, console=to) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda: progress.advance(task)

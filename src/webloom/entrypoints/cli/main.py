@@ -1,0 +1,80 @@
+"""The command line: `webloom COMMAND`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+
+from webloom import __version__
+from webloom.domain.errors import SettingsError, WebloomError
+from webloom.entrypoints.cli import dead, demo, doctor, export, fetch, processes, submit
+from webloom.entrypoints.cli.logs import set_up_logs
+from webloom.entrypoints.cli.output import visible
+from webloom.settings import load_settings, unknown_variables
+
+log = logging.getLogger(__name__)
+
+app = typer.Typer(
+    name="webloom",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Keep a fresh record of the part of the web that you care about. "
+    "Settings come from WEBLOOM_ variables and from webloom.env; `webloom doctor` shows them.",
+)
+app.command("up")(processes.up)
+app.command("api")(processes.api)
+app.command("worker")(processes.worker)
+app.command("scheduler")(processes.scheduler)
+app.command("fetch")(fetch.fetch)
+app.command("submit")(submit.submit)
+app.command("export")(export.export)
+app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
+app.command("new-key")(processes.new_key)
+app.add_typer(dead.app, name="dead")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"webloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    set_up_logs(load_settings().log_level)
+    for name in unknown_variables():
+        log.warning("no setting has this name", extra={"variable": name})
+
+
+def main() -> None:
+    try:
+        app()
+    except SettingsError as error:
+        _fail(error, 2)
+    except WebloomError as error:
+        _fail(error, 1)
+    except ExceptionGroup as group:
+        known, other = group.split(WebloomError)
+        if known is None or other is not None:
+            raise
+        _fail(_first(known), 1)
+
+
+def _first(group: BaseException) -> BaseException:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group
+
+
+def _fail(error: BaseException, code: int) -> None:
+    for line in str(error).splitlines():
+        typer.echo(f"webloom: {visible(line)}", err=True)
+    sys.exit(code)

@@ -1,0 +1,358 @@
+"""`webloom submit`: any number of URLs into the queue, as fast as it takes them.
+
+    file -> blocks -> lines -> batches -> SubmitUrl.many -> accepted | refused | no room: again
+
+Only one block of input is held at a time. Nothing is lost on the way: what has no room waits, and
+so does everything while the database is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import itertools
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import typer
+import uvloop
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
+from webloom.bootstrap import Services, open_services
+from webloom.domain.errors import Unavailable, WebloomError
+from webloom.entrypoints.cli.output import (
+    console,
+    forsake_stdout,
+    json_line,
+    plain,
+    shortened,
+    visible,
+)
+from webloom.settings import load_settings
+
+BATCH = 500
+BLOCK_BYTES = 64 * 1024
+LONGEST_LINE = 8 * 1024 * 1024  # a record that was exported with its source fits
+SHOWN_IN_FULL = 20  # refused lines; the rest is counted
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 2.0
+SAY_SECONDS = 10.0
+WORKER_SECONDS = 30.0  # a worker that was not heard of for so long is not running
+
+SOME_REFUSED = 3
+INTERRUPTED = 130
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    place: str  # file:line
+    number: int
+    url: str  # of a line that can't be read: its text
+    unreadable: str | None = None  # why
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    lines: list[Line]
+    size: int  # bytes
+
+
+class _JsonLine(msgspec.Struct):
+    url: str
+
+
+_json = msgspec.json.Decoder(str | _JsonLine)
+
+
+def submit(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Files with one URL a line, or one JSON object with a url; - is standard input. "
+            "Blank lines and lines that begin with # are skipped.",
+        ),
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each URL, as answers come.")
+    ] = False,
+) -> None:
+    """Put URLs into the queue. When it is full, wait for the workers and go on.
+
+    Exits with 0 when every URL was accepted and with 3 when some were refused.
+    """
+    _refuse_unreadable(files)
+    report = Report(as_json=as_json, console=console(err=True))
+    try:
+        uvloop.run(_submit(files, report))
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        forsake_stdout()
+        raise WebloomError("nobody reads the answers any more, so submitting has stopped") from None
+    finally:
+        report.summary()
+    if report.refused:
+        raise typer.Exit(SOME_REFUSED)
+
+
+async def _submit(files: list[str], report: Report) -> None:
+    async with open_services(load_settings()) as services:
+        feeder = Feeder(services, report)
+        with report.progress(_total_bytes(files)):
+            for name in files:
+                blocks = read_blocks(name)
+                while (block := await _aside(partial(next, blocks, None))) is not None:
+                    lines = iter(block.lines)
+                    while batch := list(itertools.islice(lines, BATCH)):
+                        await feeder.feed(batch)
+                    report.advance(block.size)
+
+
+class Feeder:
+    """Brings batches into the queue, one after the other."""
+
+    def __init__(self, services: Services, report: Report) -> None:
+        self._services = services
+        self._report = report
+        self._told_of_no_worker = False
+
+    async def feed(self, batch: list[Line]) -> None:
+        """Returns when every line has its answer."""
+        waiting = []
+        for line in batch:
+            if line.unreadable is None:
+                waiting.append(line)
+            else:
+                self._report.refuse(line, line.unreadable)
+        pause = FIRST_PAUSE
+        while waiting:
+            left = await self._try(waiting)
+            pause = FIRST_PAUSE if len(left) < len(waiting) else pause
+            waiting = left
+            self._report.advance(0)
+            if waiting:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _try(self, waiting: list[Line]) -> list[Line]:
+        """What is left to be tried again, in order."""
+        try:
+            answers = await self._services.submit_url.many([line.url for line in waiting])
+            left = [
+                line
+                for line, answer in zip(waiting, answers, strict=True)
+                if not self._report.answer(line, answer)
+            ]
+            if len(left) == len(waiting):
+                await self._tell_if_no_worker()
+        except Unavailable as error:
+            self._report.say(f"waiting for the database: {error}")
+            return waiting
+        return left
+
+    async def _tell_if_no_worker(self) -> None:
+        if self._told_of_no_worker:
+            return
+        seen = await self._services.heartbeats.seen(WORKER_SECONDS)
+        if not any(each.heartbeat.role == "worker" for each in seen):
+            self._report.say(
+                "the queue is full and no worker is running: start one with `webloom worker`"
+            )
+            self._told_of_no_worker = True
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What is told while it goes on, and at the end."""
+
+    as_json: bool
+    console: Console
+    accepted: int = 0
+    refused: int = 0
+    _bar: Progress | None = None
+    _task: TaskID = field(default=TaskID(0))
+    _last_said: str = ""
+
+    def answer(self, line: Line, answer: Answer) -> bool:
+        """False: it was none, there is no room yet."""
+        match answer:
+            case NoRoom():
+                return False
+            case Refused(reason=reason):
+                self.refuse(line, reason)
+            case Accepted(url=url, request_id=request_id):
+                self.accepted += 1
+                if self.as_json:
+                    self._json(line, accepted=True, url=url, request_id=request_id)
+        return True
+
+    def refuse(self, line: Line, reason: str) -> None:
+        self.refused += 1
+        if self.as_json:
+            self._json(line, accepted=False, url=line.url, error=reason)
+        elif self.refused <= SHOWN_IN_FULL:
+            self.say(f"{line.place}: refused: {reason}: {shortened(line.url)}")
+            if self.refused == SHOWN_IN_FULL:
+                self.say("further refused lines are only counted")
+
+    def _json(self, line: Line, **facts: Any) -> None:
+        json_line({"line": line.number, "file": line.place.rpartition(":")[0], **facts})
+
+    def say(self, text: str) -> None:
+        """A message of its own line; the same again is not repeated."""
+        if text != self._last_said:
+            self._last_said = text
+            self.console.print(plain(text), soft_wrap=True)
+
+    def summary(self) -> None:
+        self.say(f"{self.accepted:,} accepted, {self.refused:,} refused")
+
+    def advance(self, size: int) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, advance=size, accepted=self.accepted, refused=self.refused)
+
+    @contextmanager
+    def progress(self, total: int | None) -> Iterator[None]:
+        """A bar on a terminal, otherwise a line from time to time."""
+        if not self.console.is_terminal:
+            telling = asyncio.create_task(self._tell_from_time_to_time())
+            try:
+                yield
+            finally:
+                telling.cancel()
+            return
+        counts = TextColumn("{task.fields[accepted]:,} accepted, {task.fields[refused]:,} refused")
+        with Progress(BarColumn(), counts, TimeElapsedColumn(), console=self.console) as bar:
+            self._task = bar.add_task("", total=total, accepted=0, refused=0)
+            self._bar = bar
+            try:
+                yield
+            finally:
+                self._bar = None
+
+    async def _tell_from_time_to_time(self) -> None:
+        while True:
+            await asyncio.sleep(SAY_SECONDS)
+            self.say(f"{self.accepted:,} accepted, {self.refused:,} refused so far")
+
+
+def read_blocks(name: str) -> Iterator[Block]:
+    """The lines of a file as they arrive; a pipe is not waited for beyond what it has.
+
+    Raises WebloomError when the file can't be read.
+    """
+    shown = "standard input" if name == "-" else visible(name)
+    try:
+        with io.FileIO(0 if name == "-" else name, closefd=name != "-") as stream:
+            held = bytearray()  # the beginning of a line whose end has not come yet
+            number = 0
+            while block := stream.read(BLOCK_BYTES):
+                lines = []
+                *ends, beginning = block.split(b"\n")
+                for end in ends:
+                    number += 1
+                    lines += _parse(bytes(held + end), shown, number)
+                    held.clear()
+                if len(held) <= LONGEST_LINE:
+                    held += beginning
+                yield Block(lines=lines, size=len(block))
+            yield Block(lines=_parse(bytes(held), shown, number + 1), size=0)
+    except OSError as error:
+        raise WebloomError(f"can't read {shown}: {error.strerror or error}") from error
+
+
+def _parse(raw: bytes, name: str, number: int) -> list[Line]:
+    """None or one."""
+    place = f"{name}:{number}"
+    if number == 1:
+        raw = raw.removeprefix(b"\xef\xbb\xbf")  # a byte order mark
+    text = raw[: LONGEST_LINE + 1].decode("utf-8", "replace").strip()
+    if not text or text.startswith("#"):
+        return []
+
+    def unreadable(why: str) -> list[Line]:
+        return [Line(place=place, number=number, url=text[:1000], unreadable=why)]
+
+    if len(raw) > LONGEST_LINE:
+        return unreadable(f"the line is longer than {LONGEST_LINE:,} bytes")
+    try:
+        raw.decode()
+        if text[0] in '{"':
+            decoded = _json.decode(text)
+            text = decoded if isinstance(decoded, str) else decoded.url
+    except UnicodeDecodeError:
+        return unreadable("the line is not UTF-8")
+    except (msgspec.MsgspecError, RecursionError):
+        return unreadable('the line is neither a URL nor JSON such as {"url": "https://..."}')
+    return [Line(place=place, number=number, url=text)]
+
+
+def _refuse_unreadable(files: list[str]) -> None:
+    """All of them, before anything is submitted."""
+    for name in files:
+        if name == "-":
+            if sys.stdin is None or sys.stdin.closed:
+                raise WebloomError("can't read standard input: it is closed")
+            continue
+        path = Path(name)
+        if not path.exists():
+            raise WebloomError(f"can't read {visible(name)}: there is no such file")
+        if path.is_dir():
+            raise WebloomError(f"can't read {visible(name)}: it is a folder; name the files in it")
+        if not os.access(path, os.R_OK):
+            raise WebloomError(f"can't read {visible(name)}: permission denied")
+
+
+def _total_bytes(files: list[str]) -> int | None:
+    """None when one of them is not a regular file."""
+    total = 0
+    for name in files:
+        try:
+            facts = os.fstat(0) if name == "-" else Path(name).stat()
+        except OSError:
+            return None
+        if not stat.S_ISREG(facts.st_mode):
+            return None
+        total += facts.st_size
+    return total
+
+
+async def _aside(work: Callable[[], Result]) -> Result:
+    """Run what may block in a thread that does not keep the process from ending: a person who
+    presses Ctrl-C does not want to finish typing first."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def settle(result: Result | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future

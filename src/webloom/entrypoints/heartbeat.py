@@ -1,0 +1,70 @@
+"""Telling the others that this process is alive."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+from webloom.application.inventory.fetch_url import FetchUrl
+from webloom.bootstrap import Services
+from webloom.domain.errors import Unavailable
+from webloom.ports.heartbeats import Heartbeat
+
+BEAT_SECONDS = 5.0
+ALIVE_SECONDS = 20.0  # without a beat for so long, a process counts as gone
+
+
+def first_beat(services: Services, role: str, slots: int = 0) -> Heartbeat:
+    return Heartbeat(
+        process_id=uuid.uuid4().hex,
+        role=role,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        slots=slots,
+        in_flight=0,
+        completed=0,
+        retried=0,
+        failed=0,
+        started_at=services.clock.now(),
+    )
+
+
+@asynccontextmanager
+async def beating(
+    services: Services, beat: Heartbeat, current: Callable[[Heartbeat], Heartbeat] = lambda b: b
+) -> AsyncIterator[None]:
+    """Beat until the context ends, then say goodbye."""
+
+    async def beat_on() -> None:
+        while True:
+            with suppress(Unavailable):
+                await services.heartbeats.beat(current(beat))
+            await asyncio.sleep(BEAT_SECONDS)
+
+    task = asyncio.create_task(beat_on())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        with suppress(Unavailable):
+            await services.heartbeats.leave(beat.process_id)
+
+
+def with_tally(fetch_url: FetchUrl) -> Callable[[Heartbeat], Heartbeat]:
+    def current(beat: Heartbeat) -> Heartbeat:
+        return replace(
+            beat,
+            in_flight=len(fetch_url.in_flight),
+            completed=fetch_url.tally.completed,
+            retried=fetch_url.tally.retried,
+            failed=fetch_url.tally.failed,
+        )
+
+    return current

@@ -1,0 +1,89 @@
+"""A worker: N slots, each serving one delivery at a time, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from webloom.application.inventory.fetch_url import FetchUrl
+from webloom.bootstrap import Services, http_fetcher
+from webloom.domain.errors import Unavailable
+from webloom.domain.inventory import METADATA_QUEUE
+from webloom.entrypoints.heartbeat import beating, first_beat, with_tally
+from webloom.ports.broker import Delivery
+
+log = logging.getLogger(__name__)
+
+LAST_WORDS_SECONDS = 10.0  # for giving back what the grace period did not finish
+
+
+async def run_worker(services: Services, stop: asyncio.Event) -> None:
+    """Serve `metadata_queue`; after `stop` finish what is in flight within the grace period."""
+    settings = services.settings
+    async with http_fetcher(settings) as fetcher:
+        fetch_url = services.fetch_url(fetcher)
+        beat = first_beat(services, "worker", settings.slots)
+        renewal = asyncio.create_task(fetch_url.renew_leases())
+        log.info("worker started", extra={"slots": settings.slots})
+        try:
+            async with (
+                beating(services, beat, with_tally(fetch_url)),
+                services.broker.deliveries(METADATA_QUEUE, settings.slots) as deliveries,
+            ):
+                slots = _Slots(fetch_url, deliveries)
+                slots.start(settings.slots)
+                await stop.wait()
+                await slots.drain(settings.grace)
+        finally:
+            renewal.cancel()
+            with suppress(asyncio.CancelledError):
+                await renewal
+            log.info("worker stopped", extra={"completed": fetch_url.tally.completed})
+
+
+class _Slots:
+    def __init__(self, fetch_url: FetchUrl, deliveries: AsyncIterator[Delivery]) -> None:
+        self._fetch_url = fetch_url
+        self._deliveries = deliveries
+        self._idle: set[asyncio.Task[None]] = set()
+        self._all: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    def start(self, slots: int) -> None:
+        self._all = [asyncio.create_task(self._serve()) for _ in range(slots)]
+
+    async def drain(self, grace: float) -> None:
+        self._stopping = True
+        for task in self._idle:
+            task.cancel()
+        _, busy = await asyncio.wait(self._all, timeout=grace)
+        if busy:
+            log.warning("giving back what is unfinished", extra={"deliveries": len(busy)})
+            for task in busy:
+                task.cancel()
+            await asyncio.wait(busy, timeout=LAST_WORDS_SECONDS)
+
+    async def _serve(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        while not self._stopping:
+            self._idle.add(task)
+            try:
+                delivery = await anext(self._deliveries)
+            finally:
+                self._idle.discard(task)
+            await self._handle(delivery)
+
+    async def _handle(self, delivery: Delivery) -> None:
+        try:
+            await self._fetch_url(delivery)
+        except asyncio.CancelledError:
+            with suppress(Unavailable):
+                await delivery.retry()  # changes nothing if it was settled
+            raise
+        except Exception as error:
+            log.exception("a delivery failed", extra={"message_id": delivery.message_id})
+            with suppress(Unavailable):
+                await delivery.bury(f"unexpected {type(error).__name__}: {error}")

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    id: str  # chosen by the publisher, unique
+    body: bytes  # JSON, and so UTF-8
+    key: str | None = None  # two messages of one queue with the same key are one
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueueDepth:
+    ready: int  # can be delivered now; what the limit counts
+    delayed: int  # waiting for their time
+    in_flight: int  # delivered, not settled
+    dead: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeadLetter:
+    id: str
+    body: bytes
+    reason: str
+    buried_at: datetime
+
+
+class Delivery(Protocol):
+    """One message in the hands of one consumer, until it is settled.
+
+    It is settled once, by one of the three verbs. The broker renews the consumer's hold while the
+    process lives. After a lost hold the verbs change nothing: the message is somebody else's by
+    then. `retry` and `bury` return when that is durable, raise BrokerUnavailable, and may then be
+    repeated.
+    """
+
+    @property
+    def message_id(self) -> str: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first delivery of the message."""
+
+    @property
+    def redelivered(self) -> bool:
+        """The consumer before this one vanished without settling the message."""
+
+    async def ack(self) -> None:
+        """Done: the message is gone for good.
+
+        It is on its way to the broker when this returns. Should a crash overtake it, the message
+        comes again."""
+
+    async def retry(self, after: float = 0.0) -> None:
+        """Give it back, to be delivered again after so many seconds.
+
+        Never refused, not even by a full queue."""
+
+    async def bury(self, reason: str) -> None:
+        """Move it to the queue's dead letters."""
+
+
+class Broker(Protocol):
+    """Durable queues, delivered at least once.
+
+    A message whose publish returned is never lost; a delivery is never silently dropped. Ready
+    messages are delivered in the order of their readiness; after a retry or a crash the order is
+    not kept. Everything raises BrokerUnavailable when the broker can't be reached.
+    """
+
+    async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:
+        """Returns only when the message is durable.
+
+        Returns the id of the message that now stands for it: its own, or, on a broker that knows
+        keys, that of the message with the same key which is still in the queue, waiting or in
+        flight; then nothing was added. Raises QueueFull.
+        """
+
+    async def publish_many(self, queue: str, messages: Sequence[Message]) -> list[str | None]:
+        """As publish, for each message in order; None stands for one that did not fit."""
+
+    def deliveries(
+        self, queue: str, slots: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[Delivery]]:
+        """Hand out deliveries, at most `slots` of them unsettled at any time.
+
+        A message published anywhere is handed out promptly, however long the queue was idle.
+        Leaving the context takes nothing new; what is unsettled then can still be settled.
+        """
+
+    async def depth(self, queue: str) -> QueueDepth: ...
+
+    async def dead_letters(
+        self, queue: str, *, limit: int, after: str | None = None
+    ) -> list[DeadLetter]:
+        """Oldest first, from behind the one with id `after`."""
+
+    async def put_back(self, queue: str, message_id: str) -> bool:
+        """Deliver a dead letter again, as if new. False: there is no such dead letter."""
+
+    async def discard(self, queue: str, message_id: str) -> bool:
+        """Remove a dead letter. False: there is no such dead letter."""

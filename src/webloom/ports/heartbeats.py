@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heartbeat:
+    process_id: str  # unique for the life of the process
+    role: str  # worker, scheduler
+    host: str
+    pid: int
+    slots: int
+    in_flight: int
+    completed: int  # since the process started
+    retried: int
+    failed: int
+    started_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SeenProcess:
+    heartbeat: Heartbeat
+    age: float  # seconds since the last beat
+
+
+class Heartbeats(Protocol):
+    """Which workers and schedulers are alive. Raises StoreUnavailable."""
+
+    async def beat(self, heartbeat: Heartbeat) -> None:
+        """Remember the newest heartbeat of a process; the same again only renews its age."""
+
+    async def leave(self, process_id: str) -> None:
+        """The process ends in good order. Unknown ids change nothing."""
+
+    async def seen(self, within: float) -> list[SeenProcess]:
+        """Processes heard of in the last `within` seconds, by role and start."""

@@ -1,0 +1,200 @@
+"""The only reader of the environment. A bad value is refused at start, by the variable's name."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from webloom.domain.errors import SettingsError
+from webloom.domain.network_policy import NetworkPolicy
+
+SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM_ENV_FILE names one
+SHORTEST_KEY = 16
+
+
+def _split(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _checked_addresses(entries: tuple[str, ...]) -> tuple[str, ...]:
+    NetworkPolicy.parse(entries)
+    return entries
+
+
+def _hashed_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_hashed(key) for key in keys)
+
+
+def _hashed(key: str) -> str:
+    if key.startswith("sha256:"):
+        digest = key.removeprefix("sha256:").lower()
+        if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+            raise ValueError("the part behind sha256: is not 64 hexadecimal digits")
+        return digest
+    if len(key) < SHORTEST_KEY:
+        raise ValueError(f"a key has fewer than {SHORTEST_KEY} characters")
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _sqlite_url(value: str) -> str:
+    if not value.startswith("sqlite:///") or value == "sqlite:///":
+        raise ValueError("this version keeps everything in SQLite")
+    return value
+
+
+def _setting(default: Any, variable: str, wants: str, **limits: Any) -> Any:
+    """`wants` completes the sentence "WEBLOOM_X wants ..."."""
+    return Field(default, alias=variable, description=wants, **limits)
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
+
+    host: str = _setting("127.0.0.1", "WEBLOOM_HOST", "the address to listen on", min_length=1)
+    port: int = _setting(8081, "WEBLOOM_PORT", "a port from 1 to 65535", ge=1, le=65535)
+    data_dir: Path = _setting(Path("data"), "WEBLOOM_DATA_DIR", "a folder for the database")
+    store: Annotated[str | None, AfterValidator(lambda v: v and _sqlite_url(v))] = _setting(
+        None, "WEBLOOM_STORE", "sqlite:///path/of/a/file"
+    )
+    allow_addresses: Annotated[
+        tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_addresses)
+    ] = _setting(
+        (), "WEBLOOM_ALLOW_ADDRESSES", "addresses, networks or address:port, separated by commas"
+    )
+    allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_split)] = _setting(
+        (), "WEBLOOM_ALLOWED_HOSTS", "names that clients use for this API, separated by commas"
+    )
+    api_key_hashes: Annotated[
+        tuple[str, ...], BeforeValidator(_split), AfterValidator(_hashed_keys)
+    ] = _setting(
+        (),
+        "WEBLOOM_API_KEYS",
+        f"keys of {SHORTEST_KEY} characters or more, or sha256:<hash of a key>, "
+        "separated by commas",
+    )
+    slots: int = _setting(32, "WEBLOOM_SLOTS", "a whole number from 1 to 1000", ge=1, le=1000)
+    queue_limit: int = _setting(
+        1000, "WEBLOOM_QUEUE_LIMIT", "a whole number from 1 to 1000000", ge=1, le=1_000_000
+    )
+    cache_ttl: float = _setting(3600.0, "WEBLOOM_CACHE_TTL", "seconds, 0 or more", ge=0)
+    fetch_timeout: float = _setting(
+        30.0, "WEBLOOM_FETCH_TIMEOUT", "seconds from 0.1 to 600", ge=0.1, le=600
+    )
+    max_body: int = _setting(
+        10 * 1024 * 1024, "WEBLOOM_MAX_BODY", "bytes from 1024 to 1 GiB", ge=1024, le=1 << 30
+    )
+    host_concurrency: int = _setting(
+        8, "WEBLOOM_HOST_CONCURRENCY", "a whole number from 1 to 1000", ge=1, le=1000
+    )
+    host_delay: float = _setting(
+        0.0, "WEBLOOM_HOST_DELAY", "seconds between two requests to one host, 0 or more", ge=0
+    )
+    retry_delay: float = _setting(
+        2.0, "WEBLOOM_RETRY_DELAY", "seconds before the first retry, 0 to 300", ge=0, le=300
+    )
+    lease: float = _setting(15.0, "WEBLOOM_LEASE", "seconds from 0.5 to 3600", ge=0.5, le=3600)
+    grace: float = _setting(
+        60.0,
+        "WEBLOOM_GRACE",
+        "seconds that a stop waits for running fetches, 0 to 3600",
+        ge=0,
+        le=3600,
+    )
+    log_level: str = _setting(
+        "info",
+        "WEBLOOM_LOG_LEVEL",
+        "debug, info, warning or error",
+        pattern="^(debug|info|warning|error)$",
+    )
+
+    @property
+    def database(self) -> Path:
+        if self.store is None:
+            return self.data_dir / "webloom.db"
+        return Path(self.store.removeprefix("sqlite:///"))
+
+    @property
+    def binds_to_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+VARIABLES = {str(field.alias): field for field in Settings.model_fields.values()}
+
+
+def load_settings(environment: Mapping[str, str] | None = None, **overrides: str) -> Settings:
+    """Read the settings file and the environment, which wins; `overrides` win over both."""
+    given = os.environ if environment is None else environment
+    values = _from_file(given) | _from_environment(given)
+    values |= {f"WEBLOOM_{name.upper()}": value for name, value in overrides.items()}
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explain(each, values) for each in error.errors())) from None
+
+
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """WEBLOOM_ variables that mean nothing: most likely misspelt."""
+    given = os.environ if environment is None else environment
+    known = set(VARIABLES) | {f"{name}_FILE" for name in VARIABLES} | {"WEBLOOM_ENV_FILE"}
+    return sorted(name for name in given if name.startswith("WEBLOOM_") and name not in known)
+
+
+def _from_environment(given: Mapping[str, str]) -> dict[str, str]:
+    values = {}
+    for name in VARIABLES:
+        if name in given:
+            values[name] = given[name]
+        elif f"{name}_FILE" in given:
+            values[name] = _read(f"{name}_FILE", Path(given[f"{name}_FILE"])).strip()
+    return values
+
+
+def _from_file(given: Mapping[str, str]) -> dict[str, str]:
+    named = given.get("WEBLOOM_ENV_FILE")
+    path = Path(named or SETTINGS_FILE)
+    if named is None and not path.exists():
+        return {}
+    found = {}
+    for number, line in enumerate(_read("WEBLOOM_ENV_FILE", path).splitlines(), start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        name, equals, value = text.removeprefix("export ").partition("=")
+        if not equals:
+            raise SettingsError(f"{path}, line {number}: got {text!r}, wants NAME=value")
+        found[name.strip()] = value.strip().strip("\"'")
+    unknown = unknown_variables(found)
+    if unknown:
+        raise SettingsError(f"{path} sets {', '.join(unknown)}, which no setting is called")
+    return _from_environment(found)
+
+
+def _read(variable: str, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{variable}: can't read {path}: {error}") from error
+
+
+def _explain(error: Any, values: Mapping[str, str]) -> str:
+    variable = str(error["loc"][0])
+    field = VARIABLES[variable]
+    shown = (
+        "a value that is not shown" if variable == "WEBLOOM_API_KEYS" else repr(values[variable])
+    )
+    reason = error.get("ctx", {}).get("error")
+    detail = f" ({reason})" if isinstance(reason, ValueError) else ""
+    return f"{variable}: got {shown}, wants {field.description}{detail}"

@@ -1,0 +1,54 @@
+"""`webloom demo`: what a newcomer runs first."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+from pathlib import Path
+from urllib.request import urlopen
+
+from e2e.test_cli import counts, environment, start, webloom
+from webloom.domain.inventory import Status
+from webloom.entrypoints.demo_site import demo_pages
+
+
+async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    shown = await webloom("demo", "--once", env=env, within=150)
+    assert shown.code == 0, shown.err
+    assert shown.err == ""
+    found = await counts(env | {"WEBLOOM_DATA_DIR": str(tmp_path / "data" / "demo")})
+    pages = len(demo_pages())
+    assert 100 <= pages <= 140
+    assert found[Status.COMPLETED] + found[Status.FAILED_PERMANENT] == pages
+    assert sum(found.values()) == pages
+    assert found[Status.FAILED_PERMANENT] == 7
+    assert re.search(r"/long-lunch +503 twice, then 200 +COMPLETED +200 +3", shown.out)
+    assert re.search(r"/till +always 500 +FAILED_PERMANENT +500 +3", shown.out)
+    assert "10.0.0.1 is a private address" in shown.out
+    assert not (tmp_path / "data" / "webloom.db").exists(), "the user's own data is not touched"
+
+
+async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    process = await start("demo", env=env)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(150):
+            said = (await process.stdout.readuntil(b"Ctrl-C ends the demo.\n")).decode()
+            [look_up] = re.findall(r"curl '(\S+/metadata\?url=\S+)'", said)
+            answer = await asyncio.to_thread(_read, look_up)
+            assert '"status":"COMPLETED"' in answer
+            assert f"WEBLOOM_DATA_DIR={tmp_path}/data/demo webloom export" in said
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+def _read(url: str) -> str:
+    with urlopen(url, timeout=10) as response:
+        return str(response.read().decode())
