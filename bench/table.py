@@ -16,7 +16,7 @@ class Row:
     webloom: float
     peer: str
     peer_value: float
-    must: float  # the worst ratio webloom / peer that is still good enough
+    must: float | None  # the worst ratio webloom / peer that is good enough; None: for information
     lower_is_better: bool = False  # seconds and bytes; then the ratio must not exceed `must`
 
     @property
@@ -25,6 +25,8 @@ class Row:
 
     @property
     def ok(self) -> bool:
+        if self.must is None:
+            return True
         return self.ratio <= self.must if self.lower_is_better else self.ratio >= self.must
 
 
@@ -49,8 +51,8 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{_number(row.webloom)} {row.unit}",
         f"{row.peer}: {_number(row.peer_value)} {row.unit}",
         f"{row.ratio:.2f}",
-        f"{'<=' if row.lower_is_better else '>='} {row.must:.2f}",
-        "ok" if row.ok else "below",
+        "" if row.must is None else f"{'<=' if row.lower_is_better else '>='} {row.must:.2f}",
+        "" if row.must is None else "ok" if row.ok else "missed",
     )
 
 

@@ -20,6 +20,7 @@ from webloom.application.inventory.host_turns import HostTurns
 from webloom.application.inventory.look_up_url import LookUpUrl
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
+from webloom.domain.errors import StoreUnavailable
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.politeness import HostLimits
@@ -93,9 +94,16 @@ def http_fetcher(settings: Settings) -> HttpFetcher:
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, clock: Clock | None = None) -> AsyncIterator[Services]:
-    """Raises StoreUnavailable when the database can't be opened."""
+async def open_services(
+    settings: Settings, clock: Clock | None = None, *, must_exist: bool = False
+) -> AsyncIterator[Services]:
+    """Raises StoreUnavailable when the database can't be opened, or must exist and does not."""
     clock = clock or SystemClock()
+    if must_exist and not settings.database.exists():
+        raise StoreUnavailable(
+            f"{settings.database} does not exist: nothing was stored here yet, "
+            "or WEBLOOM_DATA_DIR means another folder"
+        )
     async with open_database(settings.database, clock) as database:
         yield Services(
             settings=settings,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,8 @@ from webloom.domain.network_policy import NetworkPolicy
 
 SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM_ENV_FILE names one
 SHORTEST_KEY = 16
+LONGEST_KEY = 512
+_PASSWORD = re.compile(r"//[^/]*@")  # in a URL, with the user name
 
 
 def _split(value: object) -> object:
@@ -41,6 +44,8 @@ def _hashed(key: str) -> str:
         return digest
     if len(key) < SHORTEST_KEY:
         raise ValueError(f"a key has fewer than {SHORTEST_KEY} characters")
+    if len(key.encode()) > LONGEST_KEY:
+        raise ValueError(f"a key has more than {LONGEST_KEY} bytes")
     return hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -56,7 +61,7 @@ def _setting(default: Any, variable: str, wants: str, **limits: Any) -> Any:
 
 
 class Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     host: str = _setting("127.0.0.1", "WEBLOOM_HOST", "the address to listen on", min_length=1)
     port: int = _setting(8081, "WEBLOOM_PORT", "a port from 1 to 65535", ge=1, le=65535)
@@ -155,17 +160,17 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
 def _from_environment(given: Mapping[str, str]) -> dict[str, str]:
     values = {}
     for name in VARIABLES:
-        if name in given:
-            values[name] = given[name]
-        elif f"{name}_FILE" in given:
-            values[name] = _read(f"{name}_FILE", Path(given[f"{name}_FILE"])).strip()
+        if value := given.get(name):  # set to nothing is not set
+            values[name] = value
+        elif file := given.get(f"{name}_FILE"):
+            values[name] = _read(f"{name}_FILE", Path(file)).strip()
     return values
 
 
 def _from_file(given: Mapping[str, str]) -> dict[str, str]:
     named = given.get("WEBLOOM_ENV_FILE")
     path = Path(named or SETTINGS_FILE)
-    if named is None and not path.exists():
+    if not named and not path.exists():
         return {}
     found = {}
     for number, line in enumerate(_read("WEBLOOM_ENV_FILE", path).splitlines(), start=1):
@@ -174,7 +179,7 @@ def _from_file(given: Mapping[str, str]) -> dict[str, str]:
             continue
         name, equals, value = text.removeprefix("export ").partition("=")
         if not equals:
-            raise SettingsError(f"{path}, line {number}: got {text!r}, wants NAME=value")
+            raise SettingsError(f"{path}, line {number}: wants NAME=value, has no =")
         found[name.strip()] = value.strip().strip("\"'")
     unknown = unknown_variables(found)
     if unknown:
@@ -192,9 +197,9 @@ def _read(variable: str, path: Path) -> str:
 def _explain(error: Any, values: Mapping[str, str]) -> str:
     variable = str(error["loc"][0])
     field = VARIABLES[variable]
-    shown = (
-        "a value that is not shown" if variable == "WEBLOOM_API_KEYS" else repr(values[variable])
-    )
+    shown = repr(_PASSWORD.sub("//***@", values[variable]))
+    if variable == "WEBLOOM_API_KEYS":
+        shown = "a value that is not shown"
     reason = error.get("ctx", {}).get("error")
     detail = f" ({reason})" if isinstance(reason, ValueError) else ""
     return f"{variable}: got {shown}, wants {field.description}{detail}"

@@ -60,7 +60,7 @@ class Processing:
     attempt_number: int = 0  # attempts begun for the latest request
     error_message: str | None = None
     last_attempt_at: datetime | None = None
-    last_request_id: str | None = None
+    last_request_id: str | None = None  # the latest request, answered or not
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -201,7 +201,7 @@ Outcome = Completed | RetryLater | Failed | GivenBack
 class RecordFilter:
     status: Status | None = None
     host: str | None = None
-    text: str | None = None  # words of the URL; the last one may be a beginning
+    text: str | None = None  # words of the URL; with a star at the end, the last is a beginning
     created_from: datetime | None = None
     created_to: datetime | None = None  # exclusive
 

@@ -22,7 +22,8 @@ class RetryPolicy:
         `spread`, from 0 to 1, is the caller's randomness: it lengthens the delay by up to half, so
         that what failed together does not come back together.
         """
-        grown = min(self.first_delay * self.growth ** (failures - 1), self.longest_delay)
+        steps = min(failures - 1, 50)  # far past the longest delay
+        grown = min(self.first_delay * self.growth**steps, self.longest_delay)
         return max(grown * (1 + spread / 2), min(retry_after or 0.0, MAX_RETRY_AFTER))
 
 

@@ -75,7 +75,7 @@ def _listen(settings: Settings) -> socket.socket:
         listener.close()
         raise SettingsError(
             f"can't listen on {settings.host} port {settings.port}: {error.strerror or error}. "
-            "Is Webloom running already? WEBLOOM_PORT chooses another port"
+            "Is Webloom running already? WEBLOOM_HOST and WEBLOOM_PORT choose another place"
         ) from error
     return listener
 

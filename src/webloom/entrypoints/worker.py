@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from webloom.application.inventory.fetch_url import FetchUrl
+from webloom.application.inventory.fetch_url import FetchUrl, persist
 from webloom.bootstrap import Services, http_fetcher
 from webloom.domain.errors import Unavailable
 from webloom.domain.inventory import METADATA_QUEUE
@@ -85,5 +85,5 @@ class _Slots:
             raise
         except Exception as error:
             log.exception("a delivery failed", extra={"message_id": delivery.message_id})
-            with suppress(Unavailable):
-                await delivery.bury(f"unexpected {type(error).__name__}: {error}")
+            reason = f"unexpected {type(error).__name__}: {error}"
+            await persist(lambda: delivery.bury(reason))

@@ -35,7 +35,7 @@ class Delivery(Protocol):
 
     It is settled once, by one of the three verbs. The broker renews the consumer's hold while the
     process lives. After a lost hold the verbs change nothing: the message is somebody else's by
-    then. `retry` and `bury` return when that is durable, raise BrokerUnavailable, and may then be
+    then. `retry` and `bury` return when the broker has it, raise BrokerUnavailable, and may then be
     repeated.
     """
 
@@ -51,7 +51,8 @@ class Delivery(Protocol):
 
     @property
     def redelivered(self) -> bool:
-        """The consumer before this one vanished without settling the message."""
+        """A consumer vanished without settling the message. A retry since then changes nothing
+        about it: a delivery that was only put off is as suspicious as before."""
 
     async def ack(self) -> None:
         """Done: the message is gone for good.
@@ -80,8 +81,9 @@ class Broker(Protocol):
         """Returns only when the message is durable.
 
         Returns the id of the message that now stands for it: its own, or, on a broker that knows
-        keys, that of the message with the same key which is still in the queue, waiting or in
-        flight; then nothing was added. Raises QueueFull.
+        keys, that of the message with the same key which waits in the queue; then nothing was
+        added. A message in flight stands for nobody else: its work may be done already.
+        Raises QueueFull.
         """
 
     async def publish_many(self, queue: str, messages: Sequence[Message]) -> list[str | None]:

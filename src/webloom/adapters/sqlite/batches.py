@@ -41,8 +41,14 @@ def select_all(
 ) -> list[list[Any]]:
     """All rows of `SELECT columns FROM source`, as lists; the columns must be numbers or text."""
     [found] = connection.execute(
-        f"SELECT json_group_array(json_array({columns})) FROM {source}",
+        f"SELECT CAST(json_group_array(json_array({columns})) AS BLOB) FROM {source}",
         values,
     ).fetchone()
-    rows: list[list[Any]] = msgspec.json.decode(found)
+    # SQLite takes any bytes for text; a row that somebody put in by hand must not hide the others.
+    rows: list[list[Any]] = msgspec.json.decode(found.decode(errors="replace"))
     return rows
+
+
+def plain(text: str) -> str:
+    """Text as SQLite and its JSON can carry it: no lone surrogates, no NUL."""
+    return text.encode(errors="replace").decode().replace("\0", "\ufffd")

@@ -7,13 +7,16 @@ the time when it is due. A row whose lease has run out is waiting again, marked 
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from webloom.adapters.sqlite.batches import as_json, change, given, select_all
+import msgspec
+
+from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
 from webloom.adapters.sqlite.consumer import Consumer, Hold, Taken
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.domain.errors import BrokerUnavailable, QueueFull
@@ -104,7 +107,7 @@ class SqliteBroker:
         def query(connection: sqlite3.Connection) -> list[DeadLetter]:
             rows = connection.execute(
                 """
-                SELECT message_id, body, reason, buried_at FROM dead_letters
+                SELECT message_id, CAST(body AS BLOB), reason, buried_at FROM dead_letters
                 WHERE queue = ?1 AND id > coalesce(
                     (SELECT id FROM dead_letters WHERE queue = ?1 AND message_id = ?2), 0)
                 ORDER BY id LIMIT ?3
@@ -114,7 +117,7 @@ class SqliteBroker:
             return [
                 DeadLetter(
                     id=row[0],
-                    body=row[1].encode(),
+                    body=row[1],
                     reason=row[2],
                     buried_at=datetime.fromtimestamp(row[3] / 1000, UTC),
                 )
@@ -131,23 +134,11 @@ class SqliteBroker:
     async def discard(self, queue: str, message_id: str) -> bool:
         return await self._db.write(self._dropping, (queue, message_id))
 
-    async def probe(self, queue: str) -> bool:
-        """Could a claim find something now? A look that takes no write lock."""
-        now = self._db.now()
-
-        def query(connection: sqlite3.Connection) -> bool:
-            return bool(
-                connection.execute(
-                    """
-                    SELECT EXISTS (SELECT 1 FROM messages
-                                   WHERE queue = ? AND owner IS NULL AND due <= ?)
-                        OR EXISTS (SELECT 1 FROM messages WHERE owner IS NOT NULL AND lease <= ?)
-                    """,
-                    (queue, now, now),
-                ).fetchone()[0]
-            )
-
-        return await self._db.read(query, BrokerUnavailable)
+    async def next_event(self, queue: str) -> float:
+        """When, on the timeline, a claim could find something. A look that takes no write lock."""
+        return await self._db.read(
+            lambda connection: self._next_event(connection, queue), BrokerUnavailable
+        )
 
     async def claim(self, queue: str, owner: str, most: int) -> tuple[list[Taken], float]:
         """Take messages that are ready, and say when, on the timeline, to look again."""
@@ -180,8 +171,8 @@ class SqliteBroker:
     def _insert(
         self, connection: sqlite3.Connection, items: list[_Publish]
     ) -> list[list[str | None]]:
-        waiting = self._waiting_twins(connection, items)
-        room = {queue: self._room(connection, queue) for queue in {item.queue for item in items}}
+        now = self._db.now()
+        waiting, room = self._waiting(connection, items)
         rows = []
         standing: list[list[str | None]] = []
         for item in items:
@@ -189,7 +180,7 @@ class SqliteBroker:
             for message in item.messages:
                 place = (item.queue, message.key or message.id)
                 if place not in waiting and room[item.queue] > 0:
-                    room[item.queue] -= 1
+                    room[item.queue] -= item.due <= now
                     waiting[place] = message.id
                     rows.append((item.queue, message.id, place[1], message.body.decode(), item.due))
                 answers.append(waiting.get(place))
@@ -202,31 +193,35 @@ class SqliteBroker:
         )
         return standing
 
-    def _waiting_twins(
+    def _waiting(
         self, connection: sqlite3.Connection, items: list[_Publish]
-    ) -> dict[tuple[str, str], str]:
+    ) -> tuple[dict[tuple[str, str], str], dict[str, float]]:
+        """The messages that stand for the keys to publish, and the room left in each queue."""
         keys = [
             (item.queue, message.key or message.id) for item in items for message in item.messages
         ]
-        found = select_all(
-            connection,
-            "messages.queue, messages.key, message_id",
-            """json_each(:keys) JOIN messages INDEXED BY messages_waiting_keys
-               ON messages.queue = json_extract(value, '$[0]')
-              AND messages.key = json_extract(value, '$[1]') AND owner IS NULL""",
-            keys=as_json(keys),
-        )
-        return {(queue, key): message_id for queue, key, message_id in found}
-
-    def _room(self, connection: sqlite3.Connection, queue: str) -> int:
-        limit = self._limits.get(queue)
-        if limit is None:
-            return 1 << 60
-        ready = connection.execute(
-            "SELECT count(*) FROM messages WHERE queue = ? AND owner IS NULL AND due <= ?",
-            (queue, self._db.now()),
-        ).fetchone()[0]
-        return limit - int(ready)
+        twins, ready = connection.execute(
+            """
+            SELECT
+                (SELECT json_group_array(json_array(messages.queue, messages.key, message_id))
+                 FROM json_each(:keys) JOIN messages INDEXED BY messages_waiting_keys
+                    ON messages.queue = json_extract(value, '$[0]')
+                   AND messages.key = json_extract(value, '$[1]') AND owner IS NULL),
+                (SELECT json_group_object(value, (
+                    SELECT count(*) FROM messages
+                    WHERE queue = value AND owner IS NULL AND due <= :now))
+                 FROM json_each(:queues))
+            """,
+            {
+                "keys": as_json(keys),
+                "queues": as_json(list({item.queue for item in items} & self._limits.keys())),
+                "now": self._db.now(),
+            },
+        ).fetchone()
+        room = {item.queue: math.inf for item in items}
+        for queue, count in msgspec.json.decode(ready).items():
+            room[queue] = self._limits[queue] - count
+        return {(queue, key): mid for queue, key, mid in msgspec.json.decode(twins)}, room
 
     def _take(
         self, connection: sqlite3.Connection, claims: list[_Claim]
@@ -304,7 +299,7 @@ class SqliteBroker:
             connection,
             given("row", "holder", "number", "time")
             + """
-            UPDATE messages SET owner = NULL, lease = NULL, redelivered = 0, due = given.time
+            UPDATE messages SET owner = NULL, lease = NULL, due = given.time
             FROM given WHERE id = given.row AND owner = given.holder AND attempt = given.number
             """,
             [(hold.row, hold.owner, hold.attempt, due) for hold, due in items],
@@ -321,7 +316,7 @@ class SqliteBroker:
                 SELECT queue, message_id, key, body, ?, ? FROM messages
                 WHERE id = ? AND owner = ? AND attempt = ?
                 """,
-                (reason, self._db.wall_ms(), *proof),
+                (plain(reason), self._db.wall_ms(), *proof),
             )
             connection.execute(
                 "DELETE FROM messages WHERE id = ? AND owner = ? AND attempt = ?", proof

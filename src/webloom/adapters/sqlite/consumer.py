@@ -43,7 +43,7 @@ class Holding(Protocol):
     @property
     def lease(self) -> float: ...
     def now(self) -> float: ...
-    async def probe(self, queue: str) -> bool: ...
+    async def next_event(self, queue: str) -> float: ...
     async def claim(self, queue: str, owner: str, most: int) -> tuple[list[Taken], float]: ...
     async def renew(self, owner: str) -> None: ...
     def ack(self, hold: Hold) -> asyncio.Future[None]: ...
@@ -63,6 +63,7 @@ class Consumer:
         self._waiting: deque[asyncio.Future[Delivery]] = deque()
         self._wanted = asyncio.Event()
         self._acks: set[asyncio.Future[None]] = set()  # on their way to the database
+        self._returns: set[asyncio.Task[None]] = set()
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
         return self
@@ -75,7 +76,7 @@ class Consumer:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():  # handed over too late
-                await self._return([future.result()])
+                await self._return(future.result())
             raise
 
     def settled(self) -> None:
@@ -141,20 +142,31 @@ class Consumer:
             future = self._waiting.popleft()
             if not future.done():
                 future.set_result(deliveries.popleft())
-        await self._return(list(deliveries))
+        for delivery in deliveries:  # whose waiters have gone meanwhile
+            await self._return(delivery)
 
-    async def _return(self, deliveries: list[Delivery]) -> None:
-        for delivery in deliveries:
-            with suppress(BrokerUnavailable):  # then its lease runs out
-                await delivery.retry()
+    async def _return(self, delivery: Delivery) -> None:
+        try:
+            await delivery.retry()
+        except BrokerUnavailable as error:
+            # As with an ack: nobody else gets the message while its lease is renewed here.
+            log.warning("cannot give back", extra={"queue": self._queue, "error": str(error)})
+            asyncio.get_running_loop().call_later(RECOVERY_PAUSE, self._return_again, delivery)
+
+    def _return_again(self, delivery: Delivery) -> None:
+        task = asyncio.get_running_loop().create_task(self._return(delivery))
+        self._returns.add(task)
+        task.add_done_callback(self._returns.discard)
 
     async def _sleep(self, look_again: float, stopping: asyncio.Event) -> None:
         """Until there may be something to claim: a commit that left some, or a time that came."""
         while not stopping.is_set():
+            if self._changed.is_set():
+                self._changed.clear()  # first, so that a commit during the look is not missed
+                look_again = await self.broker.next_event(self._queue)
             seconds = look_again - self.broker.now()
-            if seconds <= 0 or (self._changed.is_set() and await self.broker.probe(self._queue)):
+            if seconds <= 0:
                 return
-            self._changed.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), seconds)
 

@@ -22,9 +22,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from webloom.adapters.sqlite.schema import prepare
+from webloom.adapters.sqlite.schema import NotOurs, prepare
 from webloom.domain.errors import StoreUnavailable, Unavailable
 from webloom.ports.clock import Clock
 
@@ -39,12 +39,13 @@ MOST_IN_ONE_COMMIT = 500
 BUSY_SECONDS = 5.0  # how long another process may hold the write lock before a write gives up
 SHORTEST_PAUSE = 0.0002  # between two looks at a lock that another process holds
 LONGEST_PAUSE = 0.01
+PRIMARY_CODE = 0xFF  # the part of an error code that names its kind
 WATCH_SECONDS = 0.02  # how soon a commit of another process is seen
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Verb(Generic[Item, Result]):
-    """A kind of write. All items of one kind that wait are written together."""
+    """A kind of write or look-up. All items of one kind that wait are served together."""
 
     # Gives one result for each item. It is run again, with each item alone, after a transaction
     # that failed.
@@ -57,8 +58,7 @@ class Verb(Generic[Item, Result]):
     unavailable: type[Unavailable] = StoreUnavailable
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(NamedTuple):
     verb: Any  # a Verb, or for a reader the query
     item: Any
     future: asyncio.Future[Any]
@@ -98,10 +98,18 @@ class Database:
         """As `write`, for a caller that goes on; the future fails with sqlite3.Error."""
         return self._writer.ask(verb, item)
 
+    async def look_up(self, verb: Verb[Item, Result], item: Item) -> Result:
+        """A read that is made together with all others of its kind that wait."""
+        try:
+            answer: Result = await self._reader.ask(verb, item)
+        except sqlite3.Error as error:
+            raise verb.unavailable(f"{self.path}: {error}") from error
+        return answer
+
     async def read(
         self, query: Read[Result], unavailable: type[Unavailable] = StoreUnavailable
     ) -> Result:
-        """A look-up that takes microseconds."""
+        """A query that takes microseconds."""
         return await self._query(self._reader, query, unavailable)
 
     async def scan(
@@ -162,15 +170,22 @@ async def open_database(path: Path, clock: Clock) -> AsyncIterator[Database]:
 
 
 def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """`wait` is for statements; opening the file always waits, as one that a killed process has
+    left is locked while somebody repairs it."""
     connection = sqlite3.connect(
         path,
-        timeout=wait,
+        timeout=BUSY_SECONDS,
         isolation_level=None,
         cached_statements=256,
     )
-    connection.execute("PRAGMA cache_size = -16000")
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    connection.execute("PRAGMA journal_size_limit = 67108864")
+    try:
+        connection.execute("PRAGMA cache_size = -16000")
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
@@ -182,7 +197,7 @@ def _prepare_file(path: Path, clock: Clock) -> float:
             return prepare(connection, clock)
         finally:
             connection.close()
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, NotOurs) as error:
         raise StoreUnavailable(f"{path} can't be opened as Webloom's database: {error}") from error
 
 
@@ -203,12 +218,18 @@ class _Lane(threading.Thread):
         return future
 
     def run(self) -> None:
-        connection = connect(self._path, self._wait)
+        connection = None
         try:
             while jobs := self._take():
-                self._loop.call_soon_threadsafe(_answer, self._serve(connection, jobs))
+                try:
+                    connection = connection or connect(self._path, self._wait)
+                    answers = self._serve(connection, jobs)
+                except sqlite3.Error as error:  # it can't be opened now; the next job may do better
+                    answers = [(job.future, None, error) for job in jobs]
+                self._loop.call_soon_threadsafe(_answer, answers)
         finally:
-            connection.close()
+            if connection is not None:
+                connection.close()
 
     def _take(self) -> list[_Job]:
         """Every job that waits; none when it is time to end."""
@@ -227,11 +248,14 @@ class _Lane(threading.Thread):
 
     def _serve(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
         answers: Answers = []
-        for job in jobs:
+        for verb, same in _by_verb(jobs).items():
             try:
-                answers.append((job.future, job.verb(connection), None))
+                if isinstance(verb, Verb):
+                    answers += _run(connection, verb, same)
+                else:
+                    answers += [(job.future, verb(connection), None) for job in same]
             except Exception as error:
-                answers.append((job.future, None, error))
+                answers += [(job.future, None, error) for job in same]
         return answers
 
 
@@ -245,9 +269,7 @@ class _Writer(_Lane):
         self._level: str | None = None
 
     def _serve(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
-        by_verb: dict[Verb[Any, Any], list[_Job]] = {}
-        for job in jobs:
-            by_verb.setdefault(job.verb, []).append(job)
+        by_verb = _by_verb(jobs)
         try:
             for verb, same in by_verb.items():
                 verb.prepare([job.item for job in same])
@@ -269,10 +291,7 @@ class _Writer(_Lane):
                 self._level = level
             _begin(connection)
             for verb, jobs in by_verb.items():
-                results = verb.run(connection, [job.item for job in jobs])
-                answers += (
-                    (job.future, result, None) for job, result in zip(jobs, results, strict=True)
-                )
+                answers += _run(connection, verb, jobs)
             connection.execute("COMMIT")
         except Exception:
             with suppress(sqlite3.Error):
@@ -280,6 +299,18 @@ class _Writer(_Lane):
                     connection.execute("ROLLBACK")
             raise
         return answers
+
+
+def _by_verb(jobs: list[_Job]) -> dict[Any, list[_Job]]:
+    grouped: dict[Any, list[_Job]] = {}
+    for job in jobs:
+        grouped.setdefault(job.verb, []).append(job)
+    return grouped
+
+
+def _run(connection: sqlite3.Connection, verb: Verb[Any, Any], jobs: list[_Job]) -> Answers:
+    results = verb.run(connection, [job.item for job in jobs])
+    return [(job.future, result, None) for job, result in zip(jobs, results, strict=True)]
 
 
 def _begin(connection: sqlite3.Connection) -> None:
@@ -290,7 +321,8 @@ def _begin(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            busy = error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > deadline:
                 raise
         time.sleep(pause)
         pause = min(pause * 1.2, LONGEST_PAUSE)
@@ -319,17 +351,19 @@ class _Watcher(threading.Thread):
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        connection = connect(self._path)
+        connection = None
         seen = None
         while not self._stopping.wait(WATCH_SECONDS):
             try:
+                connection = connection or connect(self._path)
                 version = connection.execute("PRAGMA data_version").fetchone()[0]
             except sqlite3.Error:  # the next look will tell
                 continue
             if version != seen:
                 seen = version
                 self._loop.call_soon_threadsafe(self._notify)
-        connection.close()
+        if connection is not None:
+            connection.close()
 
     def stop(self) -> None:
         self._stopping.set()

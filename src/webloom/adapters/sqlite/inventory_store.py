@@ -5,12 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-import zstandard
-
 from webloom.adapters.sqlite import inventory_writes as writes
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.inventory_writes import BeginAttempt, FinishAttempt, Moment
-from webloom.adapters.sqlite.record_rows import RECORD_COLUMNS, record_of, records_page, url_key
+from webloom.adapters.sqlite.record_rows import find_records, records_page, url_key
 from webloom.domain.inventory import (
     AlreadyDone,
     Attempt,
@@ -30,6 +28,8 @@ from webloom.ports.inventory_store import NotedRequest
 class SqliteInventoryStore:
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._finding = Verb(run=find_records)
+        self._telling = Verb(run=self._states)
         self._noting = Verb(run=self._note)
         self._beginning = Verb(run=self._begin, durable=False)
         self._renewing = Verb(run=self._renew, durable=False)
@@ -37,34 +37,10 @@ class SqliteInventoryStore:
         self._forgetting = Verb(run=self._forget)
 
     async def find(self, url: str, *, with_source: bool = True) -> Record | None:
-        key = url_key(url)
-
-        def query(connection: sqlite3.Connection) -> Record | None:
-            row = connection.execute(
-                f"SELECT {RECORD_COLUMNS} FROM records WHERE url_key = ?",
-                (key,),
-            ).fetchone()
-            if row is None:
-                return None
-            source = None
-            if with_source:
-                found = connection.execute(
-                    "SELECT source FROM page_sources WHERE record_id = ?", (row[0],)
-                ).fetchone()
-                source = found and zstandard.decompress(found[0]).decode()
-            return record_of(row, source)
-
-        return await self._db.read(query)
+        return await self._db.look_up(self._finding, (url_key(url), with_source))
 
     async def states(self, urls: Sequence[str]) -> list[RequestState | None]:
-        keys = [url_key(url) for url in urls]
-        now = self._db.now()
-
-        def query(connection: sqlite3.Connection) -> dict[str, RequestState]:
-            return writes.read_states(connection, keys, now)
-
-        found = await self._db.read(query)
-        return [found.get(key) for key in keys]
+        return await self._db.look_up(self._telling, [url_key(url) for url in urls])
 
     async def note_requests(self, noted: Sequence[NotedRequest]) -> None:
         await self._db.write(self._noting, noted)
@@ -129,7 +105,15 @@ class SqliteInventoryStore:
 
         return await self._db.scan(query)
 
-    # What follows runs inside the writer's transaction.
+    # What follows runs in the threads of the database.
+
+    def _states(
+        self, connection: sqlite3.Connection, items: list[list[str]]
+    ) -> list[list[RequestState | None]]:
+        found = writes.read_states(
+            connection, {key for keys in items for key in keys}, self._db.now()
+        )
+        return [[found.get(key) for key in keys] for keys in items]
 
     def _moment(self) -> Moment:
         return Moment(self._db.now(), self._db.wall_ms())

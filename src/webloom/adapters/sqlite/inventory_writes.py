@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import zstandard
 
-from webloom.adapters.sqlite.batches import as_json, change, given, select_all
+from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
 from webloom.adapters.sqlite.record_rows import OPEN, STATE_COLUMNS, state_of, url_key
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -63,10 +63,13 @@ def pack_sources(items: list[FinishAttempt]) -> None:
     texts: list[bytes | bytearray | memoryview] = [
         ((item.received and item.received.page_source) or "").encode() for item in having
     ]
-    if texts:
+    if any(texts):
         packed = compressor.multi_compress_to_buffer(texts)
         for place, item in enumerate(having):
             item.packed = packed[place].tobytes()
+    else:  # which is refused when there is nothing but empty texts
+        for item in having:
+            item.packed = compressor.compress(b"")
 
 
 def read_states(
@@ -82,7 +85,9 @@ def read_states(
 
 
 def note(connection: sqlite3.Connection, requests: list[NotedRequest], moment: Moment) -> None:
-    _insert(connection, [each.request for each in requests if each.token == 0], moment)
+    unknown = [each.request for each in requests if each.token == 0]
+    if _insert(connection, unknown, moment) == len(requests):
+        return
     change(
         connection,
         given("key", "token", "request", "background")
@@ -96,6 +101,7 @@ def note(connection: sqlite3.Connection, requests: list[NotedRequest], moment: M
                 WHEN retry_due IS NOT NULL THEN 'FAILED_RETRYABLE'
                 ELSE 'PENDING' END,
             shelf = iif(given.background, shelf, 'OPEN'),
+            error_message = iif(given.background, error_message, NULL),
             updated_at = iif(given.background, updated_at, :wall),
             touched = :now
         FROM given
@@ -115,10 +121,10 @@ def note(connection: sqlite3.Connection, requests: list[NotedRequest], moment: M
     )
 
 
-def _insert(connection: sqlite3.Connection, requests: list[FetchRequest], moment: Moment) -> None:
-    """Create the records that do not exist, as PENDING."""
+def _insert(connection: sqlite3.Connection, requests: list[FetchRequest], moment: Moment) -> int:
+    """Create the records that do not exist, as PENDING; returns how many."""
     if not requests:
-        return
+        return 0
     [newest] = connection.execute("SELECT coalesce(max(id), 0) FROM records").fetchone()
     change(
         connection,
@@ -131,9 +137,10 @@ def _insert(connection: sqlite3.Connection, requests: list[FetchRequest], moment
         ((url_key(each.url), each.url, host_of(each.url), each.request_id) for each in requests),
         **moment._asdict(),
     )
-    connection.execute(
+    words = connection.execute(
         "INSERT INTO record_words (rowid, url) SELECT id, url FROM records WHERE id > ?", (newest,)
     )
+    return words.rowcount
 
 
 def begin(
@@ -145,6 +152,7 @@ def begin(
     if unknown:
         _insert(connection, unknown, moment)
         states |= read_states(connection, [url_key(each.url) for each in unknown], moment.now)
+    repeated = len(states) < len(items)  # a later message of a URL must see what an earlier did
     results: list[Attempt | Busy | AlreadyDone | GiveUp] = []
     started, reopened, given_up = [], [], []
     for key, item in zip(keys, items, strict=True):
@@ -152,24 +160,31 @@ def begin(
         decision = decide_attempt(state, item.request.request_id)
         if isinstance(decision, GiveUp):
             given_up.append((key, decision.retry_count, decision.reason))
-            states[key] = replace(state, request_id=None, in_progress_for=None)
+            states[key] = replace(
+                state,
+                status=Status.FAILED_PERMANENT,
+                token=state.token + 1,
+                request_id=None,
+                in_progress_for=None,
+            )
         elif isinstance(decision, Begin):
             attempt = _attempt(item.request, state, decision)
             background = item.request.background and state.status.is_final
             started.append((key, item.lease, background, *_numbers(attempt)))
             if state.status.is_final and not background:
                 reopened.append(key)
-            states[key] = replace(state, token=attempt.token, in_progress_for=item.lease)
+            if repeated:
+                states[key] = replace(state, token=attempt.token, in_progress_for=item.lease)
             results.append(attempt)
             continue
         results.append(decision)
+    _write_given_up(connection, given_up, moment)
     _write_started(connection, started, moment)
     if reopened:
         connection.execute(
             "UPDATE records SET shelf = 'OPEN' WHERE url_key IN (SELECT value FROM json_each(?))",
             (as_json(reopened),),
         )
-    _write_given_up(connection, given_up, moment)
     return results
 
 
@@ -425,8 +440,3 @@ def forget(connection: sqlite3.Connection, key: str, moment: Moment) -> bool:
         (OPEN, moment.wall, moment.now, record_id),
     )
     return True
-
-
-def plain(text: str) -> str:
-    """Text as SQLite's JSON can carry it: no lone surrogates, no NUL."""
-    return text.encode(errors="replace").decode().replace("\0", "\ufffd")

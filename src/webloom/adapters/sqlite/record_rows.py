@@ -6,12 +6,14 @@ import base64
 import hashlib
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+import zstandard
 
+from webloom.adapters.sqlite.batches import as_json, plain, select_all
 from webloom.domain.errors import BadCursor
 from webloom.domain.inventory import (
     Metadata,
@@ -25,7 +27,8 @@ from webloom.domain.inventory import (
 
 RECORD_COLUMNS = (
     "id, url, status, status_code, headers, cookies, final_url, retry_count, attempt_number, "
-    "error_message, last_attempt_at, last_request_id, details, created_at, updated_at"
+    "error_message, last_attempt_at, coalesce(request_id, last_request_id), details, "
+    "created_at, updated_at"
 )
 STATE_COLUMNS = (
     "status, token, request_id, background, last_request_id, attempt_number, retry_count, "
@@ -33,7 +36,7 @@ STATE_COLUMNS = (
 )
 OPEN = "OPEN"
 SHELVES = (Status.COMPLETED.value, Status.FAILED_PERMANENT.value, OPEN)
-MOST_WORDS_SCANNED = 2000  # matches of a text looked at for one page
+MOST_WORDS_SCANNED = 1000  # matches of a text looked at for one page
 
 _texts = msgspec.json.Decoder(dict[str, str])
 _anything = msgspec.json.Decoder(dict[str, Any])
@@ -62,7 +65,7 @@ def state_of(row: Sequence[Any], now: float) -> RequestState:
     )
 
 
-def record_of(row: tuple[Any, ...], source: str | None = None) -> Record:
+def record_of(row: Sequence[Any], source: str | None = None) -> Record:
     return Record(
         url=row[1],
         status=Status(row[2]),
@@ -84,6 +87,32 @@ def record_of(row: tuple[Any, ...], source: str | None = None) -> Record:
         created_at=_instant(row[13]),
         updated_at=_instant(row[14]),
     )
+
+
+def find_records(
+    connection: sqlite3.Connection, items: list[tuple[str, bool]]
+) -> list[Record | None]:
+    """Records by URL key, each with its page source if that is wanted."""
+    rows = select_all(
+        connection,
+        f"url_key, {RECORD_COLUMNS}",
+        "records WHERE url_key IN (SELECT value FROM json_each(:keys))",
+        keys=as_json([key for key, _ in items]),
+    )
+    by_key = {row[0]: row[1:] for row in rows}
+    found: list[Record | None] = []
+    for key, with_source in items:
+        row = by_key.get(key)
+        source = _source(connection, row[0]) if row is not None and with_source else None
+        found.append(None if row is None else record_of(row, source))
+    return found
+
+
+def _source(connection: sqlite3.Connection, record_id: int) -> str | None:
+    row = connection.execute(
+        "SELECT source FROM page_sources WHERE record_id = ?", (record_id,)
+    ).fetchone()
+    return None if row is None else zstandard.decompress(row[0]).decode()
 
 
 def _instant(milliseconds: int) -> datetime:
@@ -175,7 +204,13 @@ def _pick_by_words(
     connection: sqlite3.Connection, chosen: RecordFilter, limit: int, start: _Place
 ) -> tuple[list[_Place], _Place | None]:
     since, until = _period(chosen)
-    phrase = '"' + (chosen.text or "").replace('"', '""') + '" *'
+    text = plain(chosen.text or "")
+    phrase = '"' + text.rstrip("* ").replace('"', '""') + '"'
+    if text.endswith("*"):
+        phrase += " *"
+    # Without other filters every match counts, so no more are needed than the page shows.
+    alone = replace(chosen, text=None) == RecordFilter()
+    most = limit + 1 if alone else MOST_WORDS_SCANNED
     rows = connection.execute(
         """
         SELECT created_at, id, status, host
@@ -183,7 +218,7 @@ def _pick_by_words(
               WHERE record_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) AS found
         JOIN records ON records.id = found.rowid ORDER BY id DESC
         """,
-        (phrase, start.id, MOST_WORDS_SCANNED),
+        (phrase, start.id, most),
     )
     places: list[_Place] = []
     place, scanned = start, 0
@@ -198,7 +233,7 @@ def _pick_by_words(
             and since <= created_at < until
         ):
             places.append(place)
-    return places, place if scanned == MOST_WORDS_SCANNED else None
+    return places, place if scanned == most else None
 
 
 def _period(chosen: RecordFilter) -> tuple[int, int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 
-from webloom.domain.errors import StoreUnavailable
 from webloom.ports.clock import Clock
 
 APPLICATION_ID = 0x57EB1003
@@ -99,6 +98,10 @@ CREATE TABLE heartbeats (
 """
 
 
+class NotOurs(Exception):
+    """The file holds something that this version of Webloom did not write."""
+
+
 def prepare(connection: sqlite3.Connection, clock: Clock) -> float:
     """Create the tables where they are missing; returns the offset of the timeline."""
     connection.execute("PRAGMA journal_mode = WAL")
@@ -114,16 +117,16 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     if version == 0 and owner == 0:
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            raise StoreUnavailable("the file is another program's SQLite database")
+            raise NotOurs("it is another program's SQLite database")
         for statement in _statements(TABLES):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
     elif owner != APPLICATION_ID:
-        raise StoreUnavailable("the file is another program's SQLite database")
+        raise NotOurs("it is another program's SQLite database")
     elif version != VERSION:
-        raise StoreUnavailable(
-            f"the file has layout {version} and this Webloom knows layout {VERSION}: "
+        raise NotOurs(
+            f"it has layout {version} and this Webloom knows layout {VERSION}: "
             "use the version of Webloom that wrote it, or a newer one"
         )
 

@@ -16,7 +16,8 @@ def check_url(url: str, *, policy: NetworkPolicy) -> str:
     host = host_of(normal)
     if host == "localhost" or host.endswith(".localhost"):
         host = "127.0.0.1"
-    if (":" in host or host[-1].isdigit()) and (refusal := policy.refusal(host, _port_of(normal))):
+    is_address = ":" in host or host.rpartition(".")[2].isdigit()
+    if is_address and (refusal := policy.refusal(host, _port_of(normal))):
         raise UrlRefused(refusal)
     return normal
 

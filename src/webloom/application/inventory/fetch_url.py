@@ -76,7 +76,7 @@ class FetchUrl:
                 raise UrlRefused(f"{request.url!r} is not in its normal form")
         except (msgspec.MsgspecError, UrlRefused, UnicodeError) as error:
             reason = f"not a fetch request: {error}"
-            await _persist(lambda: delivery.bury(reason))
+            await persist(lambda: delivery.bury(reason))
             return
         if delivery.redelivered:
             async with self._alone:
@@ -98,7 +98,7 @@ class FetchUrl:
         turn = await self.turns.take(host_of(request.url))
         if isinstance(turn, Defer):
             seconds = turn.seconds * (1 + _spread() / 2)
-            await _persist(lambda: delivery.retry(seconds))
+            await persist(lambda: delivery.retry(seconds))
             return
         try:
             await self._attempt(delivery, request)
@@ -106,13 +106,13 @@ class FetchUrl:
             turn.end()
 
     async def _attempt(self, delivery: Delivery, request: FetchRequest) -> None:
-        begun = await _persist(lambda: self.store.begin_attempt(request, lease=self.lease))
+        begun = await persist(lambda: self.store.begin_attempt(request, lease=self.lease))
         match begun:
             case AlreadyDone() | GiveUp():
                 self.tally.failed += isinstance(begun, GiveUp)
-                await _persist(delivery.ack)
+                await persist(delivery.ack)
             case Busy(seconds=seconds):
-                await _persist(lambda: delivery.retry(seconds))
+                await persist(lambda: delivery.retry(seconds))
             case Attempt() as attempt:
                 await self._fetch(delivery, attempt)
 
@@ -123,7 +123,7 @@ class FetchUrl:
             outcome = decide_outcome(
                 result, retry_count=attempt.retry_count, policy=self.retries, spread=_spread()
             )
-            stands = await _persist(lambda: self.store.finish_attempt(attempt, outcome))
+            stands = await persist(lambda: self.store.finish_attempt(attempt, outcome))
         except asyncio.CancelledError:
             await self._give_back(delivery, attempt)
             raise
@@ -137,9 +137,9 @@ class FetchUrl:
             )
         if stands and isinstance(outcome, RetryLater):
             self._heed(attempt.url, outcome)
-            await _persist(lambda: delivery.retry(outcome.seconds))
+            await persist(lambda: delivery.retry(outcome.seconds))
         else:
-            await _persist(delivery.ack)
+            await persist(delivery.ack)
 
     async def _result(self, url: str) -> Received | FetchFailed:
         try:
@@ -171,7 +171,7 @@ class FetchUrl:
         self.tally.failed += isinstance(outcome, Failed)
 
 
-async def _persist(action: Callable[[], Awaitable[Result]]) -> Result:
+async def persist(action: Callable[[], Awaitable[Result]]) -> Result:
     """Do it, however long the store or the broker is away: what was fetched is not thrown away."""
     pause = 0.5
     while True:

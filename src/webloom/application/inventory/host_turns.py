@@ -81,7 +81,7 @@ class HostTurns:
     def _wake(self, state: _Host) -> None:
         """Let those in line go that may."""
         while state.waiting and len(state.started) < self._limits.concurrency:
-            if state.next_start > self._now():
+            if self._opens(state) > self._now():
                 self._arm(state)
                 return
             first = state.waiting.popleft()
@@ -91,8 +91,11 @@ class HostTurns:
     def _arm(self, state: _Host) -> None:
         if state.timer is not None:
             state.timer.cancel()
-        delay = max(0.0, state.next_start - self._now())
+        delay = max(0.0, self._opens(state) - self._now())
         state.timer = asyncio.get_running_loop().call_later(delay, self._wake, state)
+
+    def _opens(self, state: _Host) -> float:
+        return max(state.next_start, state.closed_until)
 
     def _load(self, state: _Host) -> HostLoad:
         now = self._now()
@@ -110,7 +113,7 @@ class HostTurns:
         self._hosts = {
             host: state
             for host, state in self._hosts.items()
-            if state.started or state.waiting or max(state.next_start, state.closed_until) > now
+            if state.started or state.waiting or self._opens(state) > now
         }
 
 

@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from webloom.domain.errors import QueueFull, UrlRefused
-from webloom.domain.inventory import METADATA_QUEUE, FetchRequest, RequestState, Status
+from webloom.domain.inventory import METADATA_QUEUE, FetchRequest, Status
 from webloom.ports.broker import Broker, Message
 from webloom.ports.inventory_store import InventoryStore, NotedRequest
+
+SLICE = 500
 
 Check = Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
 
@@ -68,50 +70,51 @@ class SubmitUrl:
                 answers.append(None)
             except UrlRefused as refusal:
                 answers.append(Refused(url=url, reason=str(refusal)))
-        submitted = iter(await self._submit(good, background=False))
+        results: list[Accepted | NoRoom] = []
+        for start in range(0, len(good), SLICE):  # between two, others get their turn
+            results += await self._submit(good[start : start + SLICE], background=False)
+        submitted = iter(results)
         return [next(submitted) if answer is None else answer for answer in answers]
 
     async def _submit(self, urls: list[str], *, background: bool) -> list[Accepted | NoRoom]:
         states = await self.store.states(urls)
         answers: dict[int, Accepted | NoRoom] = {}
         requests: dict[int, FetchRequest] = {}
+        noted: list[NotedRequest] = []
         for index, (url, state) in enumerate(zip(urls, states, strict=True)):
-            if joined := _joined(url, state, background):
-                answers[index] = joined
-            else:
-                requests[index] = FetchRequest(
-                    url=url, request_id=str(uuid.uuid4()), background=background
-                )
-        if requests:
-            answers |= await self._publish(requests, states)
-        return [answers[index] for index in range(len(urls))]
-
-    async def _publish(
-        self, requests: dict[int, FetchRequest], states: list[RequestState | None]
-    ) -> dict[int, Accepted | NoRoom]:
-        messages = [message_for(request) for request in requests.values()]
-        standing = await self.broker.publish_many(METADATA_QUEUE, messages)
-        answers: dict[int, Accepted | NoRoom] = {}
-        noted = []
-        for (index, request), request_id in zip(requests.items(), standing, strict=True):
-            if request_id is None:
-                answers[index] = NoRoom(url=request.url)
+            request_id = None if state is None else state.request_id
+            request = FetchRequest(
+                url=url, request_id=request_id or str(uuid.uuid4()), background=background
+            )
+            if state is None or request_id is None:
+                requests[index] = request
                 continue
-            state = states[index]
-            token = 0 if state is None else state.token
-            noted.append(NotedRequest(request=replace(request, request_id=request_id), token=token))
-            answers[index] = Accepted(url=request.url, request_id=request_id, status=Status.PENDING)
+            answers[index] = Accepted(url=url, request_id=request_id, status=state.status)
+            if state.background and not background:  # somebody waits for it now
+                noted.append(NotedRequest(request=request, token=state.token))
+        if requests:
+            for index, standing in (await self._publish(requests)).items():
+                state = states[index]
+                answers[index] = standing
+                if isinstance(standing, Accepted):
+                    request = replace(requests[index], request_id=standing.request_id)
+                    token = 0 if state is None else state.token
+                    noted.append(NotedRequest(request=request, token=token))
         if noted:
             await self.store.note_requests(noted)
-        return answers
+        return [answers[index] for index in range(len(urls))]
+
+    async def _publish(self, requests: dict[int, FetchRequest]) -> dict[int, Accepted | NoRoom]:
+        messages = [message_for(request) for request in requests.values()]
+        standing = await self.broker.publish_many(METADATA_QUEUE, messages)
+        return {
+            index: NoRoom(url=request.url)
+            if request_id is None
+            else Accepted(url=request.url, request_id=request_id, status=Status.PENDING)
+            for (index, request), request_id in zip(requests.items(), standing, strict=True)
+        }
 
 
 def message_for(request: FetchRequest) -> Message:
     key = hashlib.blake2b(request.url.encode(), digest_size=16).hexdigest()
     return Message(id=request.request_id, key=key, body=msgspec.json.encode(request))
-
-
-def _joined(url: str, state: RequestState | None, background: bool) -> Accepted | None:
-    if state is None or state.request_id is None or (state.background and not background):
-        return None
-    return Accepted(url=url, request_id=state.request_id, status=state.status)

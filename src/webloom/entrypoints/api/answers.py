@@ -10,6 +10,7 @@ import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from webloom.domain.errors import BadCursor, QueueFull, Unavailable, UrlRefused
@@ -32,7 +33,30 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> 
     return Response(_encoder.encode(body), status, headers, "application/problem+json")
 
 
+class Refusal(Exception):
+    """The guard's, before a route is reached or while one reads its body."""
+
+    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = headers
+
+
 def install_problem_handlers(app: FastAPI) -> None:
+    @app.exception_handler(Refusal)
+    async def refused_by_guard(_: Request, refusal: Refusal) -> Response:
+        return problem(refusal.status, refusal.detail, refusal.headers)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, __: ClientDisconnect) -> Response:
+        return problem(400, "The connection ended before the body did.")  # which nobody hears
+
+    @app.exception_handler(Exception)
+    async def unexpected(_: Request, __: Exception) -> Response:
+        """It is raised again after this answer, and the guard logs it."""
+        return problem(500, "Webloom failed to answer; its log says why.")
+
     @app.exception_handler(UrlRefused)
     async def refused(_: Request, error: UrlRefused) -> Response:
         return problem(422, f"This URL can't be fetched: {error}.")
@@ -58,15 +82,18 @@ def install_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        return problem(422, "; ".join(_sentence(each) for each in error.errors()))
+        sentences = dict(_sentence(each) for each in reversed(error.errors()))
+        return problem(422, "; ".join(reversed(sentences.values())))
 
     @app.exception_handler(HTTPException)
     async def plain(_: Request, error: HTTPException) -> Response:
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
 
-def _sentence(error: dict[str, Any]) -> str:
-    name = str(error["loc"][-1])
+def _sentence(error: dict[str, Any]) -> tuple[str, str]:
+    """The parameter and what is wrong with it; one that may be of two types has an error of each,
+    of which the first is told."""
+    name = str(error["loc"][1])  # behind "query"
     if error["type"] == "missing":
-        return f"{name} is missing"
-    return f"{name}: {error['msg']}"
+        return name, f"{name} is missing"
+    return name, f"{name}: {error['msg']}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
 from webloom import __version__
@@ -27,6 +30,13 @@ DESCRIPTION = (
 REFERENCE = "#/components/schemas/{name}"
 
 
+class DirectRoute(APIRoute):
+    """For handlers that take nothing but the request and answer with a Response."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        return self.endpoint
+
+
 def create_app(services: Services, beat: Heartbeat) -> ASGIApp:
     app = FastAPI(
         title="Webloom", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
@@ -39,8 +49,9 @@ def create_app(services: Services, beat: Heartbeat) -> ASGIApp:
 
     page = _answers({200: "text/html"})
     route = app.add_api_route
+    direct = partial(app.router.add_api_route, route_class_override=DirectRoute)
     route("/", lambda: HTMLResponse(START_PAGE), include_in_schema=False, responses=page)
-    route(
+    direct(
         "/metadata",
         metadata.submit,
         methods=["POST"],
@@ -48,7 +59,7 @@ def create_app(services: Services, beat: Heartbeat) -> ASGIApp:
         responses=_answers({202: schemas.Submitted}, 400, 413, 422, 503),
         openapi_extra=_takes({"application/json": schemas.SubmitBody}),
     )
-    route(
+    direct(
         "/metadata/batch",
         metadata.submit_batch,
         methods=["POST"],
@@ -92,13 +103,23 @@ def create_app(services: Services, beat: Heartbeat) -> ASGIApp:
         methods=["GET"],
         responses=_answers({200: schemas.Health, 503: schemas.Health}),
     )
-    route("/health/live", health.live, methods=["GET"], responses=_answers({200: schemas.Alive}))
+    route(
+        "/health/live",
+        health.live,
+        methods=["GET"],
+        responses=_answers({200: schemas.Alive}),
+    )
     route(
         "/health/ready",
         health.ready,
         methods=["GET"],
         responses=_answers({200: schemas.Health, 503: schemas.Health}),
     )
+    probes = {
+        "/health": health.health, "/health/live": health.live, "/health/ready": health.ready,
+    }  # fmt: skip
+    for path, probe in probes.items():  # a route of its own, as its operation id must be one too
+        route(path, probe, methods=["HEAD"], include_in_schema=False)
     route("/metrics", health.metrics, methods=["GET"], responses=_answers({200: "text/plain"}))
 
     install_problem_handlers(app)

@@ -12,12 +12,13 @@ import hmac
 import ipaddress
 import logging
 import time
+from typing import Any
 
 from prometheus_client import Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from webloom.entrypoints.api.answers import problem
-from webloom.settings import Settings
+from webloom.entrypoints.api.answers import Refusal, problem
+from webloom.settings import LONGEST_KEY, Settings
 
 log = logging.getLogger(__name__)
 
@@ -27,17 +28,9 @@ BATCH_PATH = "/metadata/batch"
 BODY_SECONDS = 30.0
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
 STATIC_PATHS = frozenset({"/"})  # harmless to be linked to
-MAX_KEY_BYTES = 512
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 Headers = dict[bytes, bytes]
-
-
-class Refusal(Exception):
-    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-        self.headers = headers
 
 
 class Guard:
@@ -49,6 +42,7 @@ class Guard:
         self._any_address = not settings.binds_to_loopback
         self._key_hashes = [bytes.fromhex(each) for each in settings.api_key_hashes]
         self._durations = durations
+        self._series: dict[tuple[str, str, int], Histogram] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -59,24 +53,44 @@ class Guard:
         started = time.perf_counter()
         sent = _Sent(send)
         try:
+            refusal = await self._serve(scope, receive, sent)
+            if refusal is not None and sent.status is None:
+                answer = problem(refusal.status, refusal.detail, refusal.headers)
+                await answer(scope, receive, sent)
+        finally:
+            self._observe(scope, sent.status, time.perf_counter() - started)
+
+    async def _serve(self, scope: Scope, receive: Receive, sent: _Sent) -> Refusal | None:
+        body = None
+        try:
             headers: Headers = dict(scope["headers"])
             self._check_site(headers, scope["path"])
             self._check_key(headers, scope["path"])
-            await self._app(scope, _bounded(scope, headers, receive), sent)
+            body = _body_of(scope, headers, receive)
+            await self._app(scope, body or receive, sent)
         except Refusal as refusal:
-            if sent.status is None:
-                answer = problem(refusal.status, refusal.detail, refusal.headers)
-                await answer(scope, receive, sent)
+            return refusal
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if body is None or not body.expired or task is None or task.uncancel():
+                raise
+            return Refusal(408, f"The body did not arrive within {BODY_SECONDS:.0f} s.")
         except Exception:
             log.exception("a request failed", extra={"path": scope["path"]})
-            if sent.status is None:
-                answer = problem(500, "Webloom failed to answer; its log says why.")
-                await answer(scope, receive, sent)
+            return Refusal(500, "Webloom failed to answer; its log says why.")
         finally:
-            route = getattr(scope.get("route"), "path", "none")
-            self._durations.labels(scope["method"], route, sent.status or 499).observe(
-                time.perf_counter() - started
-            )
+            if body is not None:
+                body.close()
+        return None
+
+    def _observe(self, scope: Scope, status: int | None, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        labels = (method, route, status or 499)
+        series = self._series.get(labels)
+        if series is None:
+            series = self._series[labels] = self._durations.labels(*labels)
+        series.observe(seconds)
 
     def _check_site(self, headers: Headers, path: str) -> None:
         host = headers.get(b"host", b"")
@@ -114,7 +128,7 @@ class Guard:
                 "This API asks for a key: send it as Authorization: Bearer <key>.",
                 {"WWW-Authenticate": "Bearer"},
             )
-        digest = hashlib.sha256(key[:MAX_KEY_BYTES]).digest()
+        digest = hashlib.sha256(key[: LONGEST_KEY + 1]).digest()
         # Every key is compared, so that the time says nothing.
         if not sum(hmac.compare_digest(digest, each) for each in self._key_hashes):
             raise Refusal(403, "This key is not known here.")
@@ -133,31 +147,51 @@ class _Sent:
         await self._send(message)
 
 
-def _bounded(scope: Scope, headers: Headers, receive: Receive) -> Receive:
-    """Refuse a body that is too large, announced or not, or too slow."""
-    if b"content-length" not in headers and b"transfer-encoding" not in headers:
-        return receive
-    limit = MAX_BATCH_BODY_BYTES if scope["path"] == BATCH_PATH else MAX_BODY_BYTES
-    too_large = f"The body is larger than {limit} bytes."
-    announced = headers.get(b"content-length", b"0")
-    if not announced.isdigit() or int(announced[:20]) > limit:
-        raise Refusal(413, too_large)
-    deadline = time.monotonic() + BODY_SECONDS
-    size = 0
+class _Body:
+    """Receives a body and refuses one that is too large, announced or not, or too slow."""
 
-    async def receive_some() -> Message:
-        nonlocal size
-        try:
-            async with asyncio.timeout(deadline - time.monotonic()):
-                message = await receive()
-        except TimeoutError:
-            raise Refusal(408, f"The body did not arrive within {BODY_SECONDS:.0f} s.") from None
-        size += len(message.get("body", b""))
-        if size > limit:
-            raise Refusal(413, too_large)
+    def __init__(self, limit: int, receive: Receive) -> None:
+        self._limit = limit
+        self._receive = receive
+        self._size = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self.expired = False
+
+    async def __call__(self) -> Message:
+        if self._task is None:  # cheaper than asyncio.timeout, which every request would pay for
+            self._task = asyncio.current_task()
+            self._timer = asyncio.get_running_loop().call_later(BODY_SECONDS, self._expire)
+        message = await self._receive()
+        self._size += len(message.get("body", b""))
+        if self._size > self._limit:
+            raise Refusal(413, _too_large(self._limit))
+        if not message.get("more_body", False):
+            self.close()
         return message
 
-    return receive_some
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self) -> None:
+        if self._task is not None:
+            self.expired = True
+            self._task.cancel()
+
+
+def _too_large(limit: int) -> str:
+    return f"The body is larger than {limit} bytes."
+
+
+def _body_of(scope: Scope, headers: Headers, receive: Receive) -> _Body | None:
+    if b"content-length" not in headers and b"transfer-encoding" not in headers:
+        return None
+    limit = MAX_BATCH_BODY_BYTES if scope["path"] == BATCH_PATH else MAX_BODY_BYTES
+    announced = headers.get(b"content-length", b"0")
+    if not announced.isdigit() or int(announced[:20]) > limit:
+        raise Refusal(413, _too_large(limit))
+    return _Body(limit, receive)
 
 
 def _allowed_hosts(settings: Settings) -> frozenset[bytes]:

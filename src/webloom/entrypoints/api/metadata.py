@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from typing import Annotated, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 from fastapi import HTTPException, Query, Request
@@ -115,7 +115,11 @@ class MetadataRoutes:
         status: Status | None = None,
         host: str | None = None,
         q: Annotated[
-            str | None, Query(max_length=200, description="Words of the URL; the last may be cut")
+            str | None,
+            Query(
+                max_length=200,
+                description="Words of the URL, in a row; a star at the end: any ending",
+            ),
         ] = None,
         from_: Annotated[
             datetime | date | None, Query(alias="from", description="Created then or later")
@@ -152,7 +156,15 @@ def _decode(decoder: msgspec.json.Decoder[Decoded], content: bytes) -> Decoded:
     except msgspec.ValidationError as error:
         raise HTTPException(422, f"The body does not fit: {error}.") from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HTTPException(400, f"The body is not JSON: {error}.") from error
+        raise HTTPException(400, f"The body is not JSON: {_reason(content, error)}.") from error
+
+
+def _reason(content: bytes, error: Exception) -> str:
+    if not content.strip():
+        return "it is empty"
+    if b"\\ud" in content.lower():  # which the decoder may call truncated
+        return f"{error} (a \\u escape may be half of a surrogate pair)"
+    return str(error)
 
 
 def _lines(content: bytes) -> list[str | SubmitBody]:
@@ -195,6 +207,14 @@ def _source(found: Found) -> Response:
 
 def _refuse_unknown(request: Request, known: set[str]) -> None:
     """Most often an ampersand in a URL that was not encoded: the rest of it would be lost."""
+    try:
+        unquote_to_bytes(request.scope["query_string"]).decode()
+    except UnicodeDecodeError:  # it would be read as another URL, with U+FFFD in its place
+        raise HTTPException(
+            422,
+            "A parameter is not UTF-8. "
+            "A URL given as a parameter must be percent-encoded, its own percent signs too.",
+        ) from None
     unknown = request.query_params.keys() - known
     if unknown:
         raise HTTPException(

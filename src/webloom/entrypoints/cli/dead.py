@@ -61,7 +61,7 @@ def put_back(ids: Ids = None, every: All = False, queue: Queue = METADATA_QUEUE)
     _need_choice(ids, every)
 
     async def run() -> None:
-        async with open_services(load_settings()) as services:
+        async with open_services(load_settings(), must_exist=True) as services:
             chosen = ids or await _all_ids(services, queue)
             done = await _for_each(chosen, lambda each: services.broker.put_back(queue, each))
             typer.echo(f"{done:,} put back into {visible(queue)}")
@@ -80,7 +80,7 @@ def discard(
     _need_choice(ids, every)
 
     async def run() -> None:
-        async with open_services(load_settings()) as services:
+        async with open_services(load_settings(), must_exist=True) as services:
             chosen = ids or await _all_ids(services, queue)
             if chosen and not yes:
                 question = f"Discard {len(chosen):,} dead letters of {visible(queue)} for good?"
@@ -92,7 +92,7 @@ def discard(
 
 
 async def _list(queue: str, limit: int) -> None:
-    async with open_services(load_settings()) as services:
+    async with open_services(load_settings(), must_exist=True) as services:
         letters = await services.broker.dead_letters(queue, limit=limit)
         depth = await services.broker.depth(queue)
     if not letters:
@@ -112,7 +112,7 @@ async def _list(queue: str, limit: int) -> None:
 
 
 async def _list_json(queue: str, limit: int | None) -> None:
-    async with open_services(load_settings()) as services:
+    async with open_services(load_settings(), must_exist=True) as services:
         count = 0
         async for letter in _letters(services, queue):
             json_line(

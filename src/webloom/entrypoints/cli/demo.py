@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -144,13 +145,14 @@ class _Show:
             where = f"WEBLOOM_DATA_DIR={shlex.quote(str(settings.data_dir))}"
         else:
             where = f"WEBLOOM_STORE={shlex.quote(f'sqlite:///{settings.database}')}"
+        program = "webloom" if sys.argv[0].endswith(".py") else shlex.quote(sys.argv[0])
         lines = [
             "What to try, in another terminal:",
             "",
             f"  curl{key} {shlex.quote(f'{api}/metadata?url={page}&source=false')}",
             f"  curl{key} {shlex.quote(f'{api}/metadata/records?status=FAILED_PERMANENT')}",
             f"  curl{key} {shlex.quote(f'{api}/health')}",
-            f"  {where} webloom export --format csv",
+            f"  {where} {program} export --format csv",
             "",
             "Ctrl-C ends the demo.",
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import shutil
 import socket
@@ -26,6 +27,7 @@ from webloom.settings import VARIABLES, Settings, load_settings, unknown_variabl
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 OLDEST_SQLITE = (3, 37, 0)
+CHECK_FOLDER = "Check WEBLOOM_DATA_DIR and WEBLOOM_STORE, the folder's owner and its disk."
 
 
 class Finding(msgspec.Struct, kw_only=True):
@@ -56,6 +58,8 @@ def _line(finding: Finding) -> str:
 async def _examine(settings: Settings) -> list[Finding]:
     findings = [*_runtime(), *_settings(settings), _disk(settings), _files(settings)]
     findings.append(_listening(settings))
+    if not _exists(settings.database):
+        return [*findings, _to_be_created(settings.database)]
     try:
         async with open_services(settings) as services:
             findings += [item async for item in _services(services)]
@@ -65,7 +69,7 @@ async def _examine(settings: Settings) -> list[Finding]:
                 check="database",
                 state="problem",
                 detail=str(error),
-                advice="Check WEBLOOM_DATA_DIR and WEBLOOM_STORE, the folder's owner and its disk.",
+                advice=CHECK_FOLDER,
             )
         )
     return findings
@@ -117,10 +121,7 @@ def _names() -> dict[str, str]:
 
 
 def _disk(settings: Settings) -> Finding:
-    folder = settings.database.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(_nearest(settings.database)).free
     detail = f"{free / 1e9:.1f} GB free for {settings.database}"
     if free < LEAST_FREE_BYTES:
         return Finding(
@@ -130,6 +131,30 @@ def _disk(settings: Settings) -> Finding:
             advice="Free some space or move WEBLOOM_DATA_DIR: a full disk stops all writing.",
         )
     return Finding(check="disk", state="ok", detail=detail)
+
+
+def _to_be_created(database: Path) -> Finding:
+    folder = _nearest(database)
+    if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+        return Finding(check="database", state="ok", detail=f"{database} will be created")
+    return Finding(
+        check="database",
+        state="problem",
+        detail=f"{database} can't be created: {folder} is not a folder that Webloom may write to",
+        advice=CHECK_FOLDER,
+    )
+
+
+def _nearest(path: Path) -> Path:
+    """The lowest folder above it that exists."""
+    return next(folder for folder in path.absolute().parents if _exists(folder))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # it lies in a folder that may not be entered
+        return False
 
 
 def _files(settings: Settings) -> Finding:

@@ -100,7 +100,7 @@ def instant(option: str, given: str | None) -> datetime | None:
 
 async def _export(chosen: RecordFilter, form: Format, source: bool, stream: BinaryIO) -> None:
     line = _json_line if form is Format.NDJSON else _csv_line
-    async with open_services(load_settings()) as services:
+    async with open_services(load_settings(), must_exist=True) as services:
         if form is Format.CSV:
             stream.write(_csv(COLUMNS))
         with _counting(stream) as count:

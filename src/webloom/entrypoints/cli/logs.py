@@ -19,10 +19,14 @@ class LineFormatter(logging.Formatter):
         ]
         if record.exc_info:
             fields.append(f"error={_value(self.formatException(record.exc_info))}")
-        line = (
-            f"{stamp}.{int(record.msecs):03d}Z {record.levelname.lower():<7} {record.getMessage()}"
-        )
+        line = f"{stamp}.{int(record.msecs):03d}Z {record.levelname.lower():<7} {_message(record)}"
         return " ".join([line, *fields])
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Ours are constant; a library may have put outside text into its own."""
+    text = record.getMessage()
+    return text if text.isprintable() else json.dumps(text)[1:-1]
 
 
 def _value(value: object) -> str:

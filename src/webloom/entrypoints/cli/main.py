@@ -49,6 +49,8 @@ def _options(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
+    if "--help" in sys.argv:  # help is most wanted when a setting is wrong
+        return
     set_up_logs(load_settings().log_level)
     for name in unknown_variables():
         log.warning("no setting has this name", extra={"variable": name})

@@ -59,11 +59,12 @@ def address(settings: Settings) -> str:
 
 def where_to_look(settings: Settings) -> str:
     base = address(settings)
+    curl = "curl -H 'Authorization: Bearer KEY'" if settings.api_key_hashes else "curl"
     return f"""
 Webloom is running. Its data is in {settings.database}
 
-  submit a URL    curl -d '{{"url": "https://example.com/"}}' {base}/metadata
-  look it up      curl '{base}/metadata?url=https://example.com/'
+  submit a URL    {curl} -d '{{"url": "https://example.com/"}}' {base}/metadata
+  look it up      {curl} '{base}/metadata?url=https://example.com/'
   what is known   {base}/metadata/records
   how it is       {base}/health
   all routes      {base}/openapi.json

@@ -1,0 +1,39 @@
+"""Measure everything and print one table: `make bench`, or `python -m bench NAME ...`."""
+
+import argparse
+import sys
+import time
+
+import uvloop
+
+from bench import api, inventory, scale
+from bench.table import Row, print_table
+
+BENCHES = {
+    "inventory": inventory.measure,
+    "api": api.measure,
+    "scale": scale.measure,
+    "memory": inventory.measure_memory,
+}
+
+
+async def _measure(names: list[str]) -> list[Row]:
+    rows = []
+    for name in names:
+        started = time.monotonic()
+        print(f"{name} ...", end=" ", flush=True, file=sys.stderr)
+        rows += await BENCHES[name]()
+        print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(BENCHES), help=", ".join(BENCHES))
+    names = parser.parse_args().names
+    if unknown := set(names) - set(BENCHES):
+        parser.error(f"no bench is called {', '.join(unknown)}; there are {', '.join(BENCHES)}")
+    sys.exit(0 if print_table(uvloop.run(_measure(names))) else 1)
+
+
+main()

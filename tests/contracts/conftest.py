@@ -1,0 +1,68 @@
+"""For each port: `brokers` and its like open processes over one backend, `broker` is one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from contracts.adapters import BROKERS, HEARTBEATS, LOCKS, STORES, Brokers, Processes
+from contracts.fake_clock import FakeClock
+from webloom.ports.broker import Broker
+from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.lock import Lock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=BROKERS, ids=lambda adapter: adapter.name)
+def brokers(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Brokers:
+    return Brokers(adapter=request.param, place=tmp_path, clock=clock)
+
+
+@pytest.fixture
+async def broker(brokers: Brokers) -> AsyncIterator[Broker]:
+    async with brokers.open() as opened:
+        yield opened
+
+
+@pytest.fixture(params=STORES, ids=lambda adapter: adapter.name)
+def stores(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+) -> Processes[InventoryStore]:
+    return Processes(adapter=request.param, place=tmp_path, clock=clock)
+
+
+@pytest.fixture
+async def store(stores: Processes[InventoryStore]) -> AsyncIterator[InventoryStore]:
+    async with stores.open() as opened:
+        yield opened
+
+
+@pytest.fixture(params=LOCKS, ids=lambda adapter: adapter.name)
+def locks(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Processes[Lock]:
+    return Processes(adapter=request.param, place=tmp_path, clock=clock)
+
+
+@pytest.fixture
+async def lock(locks: Processes[Lock]) -> AsyncIterator[Lock]:
+    async with locks.open() as opened:
+        yield opened
+
+
+@pytest.fixture(params=HEARTBEATS, ids=lambda adapter: adapter.name)
+def observers(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+) -> Processes[Heartbeats]:
+    return Processes(adapter=request.param, place=tmp_path, clock=clock)
+
+
+@pytest.fixture
+async def heartbeats(observers: Processes[Heartbeats]) -> AsyncIterator[Heartbeats]:
+    async with observers.open() as opened:
+        yield opened

@@ -1,0 +1,468 @@
+"""The Broker's contract: what a delivery promises, to its holder and to everybody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from itertools import count
+
+import pytest
+
+from contracts.adapters import LEASE, Brokers
+from contracts.fake_clock import FakeClock
+from contracts.waiting import PATIENCE, nothing_comes, take, until
+from webloom.adapters.system_clock import SystemClock
+from webloom.domain.errors import QueueFull
+from webloom.ports.broker import Broker, Delivery, Message, QueueDepth
+
+QUEUE = "queue"
+EMPTY = QueueDepth(ready=0, delayed=0, in_flight=0, dead=0)
+
+Settle = Callable[[Delivery], Awaitable[None]]
+VERBS: list[tuple[str, Settle, QueueDepth]] = [
+    ("ack", lambda delivery: delivery.ack(), EMPTY),
+    (
+        "retry",
+        lambda delivery: delivery.retry(60),
+        QueueDepth(ready=0, delayed=1, in_flight=0, dead=0),
+    ),
+    (
+        "bury",
+        lambda delivery: delivery.bury("bad"),
+        QueueDepth(ready=0, delayed=0, in_flight=0, dead=1),
+    ),
+]
+every_verb = pytest.mark.parametrize(
+    ("settle", "after"), [row[1:] for row in VERBS], ids=[row[0] for row in VERBS]
+)
+
+
+def message(name: str) -> Message:
+    return Message(id=name, body=b"{}")
+
+
+async def depth_becomes(broker: Broker, depth: QueueDepth) -> None:
+    async def reached() -> bool:
+        return await broker.depth(QUEUE) == depth
+
+    try:
+        await until(reached)
+    except TimeoutError:
+        assert await broker.depth(QUEUE) == depth
+
+
+async def test_no_more_than_slots_are_unsettled(broker: Broker) -> None:
+    await broker.publish_many(QUEUE, [message(f"m{n}") for n in range(5)])
+    async with broker.deliveries(QUEUE, 2) as deliveries:
+        first, second = await take(deliveries), await take(deliveries)
+        await nothing_comes(deliveries)
+        assert await broker.depth(QUEUE) == QueueDepth(ready=3, delayed=0, in_flight=2, dead=0)
+        for settled in (first.ack(), second.retry(60)):
+            await settled
+            await take(deliveries)
+            await nothing_comes(deliveries)
+
+
+async def test_burying_frees_the_slot(broker: Broker) -> None:
+    await broker.publish_many(QUEUE, [message("bad"), message("next")])
+    async with broker.deliveries(QUEUE, 1) as deliveries:
+        await (await take(deliveries)).bury("bad")
+        assert (await take(deliveries)).message_id == "next"
+
+
+async def test_an_acknowledged_message_is_gone_for_good(brokers: Brokers) -> None:
+    async with brokers.open() as broker:
+        await broker.publish(QUEUE, message("m"))
+        async with broker.deliveries(QUEUE, 1) as deliveries:
+            await (await take(deliveries)).ack()
+        assert await broker.depth(QUEUE) == EMPTY
+    async with brokers.open() as other, other.deliveries(QUEUE, 1) as deliveries:
+        await brokers.pass_time(10 * LEASE)
+        await other.publish(QUEUE, message("next"))
+        assert (await take(deliveries)).message_id == "next"
+
+
+async def test_a_retry_is_delivered_again_after_its_time_as_the_next_attempt(
+    brokers: Brokers,
+) -> None:
+    async with brokers.open() as broker, broker.deliveries(QUEUE, 2) as deliveries:
+        await broker.publish(QUEUE, message("m"))
+        for attempt in (1, 2, 3):
+            delivery = await take(deliveries)
+            assert (delivery.message_id, delivery.attempt) == ("m", attempt)
+            assert not delivery.redelivered
+            await delivery.retry(30)
+            await brokers.pass_time(29)
+            await broker.publish(QUEUE, message(f"in between, {attempt}"))
+            in_between = await take(deliveries)
+            assert in_between.message_id == f"in between, {attempt}"
+            await in_between.ack()
+            await brokers.pass_time(2)
+
+
+async def test_a_retry_without_a_time_is_delivered_again_at_once(broker: Broker) -> None:
+    await broker.publish(QUEUE, message("m"))
+    async with broker.deliveries(QUEUE, 1) as deliveries:
+        await (await take(deliveries)).retry()
+        assert (await take(deliveries)).attempt == 2
+
+
+@pytest.mark.parametrize("after", [0.0, 60.0])
+async def test_a_retry_is_not_refused_by_a_full_queue(brokers: Brokers, after: float) -> None:
+    async with brokers.open(limits={QUEUE: 1}) as broker:
+        await broker.publish(QUEUE, message("held"))
+        async with broker.deliveries(QUEUE, 1) as deliveries:
+            held = await take(deliveries)
+            await broker.publish(QUEUE, message("fills the queue"))
+            await held.retry(after)
+        with pytest.raises(QueueFull):
+            await broker.publish(QUEUE, message("too much"))
+        await brokers.pass_time(61)
+        async with broker.deliveries(QUEUE, 2) as deliveries:
+            again = {(await take(deliveries)).message_id for _ in range(2)}
+    assert again == {"held", "fills the queue"}
+
+
+async def test_the_message_of_a_vanished_consumer_comes_again_and_says_so(brokers: Brokers) -> None:
+    async with brokers.open() as witness:
+        async with brokers.open() as victim:
+            await victim.publish(QUEUE, message("m"))
+            async with victim.deliveries(QUEUE, 1) as deliveries:
+                await take(deliveries)
+        async with witness.deliveries(QUEUE, 1) as deliveries:
+            waiter = asyncio.create_task(take(deliveries))
+            await brokers.pass_time(LEASE + 1)
+            delivery = await waiter
+            assert (delivery.message_id, delivery.attempt) == ("m", 2)
+            assert delivery.redelivered
+            await delivery.retry()
+            again = await take(deliveries)
+            assert (again.attempt, again.redelivered) == (3, True)  # still suspicious
+
+
+@every_verb
+async def test_a_holder_that_comes_late_changes_nothing(
+    brokers: Brokers, settle: Settle, after: QueueDepth
+) -> None:
+    async with brokers.open() as stalled, brokers.open() as other:
+        await stalled.publish(QUEUE, message("m"))
+        async with stalled.deliveries(QUEUE, 1) as deliveries:
+            late = await take(deliveries)
+        await brokers.pass_time(LEASE + 1)
+        async with other.deliveries(QUEUE, 1) as deliveries:
+            taken_over = await take(deliveries)
+            held = await other.depth(QUEUE)
+            await settle(late)
+            await stalled.publish("afterwards", message("committed after the late one"))
+            assert await other.depth(QUEUE) == held
+            assert held == QueueDepth(ready=0, delayed=0, in_flight=1, dead=0)
+            await settle(taken_over)
+            await depth_becomes(other, after)
+
+
+@every_verb
+async def test_a_holder_that_lost_its_message_to_itself_changes_nothing(
+    brokers: Brokers, settle: Settle, after: QueueDepth
+) -> None:
+    """The same consumer has the message again: its first hold is void all the same."""
+    async with brokers.open(lease=3600) as broker, broker.deliveries(QUEUE, 2) as deliveries:
+        await broker.publish(QUEUE, message("m"))
+        late = await take(deliveries)
+        waiter = asyncio.create_task(take(deliveries))
+        await brokers.pass_time(3601)
+        again = await waiter
+        assert again.redelivered
+        await settle(late)
+        await broker.publish("afterwards", message("committed after the late one"))
+        assert (await broker.depth(QUEUE)).in_flight == 1
+        await settle(again)
+        await depth_becomes(broker, after)
+
+
+@every_verb
+async def test_a_delivery_can_be_settled_after_its_context_was_left(
+    brokers: Brokers, settle: Settle, after: QueueDepth
+) -> None:
+    async with brokers.open() as broker:
+        await broker.publish(QUEUE, message("m"))
+        async with broker.deliveries(QUEUE, 1) as deliveries:
+            delivery = await take(deliveries)
+        await settle(delivery)
+        await depth_becomes(broker, after)
+
+
+@every_verb
+async def test_a_settled_delivery_stays_settled(
+    broker: Broker, settle: Settle, after: QueueDepth
+) -> None:
+    await broker.publish(QUEUE, message("m"))
+    async with broker.deliveries(QUEUE, 1) as deliveries:
+        delivery = await take(deliveries)
+        await settle(delivery)
+        await depth_becomes(broker, after)
+        await delivery.ack()
+        await delivery.retry()
+        await delivery.bury("again")
+        assert await broker.depth(QUEUE) == after
+        await broker.publish_many(QUEUE, [message("a"), message("b")])
+        await take(deliveries)
+        await nothing_comes(deliveries)  # settling twice has not made two slots of one
+
+
+async def test_leaving_the_context_takes_nothing_new(brokers: Brokers) -> None:
+    async with brokers.open() as broker:
+        await broker.publish_many(QUEUE, [message("a"), message("b")])
+        async with broker.deliveries(QUEUE, 2) as deliveries:
+            delivery = await take(deliveries)
+        await delivery.ack()
+        await depth_becomes(broker, QueueDepth(ready=1, delayed=0, in_flight=0, dead=0))
+
+
+async def test_a_long_job_keeps_its_message(brokers: Brokers) -> None:
+    real = SystemClock()
+    async with (
+        brokers.open(lease=0.9, clock=real) as holder,
+        brokers.open(lease=0.9, clock=real) as other,
+        holder.deliveries(QUEUE, 1) as held,
+        other.deliveries(QUEUE, 1) as deliveries,
+    ):
+        await holder.publish(QUEUE, message("long"))
+        delivery = await take(held)
+        await nothing_comes(deliveries, seconds=2.5)
+        await delivery.ack()
+        await depth_becomes(holder, EMPTY)
+
+
+async def test_a_lease_and_a_delay_end_by_themselves_in_real_time(brokers: Brokers) -> None:
+    real = SystemClock()
+    async with (
+        brokers.open(lease=0.5, clock=real) as broker,
+        brokers.open(lease=0.5, clock=real) as other,
+    ):
+        await broker.publish(QUEUE, message("lost"))
+        async with broker.deliveries(QUEUE, 1) as deliveries:
+            await take(deliveries)
+        await broker.publish(QUEUE, message("delayed"), delay=0.3)
+        async with other.deliveries(QUEUE, 2) as deliveries:
+            both = {(await take(deliveries)).message_id for _ in range(2)}
+    assert both == {"lost", "delayed"}
+
+
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0], ids=["back", "forward"])
+async def test_a_jump_of_the_wall_clock_moves_no_lease_and_no_delay(
+    brokers: Brokers, clock: FakeClock, jump: float
+) -> None:
+    async with brokers.open() as broker, broker.deliveries(QUEUE, 5) as deliveries:
+        await broker.publish_many(QUEUE, [message("held")])
+        held = await take(deliveries)
+        await broker.publish(QUEUE, message("delayed"), delay=LEASE)
+        clock.jump_wall(jump)
+        async with brokers.open() as other, other.deliveries(QUEUE, 5) as others:
+            await brokers.pass_time(LEASE - 1)
+            await other.publish(QUEUE, message("in between"))
+            in_between = await take(others)
+            assert in_between.message_id == "in between"
+            await in_between.ack()
+            waiter = asyncio.create_task(take(others))
+            await held.retry(10 * LEASE)  # a lease not lost: this still counts
+            await brokers.pass_time(2)
+            delayed = await waiter
+            assert delayed.message_id == "delayed"
+            await delayed.ack()
+            await brokers.pass_time(10 * LEASE)
+            again = await take(others)
+            assert (again.message_id, again.redelivered) == ("held", False)
+
+
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0], ids=["back", "forward"])
+async def test_a_lease_ends_in_time_after_a_jump_of_the_wall_clock(
+    brokers: Brokers, clock: FakeClock, jump: float
+) -> None:
+    async with brokers.open() as broker:
+        await broker.publish(QUEUE, message("m"))
+        async with broker.deliveries(QUEUE, 1) as deliveries:
+            await take(deliveries)
+        clock.jump_wall(jump)
+        async with brokers.open() as other, other.deliveries(QUEUE, 1) as deliveries:
+            waiter = asyncio.create_task(take(deliveries))
+            await brokers.pass_time(LEASE + 1)
+            assert (await waiter).redelivered
+
+
+async def test_two_consumers_share_a_thousand_messages_and_none_is_served_twice(
+    brokers: Brokers,
+) -> None:
+    names = [f"m{n}" for n in range(1000)]
+    served: Counter[str] = Counter()
+    by_consumer: Counter[int] = Counter()
+    done = asyncio.Event()
+
+    async def serve(consumer: int, deliveries: AsyncIterator[Delivery]) -> None:
+        while True:
+            delivery = await anext(deliveries)
+            served[delivery.message_id] += 1
+            by_consumer[consumer] += 1
+            await delivery.ack()
+            if served.total() >= len(names):
+                done.set()
+
+    async with brokers.open() as one, brokers.open() as two:
+        async with one.deliveries(QUEUE, 8) as first, two.deliveries(QUEUE, 8) as second:
+            slots = [asyncio.create_task(serve(0, first)) for _ in range(8)]
+            slots += [asyncio.create_task(serve(1, second)) for _ in range(8)]
+            for start in range(0, len(names), 100):
+                group = names[start : start + 100]
+                await one.publish_many(QUEUE, [message(name) for name in group])
+            async with asyncio.timeout(30):
+                await done.wait()
+            for slot in slots:
+                slot.cancel()
+            await asyncio.wait(slots)
+        await depth_becomes(two, EMPTY)
+    assert served == Counter(names)
+    assert by_consumer[0] > 0
+    assert by_consumer[1] > 0
+
+
+async def test_a_cancelled_waiter_loses_no_message(broker: Broker) -> None:
+    names = [f"m{n}" for n in range(60)]
+    async with broker.deliveries(QUEUE, 4) as deliveries:
+        received = []
+        for turn, name in zip(count(), names):
+            waiters = [asyncio.ensure_future(anext(deliveries)) for _ in range(3)]
+            publishing = asyncio.ensure_future(broker.publish(QUEUE, message(name)))
+            for _ in range(turn % 12):  # reach further into the hand-over each time
+                await asyncio.sleep(0)
+            if turn % 3 == 0:
+                await publishing
+            for waiter in waiters:
+                waiter.cancel()
+            await publishing
+            await asyncio.wait(waiters)
+            for waiter in waiters:
+                if not waiter.cancelled():
+                    received.append(waiter.result().message_id)
+                    await waiter.result().ack()
+        while len(received) < len(names):
+            delivery = await take(deliveries)
+            received.append(delivery.message_id)
+            await delivery.ack()
+    assert Counter(received) == Counter(names)
+    await depth_becomes(broker, EMPTY)
+
+
+async def test_a_waiter_cancelled_just_after_the_hand_over_gives_the_message_back(
+    brokers: Brokers,
+) -> None:
+    async with brokers.open() as broker, brokers.open() as other:
+        async with broker.deliveries(QUEUE, 1) as deliveries:
+            for n in range(20):
+                waiter = asyncio.ensure_future(anext(deliveries))
+                await other.publish(QUEUE, message(f"m{n}"))
+                await asyncio.wait([waiter], timeout=0.001 * n)
+                waiter.cancel()
+                await asyncio.wait([waiter])
+                delivery = await take(deliveries) if waiter.cancelled() else waiter.result()
+                assert delivery.message_id == f"m{n}"
+                await delivery.ack()
+        assert await broker.depth(QUEUE) == EMPTY
+
+
+async def test_an_idle_consumer_hears_of_another_process_promptly(brokers: Brokers) -> None:
+    async with (
+        brokers.open() as consumer,
+        brokers.open() as publisher,
+        consumer.deliveries(QUEUE, 1) as deliveries,
+    ):
+        for n in range(5):
+            waiter = asyncio.ensure_future(anext(deliveries))
+            await nothing_else_to_do()
+            await publisher.publish(QUEUE, message(f"m{n}"))
+            delivery = await asyncio.wait_for(waiter, PATIENCE)
+            assert delivery.message_id == f"m{n}"
+            await delivery.ack()
+
+
+async def nothing_else_to_do() -> None:
+    """Long enough for a consumer to have found its queue empty."""
+    await asyncio.sleep(0.05)
+
+
+async def test_depth_counts_every_message_once(brokers: Brokers) -> None:
+    async with brokers.open() as broker, brokers.open() as other:
+        assert await broker.depth(QUEUE) == EMPTY
+        await broker.publish("another queue", message("not counted"))
+        await broker.publish_many(QUEUE, [message(f"m{n}") for n in range(6)])
+        await broker.publish(QUEUE, message("delayed"), delay=60)
+        async with broker.deliveries(QUEUE, 3) as deliveries:
+            held = [await take(deliveries) for _ in range(3)]
+            await held[0].bury("bad")
+            await held[1].retry(30)
+            expected = QueueDepth(ready=3, delayed=2, in_flight=1, dead=1)
+            assert await broker.depth(QUEUE) == await other.depth(QUEUE) == expected
+            await brokers.pass_time(40)
+            expected = QueueDepth(ready=4, delayed=1, in_flight=1, dead=1)
+            assert await other.depth(QUEUE) == expected
+
+
+async def test_dead_letters_are_listed_oldest_first_page_by_page(brokers: Brokers) -> None:
+    names = [f"m{n}" for n in range(7)]
+    async with brokers.open() as broker:
+        await broker.publish_many(
+            QUEUE, [Message(id=name, body=f'"{name}"'.encode()) for name in names]
+        )
+        await broker.publish("another queue", message("other"))
+        async with AsyncExitStack() as stack:
+            deliveries = await stack.enter_async_context(broker.deliveries(QUEUE, 1))
+            others = await stack.enter_async_context(broker.deliveries("another queue", 1))
+            await (await take(others)).bury("not of this queue")
+            for _ in names:
+                delivery = await take(deliveries)
+                await delivery.bury(f"{delivery.message_id} is bad: ä\n\ud800")
+    async with brokers.open() as other:
+        letters = []
+        after = None
+        while page := await other.dead_letters(QUEUE, limit=3, after=after):
+            assert len(page) <= 3
+            letters += page
+            after = page[-1].id
+        assert [letter.id for letter in letters] == names
+        assert [letter.body for letter in letters] == [f'"{name}"'.encode() for name in names]
+        assert all(letter.reason.startswith(f"{letter.id} is bad: ä\n") for letter in letters)
+        assert {letter.buried_at for letter in letters} == {brokers.clock.now()}
+
+
+async def test_a_dead_letter_can_be_put_back_once_and_is_as_good_as_new(brokers: Brokers) -> None:
+    async with brokers.open() as broker, brokers.open() as other:
+        await broker.publish(QUEUE, Message(id="m", body=b'{"a": 1}'))
+        async with broker.deliveries(QUEUE, 1) as deliveries:
+            await (await take(deliveries)).retry()
+            await (await take(deliveries)).bury("bad")
+            waiter = asyncio.create_task(take(deliveries))
+            assert not await other.put_back("another queue", "m")
+            assert not await other.put_back(QUEUE, "unknown")
+            assert await other.put_back(QUEUE, "m")
+            delivery = await waiter
+            assert (delivery.message_id, delivery.body) == ("m", b'{"a": 1}')
+            assert (delivery.attempt, delivery.redelivered) == (1, False)
+            assert not await other.put_back(QUEUE, "m")
+            assert await other.dead_letters(QUEUE, limit=10) == []
+            await delivery.bury("still bad")
+        [letter] = await other.dead_letters(QUEUE, limit=10)
+        assert letter.reason == "still bad"
+
+
+async def test_a_discarded_dead_letter_is_gone(brokers: Brokers) -> None:
+    async with brokers.open() as broker:
+        await broker.publish_many(QUEUE, [message("a"), message("b")])
+        async with broker.deliveries(QUEUE, 2) as deliveries:
+            for _ in range(2):
+                await (await take(deliveries)).bury("bad")
+        assert not await broker.discard("another queue", "a")
+        assert await broker.discard(QUEUE, "a")
+        assert not await broker.discard(QUEUE, "a")
+        assert not await broker.put_back(QUEUE, "a")
+        assert [letter.id for letter in await broker.dead_letters(QUEUE, limit=10)] == ["b"]
+        assert await broker.depth(QUEUE) == QueueDepth(ready=0, delayed=0, in_flight=0, dead=1)

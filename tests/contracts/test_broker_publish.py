@@ -1,0 +1,226 @@
+"""The Broker's contract: what a publish promises."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from contracts.adapters import Brokers
+from contracts.waiting import nothing_comes, take
+from webloom.domain.errors import QueueFull
+from webloom.ports.broker import Broker, Message, QueueDepth
+
+QUEUE = "queue"
+
+
+def message(name: str, key: str | None = None, body: bytes = b"{}") -> Message:
+    return Message(id=name, key=key, body=body)
+
+
+async def test_a_published_message_outlives_the_process_that_published_it(brokers: Brokers) -> None:
+    body = '{"text": "ä€\\u0000\U0001f600 \\" $.a ?1"}'.encode()
+    async with brokers.open() as publisher:
+        assert await publisher.publish(QUEUE, message("m1", body=body)) == "m1"
+    async with brokers.open() as other, other.deliveries(QUEUE, 1) as deliveries:
+        delivery = await take(deliveries)
+        assert (delivery.message_id, delivery.body) == ("m1", body)
+        assert (delivery.attempt, delivery.redelivered) == (1, False)
+
+
+async def test_messages_come_in_the_order_in_which_they_become_ready(brokers: Brokers) -> None:
+    async with brokers.open() as broker:
+        await broker.publish(QUEUE, message("due third"), delay=20)
+        await broker.publish(QUEUE, message("due second"), delay=10)
+        await broker.publish_many(QUEUE, [message(f"due first, {n}") for n in range(3)])
+        await brokers.pass_time(30)
+        await broker.publish(QUEUE, message("due fourth"))
+        async with broker.deliveries(QUEUE, 10) as deliveries:
+            order = [(await take(deliveries)).message_id for _ in range(6)]
+    assert order == [
+        *(f"due first, {n}" for n in range(3)),
+        "due second",
+        "due third",
+        "due fourth",
+    ]
+
+
+async def test_one_queue_does_not_deliver_what_another_holds(broker: Broker) -> None:
+    await broker.publish("one", message("of one"))
+    await broker.publish("two", message("of two"))
+    async with broker.deliveries("two", 2) as deliveries:
+        assert (await take(deliveries)).message_id == "of two"
+        await nothing_comes(deliveries)
+
+
+async def test_a_delayed_message_waits_for_its_time_and_holds_nobody_up(brokers: Brokers) -> None:
+    async with brokers.open(lease=3600) as broker:
+        await broker.publish(QUEUE, message("late"), delay=60)
+        await broker.publish(QUEUE, message("soon"), delay=30)
+        async with broker.deliveries(QUEUE, 5) as deliveries:
+            await broker.publish(QUEUE, message("now"))
+            now = await take(deliveries)
+            assert now.message_id == "now"
+            await now.ack()
+            await brokers.pass_time(29)
+            await broker.publish(QUEUE, message("a second early"))
+            assert (await take(deliveries)).message_id == "a second early"
+            waiter = asyncio.create_task(take(deliveries))
+            await brokers.pass_time(2)
+            assert (await waiter).message_id == "soon"
+            await brokers.pass_time(30)
+            assert (await take(deliveries)).message_id == "late"
+
+
+async def test_a_full_queue_has_taken_exactly_as_many_as_its_limit(brokers: Brokers) -> None:
+    async with brokers.open(limits={QUEUE: 5}) as broker:
+        for n in range(5):
+            await broker.publish(QUEUE, message(f"m{n}"))
+        for n in range(3):
+            with pytest.raises(QueueFull, match="holds 5 ready messages") as refusal:
+                await broker.publish(QUEUE, message(f"too much {n}"))
+            assert (refusal.value.queue, refusal.value.limit) == (QUEUE, 5)
+        await broker.publish("unlimited", message("elsewhere"))
+        assert (await broker.depth(QUEUE)).ready == 5
+
+
+async def test_concurrent_publishers_fill_the_queue_to_exactly_its_limit(brokers: Brokers) -> None:
+    limits = {QUEUE: 17}
+    async with brokers.open(limits=limits) as one, brokers.open(limits=limits) as two:
+        answers = await asyncio.gather(
+            *((one, two)[n % 2].publish(QUEUE, message(f"m{n}")) for n in range(120)),
+            return_exceptions=True,
+        )
+        accepted = [answer for answer in answers if isinstance(answer, str)]
+        refused = [answer for answer in answers if isinstance(answer, QueueFull)]
+        assert (len(accepted), len(refused)) == (17, 103)
+        assert await one.depth(QUEUE) == QueueDepth(ready=17, delayed=0, in_flight=0, dead=0)
+        async with one.deliveries(QUEUE, 17) as deliveries:
+            received = [(await take(deliveries)).message_id for _ in range(17)]
+    assert sorted(received) == sorted(accepted)
+
+
+async def test_publish_many_takes_what_fits_and_answers_in_order(brokers: Brokers) -> None:
+    async with brokers.open(limits={QUEUE: 4}) as broker:
+        await broker.publish(QUEUE, message("m0"))
+        answers = await broker.publish_many(QUEUE, [message(f"m{n}") for n in range(1, 7)])
+        assert answers == ["m1", "m2", "m3", None, None, None]
+        assert await broker.publish_many(QUEUE, []) == []
+        assert (await broker.depth(QUEUE)).ready == 4
+
+
+async def test_many_publishers_of_many_fill_the_queue_to_exactly_its_limit(
+    brokers: Brokers,
+) -> None:
+    async with brokers.open(limits={QUEUE: 25}) as broker:
+        groups = [[message(f"m{g}.{n}") for n in range(7)] for g in range(8)]
+        answers = await asyncio.gather(*(broker.publish_many(QUEUE, group) for group in groups))
+        assert sum(answer is not None for each in answers for answer in each) == 25
+        assert (await broker.depth(QUEUE)).ready == 25
+
+
+async def test_held_messages_leave_room_for_others(brokers: Brokers) -> None:
+    async with brokers.open(limits={QUEUE: 2}) as broker:
+        await broker.publish_many(QUEUE, [message("m0"), message("m1")])
+        async with broker.deliveries(QUEUE, 2) as deliveries:
+            await take(deliveries)
+            await broker.publish(QUEUE, message("m2"))
+            with pytest.raises(QueueFull):
+                await broker.publish(QUEUE, message("m3"))
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one after the other", "at once"])
+async def test_delayed_messages_leave_room_for_others(brokers: Brokers, together: bool) -> None:
+    async with brokers.open(limits={QUEUE: 1}) as broker:
+        if together:
+            await asyncio.gather(
+                *(broker.publish(QUEUE, message(f"delayed {n}"), delay=60) for n in range(5)),
+                broker.publish(QUEUE, message("ready")),
+            )
+        else:
+            for n in range(5):
+                await broker.publish(QUEUE, message(f"delayed {n}"), delay=60)
+            await broker.publish(QUEUE, message("ready"))
+        with pytest.raises(QueueFull):
+            await broker.publish(QUEUE, message("too much"))
+        assert await broker.depth(QUEUE) == QueueDepth(ready=1, delayed=5, in_flight=0, dead=0)
+
+
+async def test_a_waiting_message_stands_for_a_new_one_with_its_key(brokers: Brokers) -> None:
+    stands = brokers.knows_keys
+    async with brokers.open() as broker, brokers.open() as other:
+        await broker.publish(QUEUE, message("first", key="k"))
+        assert await other.publish(QUEUE, message("second", key="k")) == (
+            "first" if stands else "second"
+        )
+        assert await broker.publish("other queue", message("third", key="k")) == "third"
+        assert await broker.publish(QUEUE, message("fourth", key="another")) == "fourth"
+        assert (await broker.depth(QUEUE)).ready == (2 if stands else 3)
+
+
+async def test_concurrent_publishes_with_one_key_leave_one_message(brokers: Brokers) -> None:
+    async with brokers.open() as one, brokers.open() as two:
+        answers = await asyncio.gather(
+            *((one, two)[n % 2].publish(QUEUE, message(f"m{n}", key="k")) for n in range(40))
+        )
+        assert len(set(answers)) == (1 if brokers.knows_keys else 40)
+        assert (await one.depth(QUEUE)).ready == (1 if brokers.knows_keys else 40)
+
+
+async def test_a_delayed_message_stands_for_a_new_one_with_its_key(brokers: Brokers) -> None:
+    async with brokers.open() as broker:
+        await broker.publish(QUEUE, message("first", key="k"), delay=60)
+        assert await broker.publish(QUEUE, message("second", key="k")) == (
+            "first" if brokers.knows_keys else "second"
+        )
+
+
+async def test_joining_a_waiting_message_needs_no_room(brokers: Brokers) -> None:
+    async with brokers.open(limits={QUEUE: 1}) as broker:
+        await broker.publish(QUEUE, message("first", key="k"))
+        [answer] = await broker.publish_many(QUEUE, [message("second", key="k")])
+        assert answer == ("first" if brokers.knows_keys else None)
+
+
+async def test_a_message_in_flight_does_not_stand_for_a_new_one(brokers: Brokers) -> None:
+    """It may be done already but for its ack: the new one has to be served after it."""
+    async with brokers.open() as broker, broker.deliveries(QUEUE, 2) as deliveries:
+        await broker.publish(QUEUE, message("first", key="k"))
+        held = await take(deliveries)
+        assert await broker.publish(QUEUE, message("second", key="k")) == "second"
+        await held.ack()
+        assert (await take(deliveries)).message_id == "second"
+
+
+async def test_a_message_that_was_given_back_stands_for_a_new_one(brokers: Brokers) -> None:
+    async with brokers.open() as broker:
+        await broker.publish(QUEUE, message("first", key="k"))
+        async with broker.deliveries(QUEUE, 1) as deliveries:
+            await (await take(deliveries)).retry(60)
+        assert await broker.publish(QUEUE, message("second", key="k")) == (
+            "first" if brokers.knows_keys else "second"
+        )
+
+
+async def test_publish_many_joins_twins_within_the_call_and_with_the_queue(
+    brokers: Brokers,
+) -> None:
+    async with brokers.open(limits={QUEUE: 3}) as broker:
+        await broker.publish(QUEUE, message("waiting", key="w"))
+        answers = await broker.publish_many(
+            QUEUE,
+            [
+                message("a", key="a"),
+                message("again a", key="a"),
+                message("again waiting", key="w"),
+                message("b", key="b"),
+                message("no room", key="c"),
+                message("again no room", key="c"),
+                message("a for the third time", key="a"),
+            ],
+        )
+        assert answers == (
+            ["a", "a", "waiting", "b", None, None, "a"]
+            if brokers.knows_keys
+            else ["a", "again a", None, None, None, None, None]
+        )

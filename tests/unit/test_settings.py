@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from webloom.domain.errors import SettingsError
+from webloom.settings import Settings, load_settings, unknown_variables
+
+KEY = "0123456789abcdef-secret"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No webloom.env but the test's own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refusal(environment: dict[str, str]) -> str:
+    with pytest.raises(SettingsError) as error:
+        load_settings(environment)
+    return str(error.value)
+
+
+def test_every_setting_has_a_default() -> None:
+    settings = load_settings({})
+    assert (settings.host, settings.port) == ("127.0.0.1", 8081)
+    assert settings.database == Path("data/webloom.db")
+    assert (settings.slots, settings.queue_limit, settings.cache_ttl) == (32, 1000, 3600)
+    assert settings.api_key_hashes == ()
+
+
+def test_every_setting_says_what_it_wants() -> None:
+    assert all(field.description for field in Settings.model_fields.values())
+    assert all(str(field.alias).startswith("WEBLOOM_") for field in Settings.model_fields.values())
+
+
+BAD = [
+    ("WEBLOOM_PORT", "0", "a port from 1 to 65535"),
+    ("WEBLOOM_PORT", "65536", "a port from 1 to 65535"),
+    ("WEBLOOM_PORT", " ", "a port from 1 to 65535"),
+    ("WEBLOOM_PORT", "http", "a port from 1 to 65535"),
+    ("WEBLOOM_PORT", "80.5", "a port from 1 to 65535"),
+    ("WEBLOOM_STORE", "mongodb://db.example/webloom", "sqlite:///path/of/a/file"),
+    ("WEBLOOM_STORE", "sqlite:///", "sqlite:///path/of/a/file"),
+    ("WEBLOOM_STORE", "webloom.db", "sqlite:///path/of/a/file"),
+    ("WEBLOOM_ALLOW_ADDRESSES", "10.0.0.0/8, nonsense", "addresses, networks or address:port"),
+    ("WEBLOOM_ALLOW_ADDRESSES", "10.0.0.1/8", "addresses, networks or address:port"),
+    ("WEBLOOM_ALLOW_ADDRESSES", "127.0.0.1:0", "addresses, networks or address:port"),
+    ("WEBLOOM_SLOTS", "0", "a whole number from 1 to 1000"),
+    ("WEBLOOM_SLOTS", "1001", "a whole number from 1 to 1000"),
+    ("WEBLOOM_SLOTS", "many", "a whole number from 1 to 1000"),
+    ("WEBLOOM_QUEUE_LIMIT", "-1", "a whole number from 1 to 1000000"),
+    ("WEBLOOM_CACHE_TTL", "-0.1", "seconds, 0 or more"),
+    ("WEBLOOM_CACHE_TTL", "nan", "seconds, 0 or more"),
+    ("WEBLOOM_CACHE_TTL", "1h", "seconds, 0 or more"),
+    ("WEBLOOM_FETCH_TIMEOUT", "0", "seconds from 0.1 to 600"),
+    ("WEBLOOM_FETCH_TIMEOUT", "inf", "seconds from 0.1 to 600"),
+    ("WEBLOOM_MAX_BODY", "1023", "bytes from 1024 to 1 GiB"),
+    ("WEBLOOM_MAX_BODY", "10MB", "bytes from 1024 to 1 GiB"),
+    ("WEBLOOM_HOST_CONCURRENCY", "0", "a whole number from 1 to 1000"),
+    ("WEBLOOM_HOST_DELAY", "-1", "seconds between two requests to one host, 0 or more"),
+    ("WEBLOOM_RETRY_DELAY", "301", "seconds before the first retry, 0 to 300"),
+    ("WEBLOOM_LEASE", "0.1", "seconds from 0.5 to 3600"),
+    ("WEBLOOM_GRACE", "3601", "seconds that a stop waits for running fetches, 0 to 3600"),
+    ("WEBLOOM_LOG_LEVEL", "loud", "debug, info, warning or error"),
+    ("WEBLOOM_LOG_LEVEL", "info\n", "debug, info, warning or error"),
+]
+
+
+@pytest.mark.parametrize(("variable", "value", "wants"), BAD)
+def test_a_bad_value_names_its_variable_itself_and_what_is_wanted(
+    variable: str, value: str, wants: str
+) -> None:
+    message = refusal({variable: value})
+    assert message.startswith(f"{variable}: got {value!r}, wants {wants}")
+    assert len(message.splitlines()) == 1
+
+
+def test_a_variable_that_is_set_to_nothing_is_not_set(elsewhere: Path) -> None:
+    (elsewhere / "webloom.env").write_text("WEBLOOM_PORT=9000\n")
+    assert load_settings({"WEBLOOM_PORT": "", "WEBLOOM_SLOTS": ""}).port == 9000
+    assert load_settings({"WEBLOOM_SLOTS_FILE": "", "WEBLOOM_ENV_FILE": ""}).slots == 32
+
+
+def test_all_bad_values_are_named_at_once() -> None:
+    lines = refusal({"WEBLOOM_PORT": "x", "WEBLOOM_SLOTS": "0"}).splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["WEBLOOM_PORT", "WEBLOOM_SLOTS"]
+
+
+def test_the_entry_of_a_list_that_is_wrong_is_named() -> None:
+    assert "'nonsense' is not an address" in refusal(
+        {"WEBLOOM_ALLOW_ADDRESSES": "10.0.0.0/8,nonsense"}
+    )
+
+
+GOOD_LISTS = [
+    ("", (), "empty"),
+    (" , ,", (), "only commas"),
+    ("10.0.0.0/8", ("10.0.0.0/8",), "one"),
+    (" 10.0.0.1 , [::1]:80,", ("10.0.0.1", "[::1]:80"), "several, with blanks"),
+]
+
+
+@pytest.mark.parametrize(("value", "read", "reason"), GOOD_LISTS, ids=[r[2] for r in GOOD_LISTS])
+def test_lists_are_separated_by_commas(value: str, read: tuple[str, ...], reason: str) -> None:
+    assert load_settings({"WEBLOOM_ALLOW_ADDRESSES": value}).allow_addresses == read
+
+
+def test_keys_are_kept_as_hashes_only() -> None:
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    settings = load_settings({"WEBLOOM_API_KEYS": f"{KEY}, sha256:{digest.upper()}"})
+    assert settings.api_key_hashes == (digest, digest)
+    assert KEY not in repr(settings)
+    assert KEY not in settings.model_dump_json()
+
+
+BAD_KEYS = [
+    ("tooshort-secret", "fewer than 16 characters", "a short key"),
+    (f"{KEY},tooshort-secret", "fewer than 16 characters", "a short key behind a good one"),
+    ("secret" * 100, "more than 512 bytes", "a key that no header can carry"),
+    ("sha256:secret", "64 hexadecimal digits", "half a hash"),
+    ("sha256:" + "g" * 64, "64 hexadecimal digits", "a hash with other letters"),
+]
+
+
+@pytest.mark.parametrize(("keys", "wants", "reason"), BAD_KEYS, ids=[row[2] for row in BAD_KEYS])
+@pytest.mark.parametrize("in_file", [False, True], ids=["environment", "file"])
+def test_a_bad_key_is_refused_and_not_shown(
+    elsewhere: Path, keys: str, wants: str, reason: str, in_file: bool
+) -> None:
+    if in_file:
+        (elsewhere / "keys").write_text(keys)
+        message = refusal({"WEBLOOM_API_KEYS_FILE": str(elsewhere / "keys")})
+    else:
+        message = refusal({"WEBLOOM_API_KEYS": keys})
+    assert message.startswith("WEBLOOM_API_KEYS: got a value that is not shown, wants keys of 16")
+    assert wants in message
+    assert "secret" not in message
+    assert "g" * 64 not in message
+
+
+def test_the_password_in_the_address_of_a_database_is_not_shown() -> None:
+    assert "hunter2" not in refusal({"WEBLOOM_STORE": "mongodb://me:hunter2@db.example/webloom"})
+
+
+def test_a_key_on_a_misspelt_line_of_the_settings_file_is_not_shown(elsewhere: Path) -> None:
+    (elsewhere / "webloom.env").write_text(f"WEBLOOM_API_KEYS {KEY}\n")
+    assert KEY not in refusal({})
+
+
+def test_a_setting_can_come_from_a_file_that_the_environment_names(elsewhere: Path) -> None:
+    secret = elsewhere / "port"
+    secret.write_text(" 9000\n")
+    assert load_settings({"WEBLOOM_PORT_FILE": str(secret)}).port == 9000
+    both = {"WEBLOOM_PORT_FILE": str(secret), "WEBLOOM_PORT": "9001"}
+    assert load_settings(both).port == 9001
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"], ids=["missing", "not UTF-8"])
+def test_a_file_that_cannot_be_read_is_named_with_its_variable(
+    elsewhere: Path, content: bytes | None
+) -> None:
+    path = elsewhere / "port"
+    if content is not None:
+        path.write_bytes(content)
+    assert refusal({"WEBLOOM_PORT_FILE": str(path)}).startswith(
+        f"WEBLOOM_PORT_FILE: can't read {path}: "
+    )
+
+
+SETTINGS_FILE = """
+# a comment
+WEBLOOM_PORT=9000
+export WEBLOOM_SLOTS = 4
+
+WEBLOOM_HOST="0.0.0.0"
+WEBLOOM_LOG_LEVEL='debug'
+WEBLOOM_STORE=sqlite:///a=b.db
+WEBLOOM_QUEUE_LIMIT_FILE=limit
+OTHER_PROGRAM=ignored
+"""
+
+
+def test_settings_are_read_from_the_file_beside(elsewhere: Path) -> None:
+    (elsewhere / "webloom.env").write_text(SETTINGS_FILE)
+    (elsewhere / "limit").write_text("77")
+    settings = load_settings({})
+    assert (settings.port, settings.slots, settings.host) == (9000, 4, "0.0.0.0")
+    assert (settings.log_level, settings.queue_limit) == ("debug", 77)
+    assert settings.database == Path("a=b.db")
+
+
+def test_the_environment_wins_over_the_file_and_an_option_over_both(elsewhere: Path) -> None:
+    (elsewhere / "webloom.env").write_text("WEBLOOM_PORT=9000\nWEBLOOM_SLOTS=4\n")
+    (elsewhere / "slots").write_text("5")
+    environment = {"WEBLOOM_PORT": "9001", "WEBLOOM_SLOTS_FILE": str(elsewhere / "slots")}
+    settings = load_settings(environment)
+    assert (settings.port, settings.slots) == (9001, 5)
+    assert load_settings(environment, port="9002").port == 9002
+
+
+def test_the_settings_file_can_be_elsewhere(elsewhere: Path) -> None:
+    path = elsewhere / "other.env"
+    path.write_text("WEBLOOM_PORT=9000\n")
+    (elsewhere / "webloom.env").write_text("WEBLOOM_PORT=9001\n")
+    assert load_settings({"WEBLOOM_ENV_FILE": str(path)}).port == 9000
+
+
+def test_a_settings_file_that_is_named_must_exist(elsewhere: Path) -> None:
+    path = elsewhere / "missing.env"
+    assert refusal({"WEBLOOM_ENV_FILE": str(path)}).startswith(
+        f"WEBLOOM_ENV_FILE: can't read {path}: "
+    )
+
+
+BAD_FILES = [
+    ("WEBLOOM_PORT=9000\nnonsense\n", ("line 2", "NAME=value"), "a line without a name"),
+    ("WEBLOOM_PROT=9000\n", ("webloom.env", "WEBLOOM_PROT"), "a name that no setting has"),
+    ("WEBLOOM_PORT=x\n", ("WEBLOOM_PORT: got 'x', wants a port",), "a bad value"),
+]
+
+
+@pytest.mark.parametrize(("content", "named", "reason"), BAD_FILES, ids=[r[2] for r in BAD_FILES])
+def test_an_error_in_the_settings_file_says_where_it_is(
+    elsewhere: Path, content: str, named: tuple[str, ...], reason: str
+) -> None:
+    (elsewhere / "webloom.env").write_text(content)
+    message = refusal({})
+    assert all(each in message for each in named)
+
+
+def test_misspelt_variables_of_the_environment_are_found() -> None:
+    environment = {
+        "WEBLOOM_PORT": "1",
+        "WEBLOOM_API_KEYS_FILE": "x",
+        "WEBLOOM_ENV_FILE": "x",
+        "WEBLOOM_SLOT": "1",
+        "WEBLOOM_PROT": "1",
+        "PATH": "x",
+    }
+    assert unknown_variables(environment) == ["WEBLOOM_PROT", "WEBLOOM_SLOT"]
+
+
+BINDS = [
+    ("127.0.0.1", True),
+    ("127.1.2.3", True),
+    ("::1", True),
+    ("localhost", True),
+    ("0.0.0.0", False),
+    ("::", False),
+    ("192.168.1.1", False),
+    ("webloom.example", False),
+]
+
+
+@pytest.mark.parametrize(("host", "loopback"), BINDS)
+def test_what_counts_as_loopback(host: str, loopback: bool) -> None:
+    assert load_settings({"WEBLOOM_HOST": host}).binds_to_loopback is loopback
