@@ -16,6 +16,7 @@ import uvicorn
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import SettingsError
 from webloom.entrypoints.api.app import create_app
+from webloom.entrypoints.api.bounded_http import BoundedHttp
 from webloom.entrypoints.heartbeat import beating, first_beat
 from webloom.entrypoints.scheduler import run_scheduler
 from webloom.entrypoints.worker import run_worker
@@ -71,10 +72,11 @@ def _listen(settings: Settings) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         listener.close()
+        reason = getattr(error, "strerror", None) or error
         raise SettingsError(
-            f"can't listen on {settings.host} port {settings.port}: {error.strerror or error}. "
+            f"can't listen on {settings.host} port {settings.port}: {reason}. "
             "Is Webloom running already? WEBLOOM_HOST and WEBLOOM_PORT choose another place"
         ) from error
     return listener
@@ -103,7 +105,7 @@ async def _run_api(
     config = uvicorn.Config(
         create_app(services, beat),
         loop="uvloop",
-        http="httptools",
+        http=BoundedHttp,
         ws="none",
         lifespan="off",
         access_log=False,
@@ -111,7 +113,6 @@ async def _run_api(
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=10,
-        h11_max_incomplete_event_size=64 * 1024,
     )
     server = _Server(config, ready)
     async with beating(services, beat):

@@ -1,0 +1,135 @@
+"""The API as its clients see it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import msgspec
+from prometheus_client.parser import text_string_to_metric_families
+from yarl import URL
+
+from e2e.running import PATIENCE_SECONDS, Webloom, until_some
+
+PROBLEM = "application/problem+json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    status: int
+    headers: dict[str, str]  # lower-case names
+    text: str
+    body: Any  # None when it is not JSON
+
+    def is_problem(self, status: int, *parts: str) -> bool:
+        """Of this status, as RFC 9457 has it, with these parts in its detail."""
+        assert (self.status, self.headers["content-type"]) == (status, PROBLEM), self.text
+        assert self.body["status"] == status
+        assert self.body["title"]
+        missing = [part for part in parts if part not in self.body["detail"]]
+        assert not missing, f"{missing} not in {self.body['detail']!r}"
+        return True
+
+
+@asynccontextmanager
+async def calling(it: Webloom) -> AsyncIterator[Api]:
+    """For a server that outlives the test."""
+    async with it.opened_client() as client:
+        yield Api(client, it.base)
+
+
+class Api:
+    def __init__(self, client: aiohttp.ClientSession, base: str) -> None:
+        self.client = client
+        self.base = base
+
+    async def call(
+        self, method: str, path: str | URL, *, json: Any = None, data: Any = None, **options: Any
+    ) -> Answer:
+        """`json` is sent as curl would send it, without its content type."""
+        if json is not None:
+            data = msgspec.json.encode(json)
+        if isinstance(data, bytes):
+            data = io.BytesIO(data)  # aiohttp warns of large bodies that are bytes
+        options |= {"data": data, "allow_redirects": False}
+        async with self.client.request(method, path, **options) as answer:
+            is_json = method != "HEAD" and answer.content_type in ("application/json", PROBLEM)
+            return Answer(
+                status=answer.status,
+                headers={name.lower(): value for name, value in answer.headers.items()},
+                text=await answer.text(),
+                body=await answer.json(content_type=None) if is_json else None,
+            )
+
+    async def raw(self, path_and_query: str) -> Answer:
+        """A path that nobody encodes on the way."""
+        return await self.call("GET", URL(self.base + path_and_query, encoded=True))
+
+    async def submit(self, url: str) -> Answer:
+        return await self.call("POST", "/metadata", json={"url": url})
+
+    async def submitted(self, *urls: str) -> list[dict[str, Any]]:
+        """All of them in one batch, and all accepted."""
+        answer = await self.call("POST", "/metadata/batch", json=urls)
+        assert answer.status == 202, answer.text
+        assert all(each["accepted"] for each in answer.body), answer.text
+        return list(answer.body)
+
+    async def look_up(self, url: str, **parameters: str) -> Answer:
+        return await self.call("GET", "/metadata", params={"url": url, **parameters})
+
+    async def records(self, **parameters: str | int) -> Answer:
+        return await self.call("GET", "/metadata/records", params=parameters)
+
+    async def listed(self, url: str) -> dict[str, Any]:
+        """The record as it is, whatever its state; looking at it here requests nothing."""
+        host = URL(url).host
+        assert host is not None
+        answer = await self.records(host=host, limit=200)
+        [record] = [record for record in answer.body["records"] if record["url"] == url]
+        return dict(record)
+
+    async def record(
+        self,
+        url: str,
+        *,
+        ready: Callable[[dict[str, Any]], bool] = lambda record: True,
+        within: float = PATIENCE_SECONDS,
+        **parameters: str,
+    ) -> dict[str, Any]:
+        """The record, once the API answers with one that is ready."""
+
+        async def look() -> dict[str, Any] | None:
+            answer = await self.look_up(url, **parameters)
+            assert answer.status in (200, 202), answer.text
+            return answer.body if answer.status == 200 and ready(answer.body) else None
+
+        return await until_some(look, within=within, what=f"the record of {url}")
+
+    async def listed_as(self, url: str, status: str) -> dict[str, Any]:
+        """The record, once it is in this state."""
+
+        async def look() -> dict[str, Any] | None:
+            record = await self.listed(url)
+            return record if record["status"] == status else None
+
+        return await until_some(look, what=f"{url} to be {status}")
+
+    async def queue(self) -> dict[str, Any]:
+        answer = await self.call("GET", "/health")
+        [queue] = answer.body["queues"]
+        return dict(queue)
+
+    async def contents(self) -> dict[str, float]:
+        """How much of what there is, in the queue and in the inventory."""
+        metrics = (await self.call("GET", "/metrics")).text
+        return {
+            f"{sample.name} {sorted(sample.labels.items())}": sample.value
+            for family in text_string_to_metric_families(metrics)
+            if family.name in ("webloom_records", "webloom_queue_messages")
+            for sample in family.samples
+        }
