@@ -1,0 +1,191 @@
+"""kill -9, again and again: what was accepted is answered, once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from faults.client import Client, client_of
+from faults.conftest import MakeFleet
+from faults.database import DatabaseFile
+from faults.processes import READY, Fleet, Process
+from faults.site import Site
+
+Say = Callable[[str], None]
+
+
+class Reaper:
+    """Keeps one process of a role running, and kills it at random moments."""
+
+    def __init__(self, fleet: Fleet, role: str, rng: random.Random) -> None:
+        self.kills = 0
+        self.kills_during_start = 0
+        self.slowest_start = 0.0
+        self._fleet = fleet
+        self._role = role
+        self._rng = rng
+
+    async def run(self, enough: Callable[[], bool]) -> Process:
+        """Go on until it is enough; the process that is left is ready."""
+        process = await self._fleet.start(self._role)
+        while not enough():
+            await asyncio.sleep(self._rng.uniform(0.5, 1.0))
+            process.kill()
+            self.kills += 1
+            started = time.monotonic()
+            process = self._fleet.launch(self._role)
+            if self._rng.random() < 0.2:
+                await asyncio.sleep(self._rng.uniform(0.3, 0.7))
+                self.kills_during_start += READY[self._role] not in process.output
+                process.kill()
+                started = time.monotonic()
+                process = self._fleet.launch(self._role)
+            await process.said(READY[self._role])
+            self.slowest_start = max(self.slowest_start, time.monotonic() - started)
+        return process
+
+
+@pytest.mark.timeout(150)
+async def test_every_accepted_url_gets_one_final_record_though_api_and_worker_are_killed(
+    site: Site, fleets: MakeFleet, rng: random.Random, say: Say
+) -> None:
+    started = time.monotonic()
+    site.seconds = 0.02
+    fleet = fleets(site, lease=2, retry_delay=0.2, slots=16)
+    urls = [site.url(f"/page/{number}") for number in range(5000)]
+    rng.shuffle(urls)
+    api, worker = Reaper(fleet, "api", rng), Reaper(fleet, "worker", rng)
+
+    async with client_of(fleet.base) as client:
+        submitting = asyncio.create_task(_submit(client, urls))
+        try:
+            async with asyncio.timeout(90), asyncio.TaskGroup() as group:
+                group.create_task(api.run(lambda: api.kills >= 10 and submitting.done()))
+                group.create_task(worker.run(lambda: worker.kills >= 10 and submitting.done()))
+            await submitting
+        finally:
+            submitting.cancel()
+
+    database = DatabaseFile(fleet.database)
+    await database.settled(within=40)
+    seconds = time.monotonic() - started
+    fleet.check()
+    rows = database.rows()
+    statuses = Counter(row.status for row in rows)
+    fetches = Counter(site.count(f"/page/{number}") for number in range(5000))
+    say(
+        f"{seconds:.0f} s; {api.kills} API kills, {worker.kills} worker kills, "
+        f"{api.kills_during_start + worker.kills_during_start} more while starting; "
+        f"slowest starts {api.slowest_start:.1f} s and {worker.slowest_start:.1f} s"
+    )
+    say(f"the client saw {dict(client.answers)}")
+    say(f"records {dict(statuses)}; fetches for one URL {dict(sorted(fetches.items()))}")
+    say(f"attempts {dict(sorted(Counter(row.attempt_number for row in rows).items()))}")
+    assert client.accepted == set(urls)
+    assert Counter(row.url for row in rows) == Counter(urls), "one record for each accepted URL"
+    assert statuses["COMPLETED"] + statuses["FAILED_PERMANENT"] == 5000
+    assert statuses["FAILED_PERMANENT"] <= 2, "the site is healthy"
+    assert max(row.attempt_number for row in rows) <= 3
+    assert max(row.retry_count for row in rows) <= 3
+    assert database.count("dead_letters") == 0
+    assert site.requests < 5000 * 1.3, "what was done is not done again and again"
+    assert seconds < 90
+    database.check()
+
+
+async def _submit(client: Client, urls: Sequence[str]) -> None:
+    """Singles and batches at the same time."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(client.insist(urls[:3500], batch=100))
+        group.create_task(client.insist(urls[3500:4500], batch=20))
+        for start in range(4500, 5000, 125):
+            group.create_task(client.insist(urls[start : start + 125], batch=1))
+
+
+@pytest.mark.timeout(60)
+async def test_every_202_that_reached_a_client_is_stored_though_the_api_was_killed_meanwhile(
+    site: Site, fleets: MakeFleet, rng: random.Random, say: Say
+) -> None:
+    fleet = fleets(site, queue_limit=1_000_000, slots=64)
+    database = DatabaseFile(fleet.database)
+    asked: list[str] = []
+
+    async def post_until_the_connection_breaks(client: Client) -> None:
+        while True:
+            asked.append(site.url(f"/page/{len(asked)}"))
+            if await client.post(asked[-1]) is None:
+                return
+
+    async with client_of(fleet.base) as client:
+        for _ in range(6):
+            api = await fleet.start("api")
+            async with asyncio.TaskGroup() as group:
+                for _ in range(32):
+                    group.create_task(post_until_the_connection_breaks(client))
+                await asyncio.sleep(rng.uniform(0.1, 0.4))
+                api.kill()
+            messages, rows = database.messages(), database.rows()
+            assert client.accepted <= {url for _, url in messages}
+            assert client.accepted <= {row.url for row in rows}
+            assert {(row.request_id, row.url) for row in rows} <= set(messages), (
+                "a note without a message"
+            )
+    stored = {url for _, url in messages}
+    say(
+        f"{len(asked)} asked, {len(client.accepted)} answered 202, {len(stored)} stored, "
+        f"{len(stored) - len(rows)} of them not noted yet"
+    )
+    assert len(client.accepted) > 100
+    assert len(stored) == len(messages), "one message for each URL"
+    assert stored <= set(asked)
+    assert not client.server_errors
+    await fleet.start("worker")
+    await database.settled(within=30)
+    assert {row.url for row in database.rows() if row.status == "COMPLETED"} == stored
+    fleet.check()
+    database.check()
+
+
+@pytest.mark.timeout(90)
+async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_no_other_with_it(
+    site: Site, fleets: MakeFleet, say: Say
+) -> None:
+    site.seconds = 0.15
+    fleet = fleets(site, lease=1, slots=8)
+    deadly = site.url("/deadly")
+    others = [site.url(f"/page/{number}") for number in range(300)]
+    database = DatabaseFile(fleet.database)
+    deaths: list[int | None] = []
+
+    async def keep_a_worker() -> None:
+        while True:
+            worker = await fleet.start("worker", deadly_path="/deadly")
+            deaths.append(await worker.ended(within=60))
+            # The two leases of a delivery are renewed at times that drift apart: here the message
+            # comes back well before its attempt counts as lost.
+            database.execute("UPDATE records SET lease = lease + 0.5 WHERE lease IS NOT NULL")
+
+    await fleet.start("api")
+    async with client_of(fleet.base) as client:
+        await client.insist([*others[:150], deadly, *others[150:]], batch=1000)
+    keeping = asyncio.create_task(keep_a_worker())
+    try:
+        await database.settled(within=60)
+    finally:
+        keeping.cancel()
+    row = database.row(deadly)
+    losses = Counter(each.retry_count for each in database.rows() if each.url != deadly)
+    say(f"the worker died {len(deaths)} times; attempts that its neighbours lost: {dict(losses)}")
+    assert deaths == [-9, -9, -9]
+    assert (row.status, row.attempt_number, row.retry_count) == ("FAILED_PERMANENT", 3, 3)
+    assert row.error_message == "the worker stopped during each of 3 attempts"
+    assert database.statuses() == {"COMPLETED": 300, "FAILED_PERMANENT": 1}
+    assert max(losses) <= 1, "a neighbour takes the blame once at most"
+    assert database.count("dead_letters") == 0
+    fleet.check()
+    database.check()
