@@ -108,3 +108,18 @@ async def test_processes_that_start_together_share_one_new_file(
     await asyncio.gather(*(use(f"m{n}") for n in range(6)))
     async with open_sqlite_broker(tmp_path / "new", clock, limits={}, lease=LEASE) as broker:
         assert (await broker.depth("queue")).ready == 6
+
+
+async def test_a_restart_with_the_clock_behind_delays_nothing(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with open_sqlite_broker(tmp_path, clock, limits={}, lease=LEASE) as broker:
+        await broker.publish("queue", Message(id="m", body=b"{}"))
+    async with open_sqlite_heartbeats(tmp_path, clock) as heartbeats:
+        await heartbeats.beat(WORKER)
+
+    clock.restart_machine()
+    clock.jump_wall(-5 * 3600)
+
+    async with open_sqlite_broker(tmp_path, clock, limits={}, lease=LEASE) as broker:
+        assert (await broker.depth("queue")).ready == 1

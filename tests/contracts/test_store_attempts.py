@@ -61,7 +61,7 @@ async def test_a_noted_request_appears_as_pending(stores: Stores) -> None:
         assert record.additional_details is None
         assert record.created_at == record.updated_at == stores.clock.now()
         state = await state_of(other)
-        assert (state.status, state.token, state.request_id) == (Status.PENDING, 0, "r1")
+        assert (state.status, state.request_id) == (Status.PENDING, "r1")
         assert (state.in_progress_for, state.waits_for) == (None, None)
 
 
@@ -435,3 +435,40 @@ async def test_requests_that_nothing_happens_to_are_found(stores: Stores) -> Non
         assert all(each.url == OTHER + each.request_id for each in forgotten)
         assert [each.request_id for each in forgotten if each.background] == ["refreshing"]
         assert len(await store.forgotten_requests(quiet_for=60, limit=2)) == 2
+
+
+async def test_a_worker_of_a_deleted_record_changes_nothing_in_the_new_one(stores: Stores) -> None:
+    async with stores.open() as store:
+        lost = await begin(store, request("first"))
+        await stores.pass_time(LEASE + 1)
+        assert await store.finish_attempt(await begin(store, request("first")), COMPLETED)
+        assert await store.forget(URL)
+        await stores.pass_time(1)
+        current = await begin(store, request("second"))
+        assert not await store.finish_attempt(lost, FAILED)
+        await store.renew_attempts([lost], lease=3600)
+        assert await store.finish_attempt(current, COMPLETED)
+        assert await status_of(store) is Status.COMPLETED
+
+
+async def test_a_note_that_comes_after_answer_and_deletion_leaves_nothing_behind(
+    store: InventoryStore,
+) -> None:
+    """The worker and a DELETE were both quicker than the note of the API."""
+    assert await store.finish_attempt(await begin(store, request("r1")), COMPLETED)
+    assert await store.forget(URL)
+    await note(store, request("r1"))
+    assert await store.find(URL) is None
+    await note(store, request("r2"))
+    assert await status_of(store) is Status.PENDING
+
+
+async def test_a_note_that_joined_an_answered_message_does_not_reopen_the_record(
+    store: InventoryStore,
+) -> None:
+    """The message came again, was joined by a POST, and was served before its note."""
+    assert await store.finish_attempt(await begin(store, request("r1")), COMPLETED)
+    seen = await state_of(store)
+    assert isinstance(await begin_any(store, request("r1")), AlreadyDone)
+    await note(store, request("r1"), seen.token)
+    assert await status_of(store) is Status.COMPLETED

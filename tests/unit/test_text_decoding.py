@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import codecs
-from time import process_time
+from time import monotonic, process_time
 
 import pytest
 from hypothesis import given
@@ -121,3 +121,14 @@ def test_a_large_body_is_decoded_in_linear_time_whatever_its_charset(pattern: by
 def test_a_slice_boundary_does_not_break_a_character() -> None:
     text = "a" + "😀" * 40_000
     assert decode_body(text.encode("utf-16-le"), "text/plain; charset=utf-16le") == text
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/html;charset=" + " " * 60_000 + ";", "text/html;" + "charset= " * 7_000],
+    ids=["endless spaces", "endless repetitions"],
+)
+def test_a_hostile_content_type_costs_no_time(content_type: str) -> None:
+    started = monotonic()
+    assert decode_body(b"<p>text</p>", content_type) == "<p>text</p>"
+    assert monotonic() - started < 2

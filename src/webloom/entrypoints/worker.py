@@ -34,8 +34,11 @@ async def run_worker(services: Services, stop: asyncio.Event) -> None:
             ):
                 slots = _Slots(fetch_url, deliveries)
                 slots.start(settings.slots)
-                await stop.wait()
-                await slots.drain(settings.grace)
+                try:
+                    await stop.wait()
+                    await slots.drain(settings.grace)
+                finally:  # also when another part of the process has failed
+                    await slots.give_back()
         finally:
             renewal.cancel()
             with suppress(asyncio.CancelledError):
@@ -55,11 +58,21 @@ class _Slots:
         self._all = [asyncio.create_task(self._serve()) for _ in range(slots)]
 
     async def drain(self, grace: float) -> None:
+        """Take nothing new and let what is in flight finish."""
         self._stopping = True
         for task in self._idle:
             task.cancel()
-        _, busy = await asyncio.wait(self._all, timeout=grace)
-        if busy:
+        await asyncio.wait(self._all, timeout=grace)
+
+    async def give_back(self) -> None:
+        """End what is still running, so that it does not count and comes again."""
+        self._fetch_url.closing = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_SECONDS):
+                # An attempt that has begun can be given back.
+                while self._fetch_url.beginning:  # noqa: ASYNC110 - polled once, at the end
+                    await asyncio.sleep(0.01)
+        if busy := [task for task in self._all if not task.done()]:
             log.warning("giving back what is unfinished", extra={"deliveries": len(busy)})
             for task in busy:
                 task.cancel()

@@ -63,9 +63,9 @@ _BOMS = (
 )
 _FIRST_OF_BOM = frozenset(bom[:1] for bom, _ in _BOMS)
 _SINGLE_BYTE = re.compile(r"cp125\d|cp874|cp866|iso8859-\d+|koi8-.|mac-.+")
-_CHARSET_PARAMETER = re.compile(r"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
+_CHARSET_PARAMETER = re.compile(r"""charset\s*=\s*(?:["']\s*)?([^\s;"']+)""", re.IGNORECASE)
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-_META_CHARSET = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*(?:["']\s*)?([\w.:-]+)""", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 
 _TEXT_TYPE = re.compile(

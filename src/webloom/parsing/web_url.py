@@ -30,8 +30,8 @@ _USUAL = re.compile(
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?([^/?#]*)([^?#]*)(\?[^#]*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_TO_ENCODE = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_SAFE}]")
-_TO_ENCODE_IN_QUERY = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_SAFE}?]")
+_TO_ENCODE = re.compile(rf"%[0-9A-Fa-f]{{2}}|%|[^{_SAFE}%]+")
+_TO_ENCODE_IN_QUERY = re.compile(rf"%[0-9A-Fa-f]{{2}}|%|[^{_SAFE}?%]+")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _NUMBER = re.compile(
@@ -112,10 +112,10 @@ def _refuse_forbidden_characters(url: str) -> None:
 
 def _encode(found: re.Match[str]) -> str:
     text = found[0]
-    if len(text) == 3:  # an escape: the same byte is always written the same way
+    if text[0] == "%" and len(text) == 3:  # an escape: the same byte is always written the same way
         character = chr(int(text[1:], 16))
         return character if character in _UNRESERVED else text.upper()
-    return "".join(f"%{byte:02X}" for byte in text.encode())
+    return "%" + text.encode().hex("%").upper()
 
 
 def _resolve_dots(path: str) -> str:

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from webloom.domain.errors import FetchFailed
+
+MAX_HEADERS_CHARACTERS = 65_536
+
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -18,7 +22,14 @@ def clean(value: str) -> str:
 def plain_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Lower-case names; what was sent several times is joined as HTTP allows it."""
     plain: dict[str, str] = {}
+    size = 0
     for name, value in headers.items():
+        size += len(name) + len(value)
+        if size > MAX_HEADERS_CHARACTERS:
+            raise FetchFailed(
+                reason=f"the headers are larger than {MAX_HEADERS_CHARACTERS} characters",
+                retryable=False,
+            )
         name = name.lower()
         if not value.isascii() or "\x00" in value:
             value = clean(value)

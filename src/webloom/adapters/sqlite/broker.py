@@ -38,6 +38,7 @@ class _Claim:
     queue: str
     owner: str
     most: int
+    asked: float  # when, on the timeline
 
 
 class SqliteBroker:
@@ -46,6 +47,7 @@ class SqliteBroker:
         self._limits = limits  # queues without one are unbounded
         self._lease = lease
         self._next_release = 0.0  # when expired leases are looked for again
+        self._trouble = False  # a consumer of this process could not write
         down = BrokerUnavailable
         self._inserting = Verb(run=self._insert, unavailable=down)
         self._taking = Verb(run=self._take, durable=False, unavailable=down)
@@ -108,11 +110,11 @@ class SqliteBroker:
             rows = connection.execute(
                 """
                 SELECT message_id, CAST(body AS BLOB), reason, buried_at FROM dead_letters
-                WHERE queue = ?1 AND id > coalesce(
-                    (SELECT id FROM dead_letters WHERE queue = ?1 AND message_id = ?2), 0)
-                ORDER BY id LIMIT ?3
+                WHERE queue = :queue AND id > coalesce(
+                    (SELECT id FROM dead_letters WHERE queue = :queue AND message_id = :after), 0)
+                ORDER BY id LIMIT :limit
                 """,
-                (queue, after, limit),
+                {"queue": queue, "after": after, "limit": limit},
             )
             return [
                 DeadLetter(
@@ -142,11 +144,19 @@ class SqliteBroker:
 
     async def claim(self, queue: str, owner: str, most: int) -> tuple[list[Taken], float]:
         """Take messages that are ready, and say when, on the timeline, to look again."""
-        item = _Claim(queue=queue, owner=owner, most=most)
-        return await self._db.write(self._taking, item)
+        item = _Claim(queue=queue, owner=owner, most=most, asked=self._db.now())
+        try:
+            return await self._db.write(self._taking, item)
+        except BrokerUnavailable:
+            self._trouble = True
+            raise
 
     async def renew(self, owner: str) -> None:
-        await self._db.write(self._lengthening, owner)
+        try:
+            await self._db.write(self._lengthening, owner)
+        except BrokerUnavailable:
+            self._trouble = True
+            raise
 
     def ack(self, hold: Hold) -> asyncio.Future[None]:
         return self._db.post(self._deleting, hold)
@@ -227,8 +237,14 @@ class SqliteBroker:
         self, connection: sqlite3.Connection, claims: list[_Claim]
     ) -> list[tuple[list[Taken], float]]:
         now = self._db.now()
+        if self._trouble or any(now - claim.asked > self._lease / 3 for claim in claims):
+            # While this process could not write, the others could not renew: give them a round
+            # before their messages are taken away.
+            self._trouble = False
+            self._next_release = now + self._lease / 2
         if now >= self._next_release:
             self._next_release = now + RELEASE_SECONDS
+            self._lengthen(connection, [claim.owner for claim in claims])  # a claim proves life
             connection.execute(
                 """
                 UPDATE messages SET owner = NULL, lease = NULL, redelivered = 1

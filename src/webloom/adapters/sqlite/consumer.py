@@ -171,11 +171,14 @@ class Consumer:
                 await asyncio.wait_for(self._changed.wait(), seconds)
 
     async def _renew(self) -> None:
+        pause = self.broker.lease / 3
         while True:
-            await asyncio.sleep(self.broker.lease / 3)
+            await asyncio.sleep(pause)
+            pause = self.broker.lease / 3
             try:
                 await self.broker.renew(self._owner)
             except BrokerUnavailable as error:
+                pause = min(pause, RECOVERY_PAUSE / 10)
                 log.warning(
                     "cannot renew leases", extra={"queue": self._queue, "error": str(error)}
                 )

@@ -166,6 +166,8 @@ async def open_database(path: Path, clock: Clock) -> AsyncIterator[Database]:
     try:
         yield database
     finally:
+        for lane in database._lanes:
+            lane.closed = True
         await asyncio.to_thread(database._stop)
 
 
@@ -209,12 +211,16 @@ class _Lane(threading.Thread):
     def __init__(self, name: str, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(name=name, daemon=True)
         self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self.closed = False
         self._path = path
         self._loop = loop
 
     def ask(self, verb: Any, item: Any) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self._loop.create_future()
-        self.jobs.put(_Job(verb, item, future))
+        if self.closed:
+            future.set_exception(sqlite3.OperationalError("the database is closed"))
+        else:
+            self.jobs.put(_Job(verb, item, future))
         return future
 
     def run(self) -> None:

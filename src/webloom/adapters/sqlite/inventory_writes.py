@@ -34,6 +34,8 @@ from webloom.domain.inventory import (
 from webloom.parsing.web_url import host_of
 from webloom.ports.inventory_store import NotedRequest
 
+FORGOTTEN_SECONDS = 3600.0  # how long the last request of a deleted record is remembered
+
 
 class Moment(NamedTuple):
     now: float  # on the timeline
@@ -86,7 +88,7 @@ def read_states(
 
 def note(connection: sqlite3.Connection, requests: list[NotedRequest], moment: Moment) -> None:
     unknown = [each.request for each in requests if each.token == 0]
-    if _insert(connection, unknown, moment) == len(requests):
+    if _insert(connection, unknown, moment, unless_forgotten=True) == len(requests):
         return
     change(
         connection,
@@ -121,8 +123,18 @@ def note(connection: sqlite3.Connection, requests: list[NotedRequest], moment: M
     )
 
 
-def _insert(connection: sqlite3.Connection, requests: list[FetchRequest], moment: Moment) -> int:
-    """Create the records that do not exist, as PENDING; returns how many."""
+def _insert(
+    connection: sqlite3.Connection,
+    requests: list[FetchRequest],
+    moment: Moment,
+    *,
+    unless_forgotten: bool = False,
+) -> int:
+    """Create the records that do not exist, as PENDING; returns how many.
+
+    Tokens begin with the time, so that a record which is deleted and created again never has a
+    token twice. A note can come so late that its request was answered, and the record deleted.
+    """
     if not requests:
         return 0
     [newest] = connection.execute("SELECT coalesce(max(id), 0) FROM records").fetchone()
@@ -131,10 +143,16 @@ def _insert(connection: sqlite3.Connection, requests: list[FetchRequest], moment
         given("url_key", "url", "host", "request_id")
         + """
         INSERT OR IGNORE INTO records
-            (url_key, url, host, status, shelf, request_id, created_at, updated_at, touched)
-        SELECT url_key, url, host, 'PENDING', 'OPEN', request_id, :wall, :wall, :now FROM given
+            (url_key, url, host, status, shelf, token, request_id, created_at, updated_at, touched)
+        SELECT url_key, url, host, 'PENDING', 'OPEN', CAST(:now * 1000000 AS INTEGER),
+               request_id, :wall, :wall, :now
+        FROM given
+        WHERE NOT :unless_forgotten OR NOT EXISTS
+            (SELECT 1 FROM forgotten
+             WHERE forgotten.url_key = given.url_key AND forgotten.request_id = given.request_id)
         """,
         ((url_key(each.url), each.url, host_of(each.url), each.request_id) for each in requests),
+        unless_forgotten=unless_forgotten,
         **moment._asdict(),
     )
     words = connection.execute(
@@ -154,7 +172,7 @@ def begin(
         states |= read_states(connection, [url_key(each.url) for each in unknown], moment.now)
     repeated = len(states) < len(items)  # a later message of a URL must see what an earlier did
     results: list[Attempt | Busy | AlreadyDone | GiveUp] = []
-    started, reopened, given_up = [], [], []
+    started, reopened, given_up, answered = [], [], [], []
     for key, item in zip(keys, items, strict=True):
         state = states[key]
         decision = decide_attempt(state, item.request.request_id)
@@ -167,6 +185,8 @@ def begin(
                 request_id=None,
                 in_progress_for=None,
             )
+        elif isinstance(decision, AlreadyDone):
+            answered.append(key)
         elif isinstance(decision, Begin):
             attempt = _attempt(item.request, state, decision)
             background = item.request.background and state.status.is_final
@@ -180,6 +200,12 @@ def begin(
         results.append(decision)
     _write_given_up(connection, given_up, moment)
     _write_started(connection, started, moment)
+    if answered:  # so that a note which comes late finds that the message was served
+        connection.execute(
+            "UPDATE records SET token = token + 1 "
+            "WHERE url_key IN (SELECT value FROM json_each(?)) AND lease IS NULL",
+            (as_json(answered),),
+        )
     if reopened:
         connection.execute(
             "UPDATE records SET shelf = 'OPEN' WHERE url_key IN (SELECT value FROM json_each(?))",
@@ -414,11 +440,11 @@ def renew(
 
 def forget(connection: sqlite3.Connection, key: str, moment: Moment) -> bool:
     row = connection.execute(
-        "SELECT id, url, request_id FROM records WHERE url_key = ?", (key,)
+        "SELECT id, url, request_id, last_request_id FROM records WHERE url_key = ?", (key,)
     ).fetchone()
     if row is None:
         return False
-    record_id, url, request_id = row
+    record_id, url, request_id, last_request_id = row
     connection.execute("DELETE FROM page_sources WHERE record_id = ?", (record_id,))
     if request_id is None:
         connection.execute(
@@ -426,6 +452,13 @@ def forget(connection: sqlite3.Connection, key: str, moment: Moment) -> bool:
             (record_id, url),
         )
         connection.execute("DELETE FROM records WHERE id = ?", (record_id,))
+        connection.execute(
+            "DELETE FROM forgotten WHERE time < ?", (moment.now - FORGOTTEN_SECONDS,)
+        )
+        connection.execute(
+            "INSERT OR REPLACE INTO forgotten VALUES (?, ?, ?)",
+            (key, last_request_id or "", moment.now),
+        )
         return True
     connection.execute(
         """

@@ -25,13 +25,14 @@ class SqliteLock:
         for name, owner, seconds in items:
             row = connection.execute(
                 """
-                INSERT INTO locks (name, owner, token, lease) VALUES (?1, ?2, 1, ?3)
+                INSERT INTO locks (name, owner, token, lease) VALUES (:name, :owner, 1, :lease)
                 ON CONFLICT (name) DO UPDATE SET
-                    owner = ?2, lease = ?3, token = token + (owner <> ?2 OR lease <= ?4)
-                WHERE owner = ?2 OR lease <= ?4
+                    owner = :owner, lease = :lease,
+                    token = token + (owner <> :owner OR lease <= :now)
+                WHERE owner = :owner OR lease <= :now
                 RETURNING token
                 """,
-                (name, owner, now + seconds, now),
+                {"name": name, "owner": owner, "lease": now + seconds, "now": now},
             ).fetchone()
             tokens.append(row and row[0])
         return tokens

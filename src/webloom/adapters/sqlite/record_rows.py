@@ -175,10 +175,11 @@ def _pick_by_index(
     since, until = _period(chosen)
     start = min(start, _Place(until, 0), key=lambda place: (place.created_at, place.id))
     host = "" if chosen.host is None else "AND host = :host"
+    index = "records_by_shelf" if chosen.host is None else "records_by_host"
     status = "" if chosen.status is None else "AND status = :status"
     one_shelf = f"""
         SELECT * FROM (
-            SELECT created_at, id FROM records
+            SELECT created_at, id FROM records INDEXED BY {index}
             WHERE shelf = '{{}}' {host} {status} AND created_at >= :since
               AND (created_at, id) < (:created_at, :id)
             ORDER BY created_at DESC, id DESC LIMIT :limit)
@@ -211,29 +212,31 @@ def _pick_by_words(
     # Without other filters every match counts, so no more are needed than the page shows.
     alone = replace(chosen, text=None) == RecordFilter()
     most = limit + 1 if alone else MOST_WORDS_SCANNED
-    rows = connection.execute(
+    scanned, oldest, found = connection.execute(
         """
-        SELECT created_at, id, status, host
-        FROM (SELECT rowid FROM record_words
-              WHERE record_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) AS found
-        JOIN records ON records.id = found.rowid ORDER BY id DESC
+        WITH found AS (SELECT rowid FROM record_words
+                       WHERE record_words MATCH :phrase AND rowid < :start
+                       ORDER BY rowid DESC LIMIT :most)
+        SELECT count(*), min(id), json_group_array(json_array(created_at, id)) FILTER (
+            WHERE created_at >= :since AND created_at < :until
+              AND (:status IS NULL OR status = :status) AND (:host IS NULL OR host = :host))
+        FROM found JOIN records ON records.id = found.rowid
         """,
-        (phrase, start.id, most),
-    )
-    places: list[_Place] = []
-    place, scanned = start, 0
-    for created_at, record_id, status, host in rows:
-        if len(places) == limit:
-            return places, place
-        place = _Place(created_at, record_id)
-        scanned += 1
-        if (
-            chosen.status in (None, status)
-            and chosen.host in (None, host)
-            and since <= created_at < until
-        ):
-            places.append(place)
-    return places, place if scanned == most else None
+        {
+            "phrase": phrase,
+            "start": start.id,
+            "most": most,
+            "since": since,
+            "until": until,
+            "status": chosen.status,
+            "host": chosen.host,
+        },
+    ).fetchone()
+    places = [_Place(*place) for place in msgspec.json.decode(found)]
+    places.sort(key=lambda place: place.id, reverse=True)
+    if len(places) > limit:
+        return places[:limit], places[limit - 1]
+    return places, _Place(0, oldest) if scanned == most else None
 
 
 def _period(chosen: RecordFilter) -> tuple[int, int]:

@@ -83,6 +83,12 @@ CREATE TABLE page_sources (
     source BLOB NOT NULL    -- UTF-8, zstd
 ) STRICT;
 
+CREATE TABLE forgotten (    -- records that were deleted lately
+    url_key TEXT PRIMARY KEY,
+    request_id TEXT NOT NULL,  -- the last one that was answered
+    time REAL NOT NULL
+) STRICT;
+
 CREATE TABLE locks (
     name TEXT PRIMARY KEY,
     owner TEXT NOT NULL,
@@ -109,7 +115,7 @@ def prepare(connection: sqlite3.Connection, clock: Clock) -> float:
     _create_or_check(connection)
     offset = _timeline_offset(connection, clock)
     connection.execute("COMMIT")
-    return offset
+    return float(offset)
 
 
 def _create_or_check(connection: sqlite3.Connection) -> None:
@@ -146,11 +152,13 @@ def _timeline_offset(connection: sqlite3.Connection, clock: Clock) -> float:
     if row is not None and row[0] == clock.boot_id():
         return float(row[1])
     # The machine has started anew: no process that held a lease is alive.
-    offset = clock.now().timestamp() - clock.steady()
+    # A wall clock that is behind must not put all that waits into the future.
+    [last_beat] = connection.execute("SELECT coalesce(max(beat), 0) FROM heartbeats").fetchone()
+    offset = max(clock.now().timestamp(), last_beat) - clock.steady()
     connection.execute("DELETE FROM timeline")
     connection.execute("INSERT INTO timeline VALUES (?, ?)", (clock.boot_id(), offset))
     connection.execute("UPDATE messages SET lease = 0 WHERE owner IS NOT NULL")
     connection.execute("UPDATE records SET lease = 0 WHERE lease IS NOT NULL")
     connection.execute("UPDATE locks SET lease = 0")
     connection.execute("DELETE FROM heartbeats")
-    return offset
+    return float(offset)

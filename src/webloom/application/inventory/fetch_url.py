@@ -33,7 +33,7 @@ from webloom.domain.inventory import (
     RetryLater,
 )
 from webloom.domain.politeness import Defer
-from webloom.domain.retry import RetryPolicy, decide_outcome
+from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy, decide_outcome
 from webloom.parsing.web_url import host_of, normalise
 from webloom.ports.broker import Delivery
 from webloom.ports.fetcher import Fetcher
@@ -42,6 +42,7 @@ from webloom.ports.inventory_store import InventoryStore
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+RENEWAL_PAUSE = 0.1  # after a renewal that failed
 LONGEST_PAUSE = 30.0  # between two tries to reach a store or broker that is away
 
 _decoder = msgspec.json.Decoder(FetchRequest)
@@ -65,6 +66,8 @@ class FetchUrl:
     lease: float
     tally: Tally = field(default_factory=Tally)
     in_flight: dict[int, Attempt] = field(default_factory=dict)
+    beginning: int = 0  # attempts whose beginning is on its way to the store
+    closing: bool = False  # begin no more
     # What was in a worker's hands when it died may be what killed it: such messages are tried one
     # at a time, so that none takes the blame for its neighbour.
     _alone: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -78,20 +81,25 @@ class FetchUrl:
             reason = f"not a fetch request: {error}"
             await persist(lambda: delivery.bury(reason))
             return
-        if delivery.redelivered:
+        if not delivery.redelivered:
+            await self._in_turn(delivery, request)
+        elif self._alone.locked():  # the slot is free for others meanwhile
+            await persist(lambda: delivery.retry(1 + _spread()))
+        else:
             async with self._alone:
                 await self._in_turn(delivery, request)
-        else:
-            await self._in_turn(delivery, request)
 
     async def renew_leases(self) -> None:
         """Runs beside the deliveries and keeps their attempts this worker's."""
+        pause = self.lease / 3
         while True:
-            await asyncio.sleep(self.lease / 3)
+            await asyncio.sleep(pause)
+            pause = self.lease / 3
             try:
                 if self.in_flight:
                     await self.store.renew_attempts(list(self.in_flight.values()), lease=self.lease)
             except Unavailable as error:
+                pause = min(pause, RENEWAL_PAUSE)
                 log.warning("cannot renew attempts", extra={"error": str(error)})
 
     async def _in_turn(self, delivery: Delivery, request: FetchRequest) -> None:
@@ -106,7 +114,14 @@ class FetchUrl:
             turn.end()
 
     async def _attempt(self, delivery: Delivery, request: FetchRequest) -> None:
-        begun = await persist(lambda: self.store.begin_attempt(request, lease=self.lease))
+        if self.closing:
+            await persist(delivery.retry)
+            return
+        self.beginning += 1
+        try:
+            begun = await persist(lambda: self.store.begin_attempt(request, lease=self.lease))
+        finally:
+            self.beginning -= 1
         match begun:
             case AlreadyDone() | GiveUp():
                 self.tally.failed += isinstance(begun, GiveUp)
@@ -120,6 +135,7 @@ class FetchUrl:
         self.in_flight[id(attempt)] = attempt
         try:
             result = await self._result(attempt.url)
+            self._heed(attempt.url, result)
             outcome = decide_outcome(
                 result, retry_count=attempt.retry_count, policy=self.retries, spread=_spread()
             )
@@ -136,7 +152,6 @@ class FetchUrl:
                 "attempt was superseded", extra={"url": attempt.url, "token": attempt.token}
             )
         if stands and isinstance(outcome, RetryLater):
-            self._heed(attempt.url, outcome)
             await persist(lambda: delivery.retry(outcome.seconds))
         else:
             await persist(delivery.ack)
@@ -161,9 +176,10 @@ class FetchUrl:
         except Unavailable as error:  # then the leases run out
             log.warning("cannot give back", extra={"url": attempt.url, "error": str(error)})
 
-    def _heed(self, url: str, outcome: RetryLater) -> None:
-        if outcome.received is not None and outcome.received.retry_after is not None:
-            self.turns.stay_away(host_of(url), outcome.seconds)
+    def _heed(self, url: str, result: Received | FetchFailed) -> None:
+        """A host that asks for a pause gets it for all its URLs."""
+        if isinstance(result, Received) and result.status_code in (429, 503) and result.retry_after:
+            self.turns.stay_away(host_of(url), min(result.retry_after, MAX_RETRY_AFTER))
 
     def _count(self, outcome: Outcome) -> None:
         self.tally.completed += isinstance(outcome, Completed)

@@ -8,6 +8,7 @@ message without a note (the worker writes the record) and never a note without a
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import uuid
 from collections.abc import Callable, Sequence
@@ -62,19 +63,24 @@ class SubmitUrl:
 
     async def many(self, urls: Sequence[str]) -> list[Answer]:
         """One answer for each URL, in order. Raises BrokerUnavailable, StoreUnavailable."""
-        answers: list[Answer | None] = []
-        good: list[str] = []
+        answers: list[Answer] = []
+        for start in range(0, len(urls), SLICE):  # between two, others get their turn
+            given = urls[start : start + SLICE]
+            checked = await asyncio.to_thread(self._checked, given)
+            good = [each for each in checked if isinstance(each, str)]
+            submitted = iter(await self._submit(good, background=False))
+            answers += [next(submitted) if isinstance(each, str) else each for each in checked]
+        return answers
+
+    def _checked(self, urls: Sequence[str]) -> list[str | Refused]:
+        """Normalised, or refused. A long URL takes a while, so a batch is checked in a thread."""
+        checked: list[str | Refused] = []
         for url in urls:
             try:
-                good.append(self.check(url))
-                answers.append(None)
+                checked.append(self.check(url))
             except UrlRefused as refusal:
-                answers.append(Refused(url=url, reason=str(refusal)))
-        results: list[Accepted | NoRoom] = []
-        for start in range(0, len(good), SLICE):  # between two, others get their turn
-            results += await self._submit(good[start : start + SLICE], background=False)
-        submitted = iter(results)
-        return [next(submitted) if answer is None else answer for answer in answers]
+                checked.append(Refused(url=url, reason=str(refusal)))
+        return checked
 
     async def _submit(self, urls: list[str], *, background: bool) -> list[Accepted | NoRoom]:
         states = await self.store.states(urls)
@@ -89,9 +95,11 @@ class SubmitUrl:
             if state is None or request_id is None:
                 requests[index] = request
                 continue
-            answers[index] = Accepted(url=url, request_id=request_id, status=state.status)
+            status = state.status
             if state.background and not background:  # somebody waits for it now
+                status = Status.PENDING if state.in_progress_for is None else Status.IN_PROGRESS
                 noted.append(NotedRequest(request=request, token=state.token))
+            answers[index] = Accepted(url=url, request_id=request_id, status=status)
         if requests:
             for index, standing in (await self._publish(requests)).items():
                 state = states[index]

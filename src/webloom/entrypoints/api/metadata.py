@@ -168,6 +168,8 @@ def _reason(content: bytes, error: Exception) -> str:
 
 
 def _lines(content: bytes) -> list[str | SubmitBody]:
+    if content.count(b"\n") > 10 * MOST_IN_BATCH:  # before a list of them is made
+        raise HTTPException(422, f"A batch takes up to {MOST_IN_BATCH} URLs; this has more lines.")
     items = []
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
