@@ -106,6 +106,31 @@ async def test_a_full_disk_is_answered_with_503_and_work_goes_on_once_there_is_r
     database.check()
 
 
+@pytest.mark.timeout(90)
+async def test_a_lock_that_outlasts_the_lease_starts_nothing_twice(
+    site: Site, fleets: MakeFleet
+) -> None:
+    """Nobody can renew meanwhile; afterwards all attempts still belong to their holders."""
+    paths = [f"/long/{n}" for n in range(4)]
+    for path in paths:
+        site.hold(path)
+    fleet = fleets(site, lease=3, slots=8)
+    database = DatabaseFile(fleet.database)
+    await fleet.start("api")
+    for _ in range(2):
+        await fleet.start("worker")
+    async with client_of(fleet.base) as client:
+        await client.insist([site.url(path) for path in paths], batch=4)
+        await eventually(lambda: site.requests == 4, within=20, what="four fetches")
+        with closing(database.hold_write_lock()):
+            await asyncio.sleep(7)
+        await asyncio.sleep(3)  # a whole lease for anybody to take over
+        for path in paths:
+            site.release(path)
+        await database.settled(within=30)
+    assert {path: site.count(path) for path in paths} == dict.fromkeys(paths, 1)
+
+
 @pytest.mark.timeout(60)
 async def test_a_locked_database_is_waited_for_or_answered_with_503_and_is_read_meanwhile(
     site: Site, fleets: MakeFleet, say: Say
