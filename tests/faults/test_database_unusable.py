@@ -114,7 +114,7 @@ async def test_a_lock_that_outlasts_the_lease_starts_nothing_twice(
     paths = [f"/long/{n}" for n in range(4)]
     for path in paths:
         site.hold(path)
-    fleet = fleets(site, lease=3, slots=8)
+    fleet = fleets(site, lease=6, slots=8)
     database = DatabaseFile(fleet.database)
     await fleet.start("api")
     for _ in range(2):
@@ -123,8 +123,8 @@ async def test_a_lock_that_outlasts_the_lease_starts_nothing_twice(
         await client.insist([site.url(path) for path in paths], batch=4)
         await eventually(lambda: site.requests == 4, within=20, what="four fetches")
         with closing(database.hold_write_lock()):
-            await asyncio.sleep(7)
-        await asyncio.sleep(3)  # a whole lease for anybody to take over
+            await asyncio.sleep(7.6)
+        await asyncio.sleep(6)  # a whole lease for anybody to take over
         for path in paths:
             site.release(path)
         await database.settled(within=30)
