@@ -105,9 +105,9 @@ async def test_processes_that_start_together_share_one_new_file(
         async with open_sqlite_broker(tmp_path / "new", clock, limits={}, lease=LEASE) as broker:
             await broker.publish("queue", Message(id=name, body=b"{}"))
 
-    await asyncio.gather(*(use(f"m{n}") for n in range(6)))
+    await asyncio.gather(*(use(f"m{n}") for n in range(12)))
     async with open_sqlite_broker(tmp_path / "new", clock, limits={}, lease=LEASE) as broker:
-        assert (await broker.depth("queue")).ready == 6
+        assert (await broker.depth("queue")).ready == 12
 
 
 async def test_a_restart_with_the_clock_behind_delays_nothing(

@@ -194,13 +194,19 @@ def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
 def _prepare_file(path: Path, clock: Clock) -> float:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = connect(path)
-        try:
-            return prepare(connection, clock)
-        finally:
-            connection.close()
+        # SQLite waits for nobody when it switches a new file to WAL, so that one of two processes
+        # which start together may be told that it is locked.
+        return _when_free(lambda: _prepare_once(path, clock))
     except (sqlite3.Error, OSError, NotOurs) as error:
         raise StoreUnavailable(f"{path} can't be opened as Webloom's database: {error}") from error
+
+
+def _prepare_once(path: Path, clock: Clock) -> float:
+    connection = connect(path)
+    try:
+        return prepare(connection, clock)
+    finally:
+        connection.close()
 
 
 class _Lane(threading.Thread):
@@ -268,7 +274,7 @@ class _Lane(threading.Thread):
 class _Writer(_Lane):
     """The one thread of this process that writes."""
 
-    _wait = 0.0  # `_begin` does the waiting
+    _wait = 0.0  # `_when_free` does the waiting
 
     def __init__(self, name: str, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(name, path, loop)
@@ -295,7 +301,7 @@ class _Writer(_Lane):
             if level != self._level:
                 connection.execute(f"PRAGMA synchronous = {level}")
                 self._level = level
-            _begin(connection)
+            _when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
             for verb, jobs in by_verb.items():
                 answers += _run(connection, verb, jobs)
             connection.execute("COMMIT")
@@ -319,13 +325,12 @@ def _run(connection: sqlite3.Connection, verb: Verb[Any, Any], jobs: list[_Job])
     return [(job.future, result, None) for job, result in zip(jobs, results, strict=True)]
 
 
-def _begin(connection: sqlite3.Connection) -> None:
-    """Take the write lock of the file, within BUSY_SECONDS."""
+def _when_free(action: Callable[[], Result]) -> Result:
+    """Do it as soon as no other process is in the way, within BUSY_SECONDS."""
     pause, deadline = SHORTEST_PAUSE, time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            return
+            return action()
         except sqlite3.OperationalError as error:
             busy = error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > deadline:

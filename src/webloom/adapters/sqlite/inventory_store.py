@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from webloom.adapters.sqlite import inventory_writes as writes
 from webloom.adapters.sqlite.database import Database, Verb
-from webloom.adapters.sqlite.inventory_writes import BeginAttempt, FinishAttempt, Moment
+from webloom.adapters.sqlite.inventory_outcomes import FinishAttempt, finish, pack_sources
+from webloom.adapters.sqlite.inventory_writes import BeginAttempt, Moment
 from webloom.adapters.sqlite.record_rows import find_records, records_page, url_key
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -33,7 +34,7 @@ class SqliteInventoryStore:
         self._noting = Verb(run=self._note)
         self._beginning = Verb(run=self._begin, durable=False)
         self._renewing = Verb(run=self._renew, durable=False)
-        self._finishing = Verb(run=self._finish, prepare=writes.pack_sources, durable=False)
+        self._finishing = Verb(run=self._finish, prepare=pack_sources, durable=False)
         self._forgetting = Verb(run=self._forget)
 
     async def find(self, url: str, *, with_source: bool = True) -> Record | None:
@@ -136,7 +137,7 @@ class SqliteInventoryStore:
         return [None] * len(items)
 
     def _finish(self, connection: sqlite3.Connection, items: list[FinishAttempt]) -> list[bool]:
-        return writes.finish(connection, items, self._moment())
+        return finish(connection, items, self._moment())
 
     def _forget(self, connection: sqlite3.Connection, keys: list[str]) -> list[bool]:
         return [writes.forget(connection, key, self._moment()) for key in keys]
