@@ -94,7 +94,7 @@ async def test_a_request_reopens_a_record_with_a_final_status(
     stores: Stores, outcome: object
 ) -> None:
     async with stores.open() as store:
-        await complete(store, outcome=outcome)  # type: ignore[arg-type]
+        await complete(store, outcome=outcome)  # type: ignore[arg-type]  # a table of both
         before = await found(store)
         await stores.pass_time(5)
         await note(store, request("again"), token=(await state_of(store)).token)

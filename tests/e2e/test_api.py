@@ -279,7 +279,7 @@ async def test_a_full_queue_refuses_the_next_url_and_says_when_to_come_again(
     tmp_path: Path, site: WatchedSite
 ) -> None:
     settings = {"data_dir": tmp_path / "data", "queue_limit": 3, "allow_addresses": ALLOWED}
-    async with running("api", **settings) as it:  # type: ignore[arg-type]
+    async with running("api", **settings) as it:  # type: ignore[arg-type]  # a table of settings
         api = Api(it.client, it.base)
         urls = [site.url(f"/page?{number}") for number in range(4)]
         assert [(await api.submit(url)).status for url in urls[:3]] == [202] * 3

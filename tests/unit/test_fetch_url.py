@@ -485,3 +485,13 @@ async def test_running_attempts_are_renewed_whatever_the_store_says(
     assert [attempt.url for attempt in store.renewed[0]] == [URL]
     assert set(short_pauses) == {5.0, 0.1}, "three times within a lease, soon after a failure"
     assert "cannot renew attempts" in caplog.text
+
+
+async def test_a_worker_that_closes_begins_no_attempt_and_gives_the_message_back() -> None:
+    store, fetcher = FakeStore(), FakeFetcher()
+    fetch_url = use_case(store, fetcher)
+    fetch_url.closing = True
+    job = delivery()
+    await within_patience(fetch_url(job))
+    assert [verb for verb, _ in job.settled] == ["retry"]
+    assert (store.begun, fetcher.fetched) == ([], [])

@@ -193,7 +193,7 @@ def _opened(output: str) -> Iterator[BinaryIO]:
 def _writing(named: str, path: Path, mode: str) -> Iterator[BinaryIO]:
     try:
         with path.open(mode) as stream:
-            yield stream  # type: ignore[misc]
+            yield stream  # type: ignore[misc]  # `mode` is always binary
     except BrokenPipeError:
         raise
     except OSError as error:

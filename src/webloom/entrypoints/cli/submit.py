@@ -343,7 +343,7 @@ async def _aside(work: Callable[[], Result]) -> Result:
         if error is not None:
             future.set_exception(error)
         else:
-            future.set_result(result)  # type: ignore[arg-type]
+            future.set_result(result)  # type: ignore[arg-type]  # no error: there is one
 
     def run() -> None:
         result, error = None, None
