@@ -40,7 +40,8 @@ demo: setup  ## the same with a sample site on loopback and a filled inventory
 	@exec $(BIN)/webloom demo
 
 .PHONY: test
-test: $(VENV)/.dev  ## run every test
+test: $(VENV)/.dev  ## run every test; first installs Redis, RabbitMQ and Node where it may
+	@./scripts/test-servers.sh $(VENV)
 	@$(BIN)/python -m pytest
 
 .PHONY: lint
@@ -64,4 +65,4 @@ lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
 
 .PHONY: clean
 clean:  ## remove what setup made (never your data)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

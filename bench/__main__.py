@@ -6,7 +6,7 @@ import time
 
 import uvloop
 
-from bench import api, inventory, scale
+from bench import api, inventory, scale, stack
 from bench.table import Row, print_table
 
 BENCHES = {
@@ -14,6 +14,7 @@ BENCHES = {
     "api": api.measure,
     "scale": scale.measure,
     "memory": inventory.measure_memory,
+    "stack": stack.measure,
 }
 
 

@@ -11,6 +11,6 @@ compile() {
         --no-emit-index-url --no-header --no-annotate "$@" --output-file "$out"
 }
 
-compile requirements.lock pyproject.toml scripts/build-requirements.in
-compile requirements-dev.lock -c requirements.lock pyproject.toml scripts/build-requirements.in --group dev
-compile requirements-bench.lock -c requirements-dev.lock pyproject.toml scripts/build-requirements.in --group dev --group bench
+compile requirements.lock pyproject.toml scripts/build-requirements.in --all-extras
+compile requirements-dev.lock -c requirements.lock pyproject.toml scripts/build-requirements.in --group dev --all-extras
+compile requirements-bench.lock -c requirements-dev.lock pyproject.toml scripts/build-requirements.in --group dev --group bench --all-extras

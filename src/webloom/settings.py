@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +13,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from webloom.domain.errors import SettingsError
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.parsing.backend_url import BROKER_SCHEMES, SQLITE, STORE_SCHEMES, checked, shown
 
 SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM_ENV_FILE names one
 SHORTEST_KEY = 16
 LONGEST_KEY = 512
-_PASSWORD = re.compile(r"//[^/]*@")  # in a URL, with the user name
+_MONGODB_DATABASE = r"^[A-Za-z0-9_-]{1,63}$"
+_MONGODB_COLLECTION = r"^[A-Za-z_][A-Za-z0-9_-]{0,119}$"
 
 
 def _split(value: object) -> object:
@@ -49,10 +50,13 @@ def _hashed(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _sqlite_url(value: str) -> str:
-    if not value.startswith("sqlite:///") or value == "sqlite:///":
-        raise ValueError("this version keeps everything in SQLite")
-    return value
+def _url(schemes: tuple[str, ...]) -> AfterValidator:
+    return AfterValidator(lambda value: value and checked(value, schemes))
+
+
+StoreUrl = Annotated[str | None, _url(STORE_SCHEMES)]
+BrokerUrl = Annotated[str | None, _url(BROKER_SCHEMES)]
+BROKER_FORMS = "amqp://user:password@host/, redis://host/0 or sqlite:///path/of/a/file"
 
 
 def _setting(default: Any, variable: str, wants: str, **limits: Any) -> Any:
@@ -66,8 +70,27 @@ class Settings(BaseModel):
     host: str = _setting("127.0.0.1", "WEBLOOM_HOST", "the address to listen on", min_length=1)
     port: int = _setting(8081, "WEBLOOM_PORT", "a port from 1 to 65535", ge=1, le=65535)
     data_dir: Path = _setting(Path("data"), "WEBLOOM_DATA_DIR", "a folder for the database")
-    store: Annotated[str | None, AfterValidator(lambda v: v and _sqlite_url(v))] = _setting(
-        None, "WEBLOOM_STORE", "sqlite:///path/of/a/file"
+    store: StoreUrl = _setting(
+        None, "WEBLOOM_STORE", "sqlite:///path/of/a/file or mongodb://user:password@host/"
+    )
+    broker: BrokerUrl = _setting(None, "WEBLOOM_BROKER", BROKER_FORMS)
+    broker_metadata_queue: BrokerUrl = _setting(None, "WEBLOOM_BROKER_METADATA_QUEUE", BROKER_FORMS)
+    broker_import_feed: BrokerUrl = _setting(None, "WEBLOOM_BROKER_IMPORT_FEED", BROKER_FORMS)
+    broker_storage_agent: BrokerUrl = _setting(None, "WEBLOOM_BROKER_STORAGE_AGENT", BROKER_FORMS)
+    quorum_queues: bool = _setting(
+        False, "WEBLOOM_QUORUM_QUEUES", "true for replicated queues on RabbitMQ, or false"
+    )
+    mongodb_database: str = _setting(
+        "webloom", "WEBLOOM_MONGODB_DATABASE", "a database name", pattern=_MONGODB_DATABASE
+    )
+    metadata_collection: str = _setting(
+        "metadata", "METADATA_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    locks_collection: str = _setting(
+        "locks", "LOCKS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    heartbeats_collection: str = _setting(
+        "heartbeats", "HEARTBEATS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
     )
     allow_addresses: Annotated[
         tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_addresses)
@@ -121,10 +144,34 @@ class Settings(BaseModel):
     )
 
     @property
+    def store_url(self) -> str:
+        return self.store or self.embedded_url
+
+    @property
+    def embedded_url(self) -> str:
+        """The SQLite file of this installation."""
+        if self.store is not None and self.store.startswith(SQLITE):
+            return self.store
+        return f"{SQLITE}{self.data_dir / 'webloom.db'}"
+
+    @property
     def database(self) -> Path:
-        if self.store is None:
-            return self.data_dir / "webloom.db"
-        return Path(self.store.removeprefix("sqlite:///"))
+        return Path(self.embedded_url.removeprefix(SQLITE))
+
+    @property
+    def broker_urls(self) -> dict[str, str]:
+        """The broker of each queue."""
+        usual = self.broker or self.embedded_url
+        return {
+            "metadata_queue": self.broker_metadata_queue or usual,
+            "import-feed": self.broker_import_feed or usual,
+            "storage-agent": self.broker_storage_agent or usual,
+        }
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether anything is kept in this installation's SQLite file."""
+        return self.embedded_url in (self.store_url, *self.broker_urls.values())
 
     @property
     def binds_to_loopback(self) -> bool:
@@ -164,6 +211,12 @@ def _from_environment(given: Mapping[str, str]) -> dict[str, str]:
             values[name] = value
         elif file := given.get(f"{name}_FILE"):
             values[name] = _read(f"{name}_FILE", Path(file)).strip()
+    store, uri = "WEBLOOM_STORE", "MONGODB_URI"
+    if store not in values and not given.get(f"{store}_FILE"):
+        if value := given.get(uri):
+            values[store] = value
+        elif file := given.get(f"{uri}_FILE"):
+            values[store] = _read(f"{uri}_FILE", Path(file)).strip()
     return values
 
 
@@ -197,9 +250,9 @@ def _read(variable: str, path: Path) -> str:
 def _explain(error: Any, values: Mapping[str, str]) -> str:
     variable = str(error["loc"][0])
     field = VARIABLES[variable]
-    shown = repr(_PASSWORD.sub("//***@", values[variable]))
+    value = repr(shown(values[variable]))
     if variable == "WEBLOOM_API_KEYS":
-        shown = "a value that is not shown"
+        value = "a value that is not shown"
     reason = error.get("ctx", {}).get("error")
     detail = f" ({reason})" if isinstance(reason, ValueError) else ""
-    return f"{variable}: got {shown}, wants {field.description}{detail}"
+    return f"{variable}: got {value}, wants {field.description}{detail}"

@@ -6,18 +6,33 @@ truly differs, its entry says so in a field, and the suite reads the field.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from contracts.fake_clock import FakeClock
+from contracts.mongodb_backend import (
+    open_mongodb_heartbeats,
+    open_mongodb_lock,
+    open_mongodb_store,
+)
+from contracts.server_view import ServerView
+from servers.private import PrivateServer
+from servers.rabbitmq import RabbitServer
+from servers.redis import RedisServer
+from webloom.adapters.bullmq.broker import open_bullmq
+from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.lock import SqliteLock
+from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
@@ -30,24 +45,39 @@ Port = TypeVar("Port")
 PortOut = TypeVar("PortOut", covariant=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the processes of one test meet, and nobody else."""
+
+    folder: Path
+    name: str
+    server: PrivateServer | None  # that tests share
+
+
 class OpenBroker(Protocol):
     def __call__(
-        self, place: Path, clock: Clock, *, limits: Mapping[str, int], lease: float
+        self, place: Place, clock: Clock, *, limits: Mapping[str, int], lease: float
     ) -> AbstractAsyncContextManager[Broker]:
         """A process of its own, as far as the backend can tell; all with one `place` share it."""
 
 
 class OpenPort(Protocol[PortOut]):
-    def __call__(self, place: Path, clock: Clock) -> AbstractAsyncContextManager[PortOut]: ...
+    def __call__(self, place: Place, clock: Clock) -> AbstractAsyncContextManager[PortOut]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerAdapter:
     name: str
     open: OpenBroker
-    knows_keys: bool  # a waiting message with the same key stands for a new one
-    # Time passes for the backend: the fake clock moves, or the test really waits.
-    pass_time: Callable[[FakeClock, Broker, float], Awaitable[None]]
+    server: str | None = None  # the fixture of the server that it needs
+    knows_keys: bool = False  # a waiting message with the same key stands for a new one
+    counts_in_flight: bool = True
+    limit_is_exact: bool = True  # a full queue holds as many as its limit, and not a few more
+    # How long a second of a test takes on a server that lives in real time; None: the backend
+    # lives by the clock that it is given.
+    second: float | None = None
+    # Make a process lose what it holds, unknown to it; None: its lease ends.
+    lose: Callable[[Broker], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +85,7 @@ class PortAdapter(Generic[PortOut]):
     name: str
     open: OpenPort[PortOut]
     pass_time: Callable[[FakeClock, float], Awaitable[None]]
+    server: str | None = None  # the fixture of the server that it needs
 
 
 @dataclass(kw_only=True)
@@ -62,7 +93,7 @@ class Brokers:
     """One backend, and as many processes that use it as a test opens."""
 
     adapter: BrokerAdapter
-    place: Path
+    place: Place
     clock: FakeClock
     _opened: list[Broker] = field(default_factory=list)
 
@@ -76,11 +107,21 @@ class Brokers:
         *,
         limits: Mapping[str, int] | None = None,
         lease: float = LEASE,
-        clock: Clock | None = None,
+        real_time: bool = False,  # seconds are seconds
     ) -> AsyncIterator[Broker]:
+        second = self.adapter.second
+        scale = 1.0 if second is None or real_time else second
+        prefix = "" if second is None else f"{self.place.name}."
+        clock = self.clock if second is None and not real_time else SystemClock()
         async with self.adapter.open(
-            self.place, clock or self.clock, limits=limits or {}, lease=lease
-        ) as broker:
+            self.place,
+            clock,
+            limits={prefix + queue: limit for queue, limit in (limits or {}).items()},
+            lease=lease * scale,
+        ) as opened:
+            broker: Broker = opened
+            if second is not None:
+                broker = ServerView(opened, prefix=prefix, second=scale)
             self._opened.append(broker)
             try:
                 yield broker
@@ -88,7 +129,23 @@ class Brokers:
                 self._opened.remove(broker)
 
     async def pass_time(self, seconds: float) -> None:
-        await self.adapter.pass_time(self.clock, self._opened[0], seconds)
+        if self.adapter.second is not None:
+            await asyncio.sleep(seconds * self.adapter.second)
+            return
+        self.clock.advance(seconds)
+        # A consumer sleeps by the real clock: a commit makes it look at the moved one.
+        moment = str(self.clock.steady())
+        await self._opened[0].publish("a queue to stir", Message(id=f"at {moment}", body=b"{}"))
+
+    async def lose(self, broker: Broker) -> None:
+        """What the process holds goes to others. Its consumers must have ended."""
+        if self.adapter.lose is None:
+            await self.pass_time(LEASE + 1)
+        else:
+            await self.adapter.lose(broker.inner if isinstance(broker, ServerView) else broker)
+
+    def now(self) -> datetime:
+        return (self.clock if self.adapter.second is None else SystemClock()).now()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +153,7 @@ class Processes(Generic[Port]):
     """As Brokers, for a port that is opened without anything else to say."""
 
     adapter: PortAdapter[Port]
-    place: Path
+    place: Place
     clock: FakeClock
 
     def open(self) -> AbstractAsyncContextManager[Port]:
@@ -106,58 +163,112 @@ class Processes(Generic[Port]):
         await self.adapter.pass_time(self.clock, seconds)
 
 
-def database_file(place: Path) -> Path:
-    return place / "webloom.db"
+def database_file(place: Place) -> Path:
+    return place.folder / "webloom.db"
 
 
 @asynccontextmanager
 async def open_sqlite_broker(
-    place: Path, clock: Clock, *, limits: Mapping[str, int], lease: float
+    place: Place, clock: Clock, *, limits: Mapping[str, int], lease: float
 ) -> AsyncIterator[Broker]:
     async with open_database(database_file(place), clock) as database:
         yield SqliteBroker(database, limits=dict(limits), lease=lease)
 
 
 @asynccontextmanager
-async def open_sqlite_store(place: Path, clock: Clock) -> AsyncIterator[InventoryStore]:
+async def open_sqlite_store(place: Place, clock: Clock) -> AsyncIterator[InventoryStore]:
     async with open_database(database_file(place), clock) as database:
         yield SqliteInventoryStore(database)
 
 
 @asynccontextmanager
-async def open_sqlite_lock(place: Path, clock: Clock) -> AsyncIterator[Lock]:
+async def open_sqlite_lock(place: Place, clock: Clock) -> AsyncIterator[Lock]:
     async with open_database(database_file(place), clock) as database:
         yield SqliteLock(database)
 
 
 @asynccontextmanager
-async def open_sqlite_heartbeats(place: Path, clock: Clock) -> AsyncIterator[Heartbeats]:
+async def open_sqlite_heartbeats(place: Place, clock: Clock) -> AsyncIterator[Heartbeats]:
     async with open_database(database_file(place), clock) as database:
         yield SqliteHeartbeats(database)
+
+
+@asynccontextmanager
+async def open_bullmq_broker(
+    place: Place, clock: Clock, *, limits: Mapping[str, int], lease: float
+) -> AsyncIterator[Broker]:
+    assert isinstance(place.server, RedisServer)
+    async with open_bullmq(place.server.url, clock, limits=limits, lease=lease) as broker:
+        yield broker
+
+
+@asynccontextmanager
+async def open_rabbitmq_broker(
+    place: Place,
+    clock: Clock,
+    *,
+    limits: Mapping[str, int],
+    lease: float,
+    quorum: bool = False,
+) -> AsyncIterator[Broker]:
+    assert isinstance(place.server, RabbitServer)
+    async with open_rabbitmq(place.server.url, clock, limits=limits, quorum=quorum) as broker:
+        yield broker
+
+
+open_quorum_broker = partial(open_rabbitmq_broker, quorum=True)
+
+
+async def lose_rabbitmq(broker: Broker) -> None:
+    assert isinstance(broker, RabbitBroker)
+    broker._link.session().drop("a test cut it")
 
 
 async def move_clock(clock: FakeClock, seconds: float) -> None:
     clock.advance(seconds)
 
 
-async def move_clock_and_stir(clock: FakeClock, broker: Broker, seconds: float) -> None:
-    """A consumer sleeps by the real clock: a commit makes it look at the moved one."""
-    clock.advance(seconds)
-    moment = str(clock.steady())
-    await broker.publish("another queue", Message(id=f"stir at {moment}", body=b"{}"))
-
-
 BROKERS = (
+    BrokerAdapter(name="sqlite", open=open_sqlite_broker, knows_keys=True),
+    BrokerAdapter(name="bullmq", open=open_bullmq_broker, server="redis_server", second=0.05),
     BrokerAdapter(
-        name="sqlite", open=open_sqlite_broker, knows_keys=True, pass_time=move_clock_and_stir
+        name="rabbitmq",
+        open=open_rabbitmq_broker,
+        server="rabbitmq",
+        counts_in_flight=False,
+        second=0.05,
+        lose=lose_rabbitmq,
+    ),
+    BrokerAdapter(
+        name="rabbitmq-quorum",
+        open=open_quorum_broker,
+        server="rabbitmq",
+        counts_in_flight=False,
+        limit_is_exact=False,
+        second=0.05,
+        lose=lose_rabbitmq,
     ),
 )
+
+
+def on_mongodb(open_port: OpenPort[PortOut]) -> tuple[PortAdapter[PortOut], ...]:
+    return (
+        PortAdapter(name="mongodb", open=open_port, pass_time=move_clock, server="mongod"),
+        PortAdapter(
+            name="mongodb-replica-set", open=open_port, pass_time=move_clock, server="replica_set"
+        ),
+    )
+
+
 STORES: tuple[PortAdapter[InventoryStore], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_store, pass_time=move_clock),
+    *on_mongodb(open_mongodb_store),
 )
 LOCKS: tuple[PortAdapter[Lock], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_lock, pass_time=move_clock),
+    *on_mongodb(open_mongodb_lock),
 )
 HEARTBEATS: tuple[PortAdapter[Heartbeats], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_heartbeats, pass_time=move_clock),
+    *on_mongodb(open_mongodb_heartbeats),
 )

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from contracts.adapters import BROKERS, HEARTBEATS, LOCKS, STORES, Brokers, Processes
+from contracts.adapters import (
+    BROKERS,
+    HEARTBEATS,
+    LOCKS,
+    STORES,
+    BrokerAdapter,
+    Brokers,
+    Place,
+    PortAdapter,
+    Processes,
+)
 from contracts.fake_clock import FakeClock
 from webloom.ports.broker import Broker
 from webloom.ports.heartbeats import Heartbeats
@@ -20,9 +31,18 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+def place_for(
+    adapter: BrokerAdapter | PortAdapter[object], request: pytest.FixtureRequest, folder: Path
+) -> Place:
+    server = None if adapter.server is None else request.getfixturevalue(adapter.server)
+    return Place(folder=folder, name=uuid.uuid4().hex[:12], server=server)
+
+
 @pytest.fixture(params=BROKERS, ids=lambda adapter: adapter.name)
 def brokers(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Brokers:
-    return Brokers(adapter=request.param, place=tmp_path, clock=clock)
+    return Brokers(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
 
 
 @pytest.fixture
@@ -35,7 +55,9 @@ async def broker(brokers: Brokers) -> AsyncIterator[Broker]:
 def stores(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> Processes[InventoryStore]:
-    return Processes(adapter=request.param, place=tmp_path, clock=clock)
+    return Processes(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
 
 
 @pytest.fixture
@@ -46,7 +68,9 @@ async def store(stores: Processes[InventoryStore]) -> AsyncIterator[InventorySto
 
 @pytest.fixture(params=LOCKS, ids=lambda adapter: adapter.name)
 def locks(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Processes[Lock]:
-    return Processes(adapter=request.param, place=tmp_path, clock=clock)
+    return Processes(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
 
 
 @pytest.fixture
@@ -59,7 +83,9 @@ async def lock(locks: Processes[Lock]) -> AsyncIterator[Lock]:
 def observers(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> Processes[Heartbeats]:
-    return Processes(adapter=request.param, place=tmp_path, clock=clock)
+    return Processes(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -435,6 +436,22 @@ async def test_requests_that_nothing_happens_to_are_found(stores: Stores) -> Non
         assert all(each.url == OTHER + each.request_id for each in forgotten)
         assert [each.request_id for each in forgotten if each.background] == ["refreshing"]
         assert len(await store.forgotten_requests(quiet_for=60, limit=2)) == 2
+
+
+async def test_a_request_that_was_seen_to_is_not_forgotten_until_it_is_quiet_again(
+    stores: Stores,
+) -> None:
+    async with stores.open() as store:
+        for name in ("a", "b", "c"):
+            await note(store, request(name, url=OTHER + name))
+        await stores.pass_time(100)
+        strange = replace(request("b", url=OTHER + "b"), request_id="another request")
+        await store.touch_requests([request("a", url=OTHER + "a"), strange])
+        await store.touch_requests([request("unknown", url=OTHER + "unknown")])
+        forgotten = await store.forgotten_requests(quiet_for=60, limit=100)
+        assert {each.request_id for each in forgotten} == {"b", "c"}
+        await stores.pass_time(61)
+        assert len(await store.forgotten_requests(quiet_for=60, limit=100)) == 3
 
 
 async def test_a_worker_of_a_deleted_record_changes_nothing_in_the_new_one(stores: Stores) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
-from webloom.ports.broker import Delivery
+from webloom.ports.broker import Broker, Delivery, QueueDepth
 
 PATIENCE = 10.0  # far more than anything takes
 
@@ -27,3 +28,17 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not await condition():  # noqa: ASYNC110 - the database knows no events
             await asyncio.sleep(0.005)
+
+
+async def depth_becomes(broker: Broker, expected: QueueDepth, queue: str = "queue") -> None:
+    """A broker that does not tell what is in flight is compared in the rest."""
+
+    async def reached() -> bool:
+        depth = await broker.depth(queue)
+        untold = depth.in_flight is None
+        return depth == (replace(expected, in_flight=None) if untold else expected)
+
+    try:
+        await until(reached)
+    except TimeoutError:
+        assert await broker.depth(queue) == expected

@@ -280,7 +280,7 @@ BAD_SETTINGS = [
     ("slots", "0", "a whole number from 1 to 1000", "below the smallest"),
     ("queue_limit", "1.5", "a whole number", "a broken number"),
     ("retry_delay", "nan", "0 to 300", "not a number"),
-    ("store", "mongodb://127.0.0.1/", "sqlite:///", "a store of a later version"),
+    ("store", "postgres://127.0.0.1/", "sqlite:///", "a store that there is not"),
     ("allow_addresses", "10.0.0.0/8,intranet", "'intranet'", "a name among addresses"),
     ("log_level", "loud", "debug, info, warning or error", "a level that there is not"),
 ]

@@ -141,6 +141,9 @@ class FakeStore:
     async def forgotten_requests(self, *, quiet_for: float, limit: int) -> list[FetchRequest]:
         raise NotImplementedError
 
+    async def touch_requests(self, requests: Sequence[FetchRequest]) -> None:
+        raise NotImplementedError
+
 
 @dataclass
 class FakeDelivery:

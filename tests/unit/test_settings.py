@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webloom.domain.errors import SettingsError
-from webloom.settings import Settings, load_settings, unknown_variables
+from webloom.settings import VARIABLES, Settings, load_settings, unknown_variables
 
 KEY = "0123456789abcdef-secret"
 
@@ -34,7 +34,8 @@ def test_every_setting_has_a_default() -> None:
 
 def test_every_setting_says_what_it_wants() -> None:
     assert all(field.description for field in Settings.model_fields.values())
-    assert all(str(field.alias).startswith("WEBLOOM_") for field in Settings.model_fields.values())
+    own = [name for name in VARIABLES if not name.startswith("WEBLOOM_")]
+    assert own == ["METADATA_COLLECTION", "LOCKS_COLLECTION", "HEARTBEATS_COLLECTION"]
 
 
 BAD = [
@@ -43,7 +44,15 @@ BAD = [
     ("WEBLOOM_PORT", " ", "a port from 1 to 65535"),
     ("WEBLOOM_PORT", "http", "a port from 1 to 65535"),
     ("WEBLOOM_PORT", "80.5", "a port from 1 to 65535"),
-    ("WEBLOOM_STORE", "mongodb://db.example/webloom", "sqlite:///path/of/a/file"),
+    ("WEBLOOM_STORE", "postgres://db.example/webloom", "sqlite:///path/of/a/file or mongodb://"),
+    ("WEBLOOM_STORE", "mongodb://", "sqlite:///path/of/a/file or mongodb://user:password@host/"),
+    ("WEBLOOM_BROKER", "kafka://broker.example", "amqp://user:password@host/, redis://host/0"),
+    ("WEBLOOM_BROKER", "mongodb://db.example", "amqp://user:password@host/, redis://host/0"),
+    ("WEBLOOM_BROKER_IMPORT_FEED", "redis", "amqp://user:password@host/, redis://host/0"),
+    ("WEBLOOM_QUORUM_QUEUES", "perhaps", "true for replicated queues"),
+    ("WEBLOOM_MONGODB_DATABASE", "a.b", "a database name"),
+    ("METADATA_COLLECTION", "system.users", "a collection name"),
+    ("METADATA_COLLECTION", "$cmd", "a collection name"),
     ("WEBLOOM_STORE", "sqlite:///", "sqlite:///path/of/a/file"),
     ("WEBLOOM_STORE", "webloom.db", "sqlite:///path/of/a/file"),
     ("WEBLOOM_ALLOW_ADDRESSES", "10.0.0.0/8, nonsense", "addresses, networks or address:port"),
@@ -143,7 +152,50 @@ def test_a_bad_key_is_refused_and_not_shown(
 
 
 def test_the_password_in_the_address_of_a_database_is_not_shown() -> None:
-    assert "hunter2" not in refusal({"WEBLOOM_STORE": "mongodb://me:hunter2@db.example/webloom"})
+    for address in ("postgres://me:hunter2@db.example/x", "http://me:hun@ter2@h/?password=hunter2"):
+        message = refusal({"WEBLOOM_STORE": address})
+        assert "hun" not in message
+        assert "ter2" not in message
+
+
+def test_a_backend_is_named_by_an_address_and_each_queue_can_have_its_own() -> None:
+    plain = load_settings({})
+    assert plain.store_url == "sqlite:///data/webloom.db"
+    assert set(plain.broker_urls.values()) == {plain.store_url}
+    assert plain.is_embedded
+
+    file = load_settings({"WEBLOOM_STORE": "sqlite:////srv/webloom.db"})
+    assert set(file.broker_urls.values()) == {"sqlite:////srv/webloom.db"}
+
+    stack = load_settings(
+        {
+            "WEBLOOM_STORE": "mongodb://db.example",
+            "WEBLOOM_BROKER": "amqp://mq.example",
+            "WEBLOOM_BROKER_IMPORT_FEED": "redis://cache.example",
+        }
+    )
+    assert stack.store_url == "mongodb://db.example"
+    assert stack.broker_urls == {
+        "metadata_queue": "amqp://mq.example",
+        "import-feed": "redis://cache.example",
+        "storage-agent": "amqp://mq.example",
+    }
+    assert not stack.is_embedded
+
+    half = load_settings({"WEBLOOM_STORE": "mongodb://db.example", "WEBLOOM_DATA_DIR": "/srv"})
+    assert set(half.broker_urls.values()) == {"sqlite:////srv/webloom.db"}
+    assert half.is_embedded
+
+
+def test_the_address_of_mongodb_is_read_under_its_usual_name_too(elsewhere: Path) -> None:
+    usual = {"MONGODB_URI": "mongodb+srv://cluster.example"}
+    assert load_settings(usual).store_url == "mongodb+srv://cluster.example"
+    both = usual | {"WEBLOOM_STORE": "sqlite:///own.db"}
+    assert load_settings(both).store_url == "sqlite:///own.db"
+    (elsewhere / "uri").write_text("mongodb://from-a-file\n")
+    assert load_settings({"MONGODB_URI_FILE": str(elsewhere / "uri")}).store_url == (
+        "mongodb://from-a-file"
+    )
 
 
 def test_a_key_on_a_misspelt_line_of_the_settings_file_is_not_shown(elsewhere: Path) -> None:

@@ -5,6 +5,7 @@ WebloomError
 ├── UrlRefused               a URL that will never be fetched: its form, or where it points
 ├── BadCursor                a page cursor that this store did not hand out
 ├── QueueFull                the queue holds as many ready messages as it may
+├── BackendRefused           a server answers, but not as Webloom needs it; a person has to act
 ├── Unavailable              a dependency does not answer now; trying again later can help
 │   ├── BrokerUnavailable
 │   └── StoreUnavailable
@@ -35,6 +36,11 @@ class QueueFull(WebloomError):
         super().__init__(f"{queue} holds {limit} ready messages, which is its limit")
         self.queue = queue
         self.limit = limit
+
+
+class BackendRefused(WebloomError):
+    """Wrong credentials, too old, set up otherwise: trying again does not help. The text says what
+    is wrong, where, and what to do, and holds no password."""
 
 
 class Unavailable(WebloomError):

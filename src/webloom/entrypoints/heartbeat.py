@@ -12,11 +12,10 @@ from dataclasses import replace
 
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.bootstrap import Services
-from webloom.domain.errors import Unavailable
+from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.ports.heartbeats import Heartbeat
 
 BEAT_SECONDS = 5.0
-ALIVE_SECONDS = 20.0  # without a beat for so long, a process counts as gone
 
 
 def first_beat(services: Services, role: str, slots: int = 0) -> Heartbeat:
@@ -42,7 +41,7 @@ async def beating(
 
     async def beat_on() -> None:
         while True:
-            with suppress(Unavailable):
+            with suppress(Unavailable, BackendRefused):
                 await services.heartbeats.beat(current(beat))
             await asyncio.sleep(BEAT_SECONDS)
 
@@ -53,7 +52,7 @@ async def beating(
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        with suppress(Unavailable):
+        with suppress(Unavailable, BackendRefused):
             await services.heartbeats.leave(beat.process_id)
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from webloom.application.inventory.fetch_url import FetchUrl, persist
 from webloom.bootstrap import Services, http_fetcher
-from webloom.domain.errors import Unavailable
+from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.heartbeat import beating, first_beat, with_tally
 from webloom.ports.broker import Delivery
@@ -35,7 +35,7 @@ async def run_worker(services: Services, stop: asyncio.Event) -> None:
                 slots = _Slots(fetch_url, deliveries)
                 slots.start(settings.slots)
                 try:
-                    await stop.wait()
+                    await slots.serve_until(stop)
                     await slots.drain(settings.grace)
                 finally:  # also when another part of the process has failed
                     await slots.give_back()
@@ -56,6 +56,14 @@ class _Slots:
 
     def start(self, slots: int) -> None:
         self._all = [asyncio.create_task(self._serve()) for _ in range(slots)]
+
+    async def serve_until(self, stop: asyncio.Event) -> None:
+        """A slot ends early only by an error that nobody here can mend: it is raised."""
+        stopping = asyncio.create_task(stop.wait())
+        done, _ = await asyncio.wait({stopping, *self._all}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        for slot in done - {stopping}:
+            slot.result()
 
     async def drain(self, grace: float) -> None:
         """Take nothing new and let what is in flight finish."""
@@ -95,6 +103,8 @@ class _Slots:
         except asyncio.CancelledError:
             with suppress(Unavailable):
                 await delivery.retry()  # changes nothing if it was settled
+            raise
+        except BackendRefused:  # the message is not to blame, and comes again
             raise
         except Exception as error:
             log.exception("a delivery failed", extra={"message_id": delivery.message_id})

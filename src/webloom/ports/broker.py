@@ -18,7 +18,7 @@ class Message:
 class QueueDepth:
     ready: int  # can be delivered now; what the limit counts
     delayed: int  # waiting for their time
-    in_flight: int  # delivered, not settled
+    in_flight: int | None  # delivered, not settled; None: the broker does not tell
     dead: int
 
 
@@ -72,9 +72,11 @@ class Delivery(Protocol):
 class Broker(Protocol):
     """Durable queues, delivered at least once.
 
-    A message whose publish returned is never lost; a delivery is never silently dropped. Ready
-    messages are delivered in the order of their readiness; after a retry or a crash the order is
-    not kept. Everything raises BrokerUnavailable when the broker can't be reached.
+    A message whose publish returned is never lost; a delivery is never silently dropped. What is
+    published without a delay is delivered in that order; where a message that was delayed, given
+    back or lost by its consumer comes in is not promised. Everything raises BrokerUnavailable when
+    the broker can't be reached, and BackendRefused when it answers in a way that a person has to
+    see to.
     """
 
     async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+ALIVE_SECONDS = 20.0  # without a beat for so long, a process counts as gone
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Heartbeat:

@@ -82,3 +82,6 @@ class InventoryStore(Protocol):
     async def forgotten_requests(self, *, quiet_for: float, limit: int) -> list[FetchRequest]:
         """Outstanding requests that nothing has happened to for so many seconds: no attempt runs,
         no retry is due later. Their messages may have been lost with their broker."""
+
+    async def touch_requests(self, requests: Sequence[FetchRequest]) -> None:
+        """Something has been done for these outstanding requests: they are quiet from now on."""

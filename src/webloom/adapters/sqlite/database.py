@@ -27,6 +27,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from webloom.adapters.sqlite.schema import NotOurs, prepare
 from webloom.domain.errors import StoreUnavailable, Unavailable
 from webloom.ports.clock import Clock
+from webloom.ports.connection import Connection
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +79,9 @@ class Database:
         self._lanes = (self._writer, self._reader, self._scanner)
         self._watcher: _Watcher | None = None
         self._watching: set[asyncio.Event] = set()
+
+    def connection(self) -> Connection:
+        return Connection(kind="sqlite", address=str(self.path), state="READY")
 
     def now(self) -> float:
         """Seconds on the timeline that leases and delays are measured on: it follows the steady

@@ -9,10 +9,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import zstandard
-
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
 from webloom.adapters.sqlite.inventory_writes import Moment
+from webloom.adapters.sqlite.page_sources import compress, write_sources
 from webloom.adapters.sqlite.record_rows import url_key
 from webloom.domain.inventory import (
     Attempt,
@@ -37,18 +36,13 @@ class FinishAttempt:
 
 
 def pack_sources(items: list[FinishAttempt]) -> None:
-    compressor = zstandard.ZstdCompressor(level=3)
-    having = [item for item in items if item.received and item.received.page_source is not None]
-    texts: list[bytes | bytearray | memoryview] = [
-        ((item.received and item.received.page_source) or "").encode() for item in having
-    ]
-    if any(texts):
-        packed = compressor.multi_compress_to_buffer(texts)
-        for place, item in enumerate(having):
-            item.packed = packed[place].tobytes()
-    else:  # which is refused when there is nothing but empty texts
-        for item in having:
-            item.packed = compressor.compress(b"")
+    packed = compress([_source_of(item.received) for item in items])
+    for item, source in zip(items, packed, strict=True):
+        item.packed = source
+
+
+def _source_of(received: Received | None) -> str | None:
+    return None if received is None else received.page_source
 
 
 def finish(
@@ -76,7 +70,7 @@ def finish(
             case _:
                 released.append((row,))
     _write_settled(connection, settled, moment)
-    _write_sources(connection, sources)
+    write_sources(connection, sources)
     _write_postponed(connection, postponed, moment)
     _write_released(connection, released, moment)
     return results
@@ -142,28 +136,6 @@ def _response(received: Received | None) -> tuple[object, ...]:
         as_json(received.cookies),
         as_json(received.details),
     )
-
-
-def _write_sources(connection: sqlite3.Connection, sources: dict[int, bytes | None]) -> None:
-    """The sources go in as one blob, of which each row takes its part."""
-    rows, blobs, place = [], [], 1
-    for row, blob in sources.items():
-        if blob is not None:
-            rows.append((row, place, len(blob)))
-            blobs.append(blob)
-            place += len(blob)
-    change(
-        connection,
-        given("row", "place", "size")
-        + "INSERT OR REPLACE INTO page_sources SELECT row, substr(:blobs, place, size) FROM given",
-        rows,
-        blobs=b"".join(blobs),
-    )
-    if gone := [row for row, blob in sources.items() if blob is None]:
-        connection.execute(
-            "DELETE FROM page_sources WHERE record_id IN (SELECT value FROM json_each(?))",
-            (as_json(gone),),
-        )
 
 
 def _write_postponed(

@@ -36,6 +36,7 @@ class SqliteInventoryStore:
         self._renewing = Verb(run=self._renew, durable=False)
         self._finishing = Verb(run=self._finish, prepare=pack_sources, durable=False)
         self._forgetting = Verb(run=self._forget)
+        self._touching = Verb(run=self._touch, durable=False)
 
     async def find(self, url: str, *, with_source: bool = True) -> Record | None:
         return await self._db.look_up(self._finding, (url_key(url), with_source))
@@ -106,6 +107,9 @@ class SqliteInventoryStore:
 
         return await self._db.scan(query)
 
+    async def touch_requests(self, requests: Sequence[FetchRequest]) -> None:
+        await self._db.write(self._touching, requests)
+
     # What follows runs in the threads of the database.
 
     def _states(
@@ -141,3 +145,9 @@ class SqliteInventoryStore:
 
     def _forget(self, connection: sqlite3.Connection, keys: list[str]) -> list[bool]:
         return [writes.forget(connection, key, self._moment()) for key in keys]
+
+    def _touch(
+        self, connection: sqlite3.Connection, items: list[Sequence[FetchRequest]]
+    ) -> list[None]:
+        writes.touch(connection, [each for requests in items for each in requests], self._db.now())
+        return [None] * len(items)

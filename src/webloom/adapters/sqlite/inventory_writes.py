@@ -255,6 +255,19 @@ def renew(
     )
 
 
+def touch(connection: sqlite3.Connection, requests: list[FetchRequest], now: float) -> None:
+    change(
+        connection,
+        given("key", "request")
+        + """
+        UPDATE records SET touched = :now FROM given
+        WHERE url_key = given.key AND request_id = given.request
+        """,
+        ((url_key(each.url), each.request_id) for each in requests),
+        now=now,
+    )
+
+
 def forget(connection: sqlite3.Connection, key: str, moment: Moment) -> bool:
     row = connection.execute(
         "SELECT id, url, request_id, last_request_id FROM records WHERE url_key = ?", (key,)

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import zstandard
 
 from webloom.adapters.sqlite.batches import as_json, plain, select_all
+from webloom.adapters.sqlite.page_sources import decompress
 from webloom.domain.errors import BadCursor
 from webloom.domain.inventory import (
     Metadata,
@@ -112,7 +112,7 @@ def _source(connection: sqlite3.Connection, record_id: int) -> str | None:
     row = connection.execute(
         "SELECT source FROM page_sources WHERE record_id = ?", (record_id,)
     ).fetchone()
-    return None if row is None else zstandard.decompress(row[0]).decode()
+    return None if row is None else decompress(row[0])
 
 
 def _instant(milliseconds: int) -> datetime:

@@ -11,7 +11,7 @@ import sqlite3
 from webloom.ports.clock import Clock
 
 APPLICATION_ID = 0x57EB1003
-VERSION = 1
+VERSION = 2
 
 TABLES = """
 CREATE TABLE timeline (  -- one row: what is added to the steady clock of this boot
@@ -102,6 +102,13 @@ CREATE TABLE heartbeats (
     beat REAL NOT NULL
 ) STRICT;
 """
+COPIES = """
+CREATE TABLE copies (       -- how far a copy from another store has come
+    source TEXT PRIMARY KEY,
+    position TEXT NOT NULL
+) STRICT;
+"""
+CHANGES = {1: COPIES}  # what brings a file of this layout to the next
 
 
 class NotOurs(Exception):
@@ -124,12 +131,17 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
     if version == 0 and owner == 0:
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             raise NotOurs("it is another program's SQLite database")
-        for statement in _statements(TABLES):
+        for statement in _statements(TABLES + COPIES):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
     elif owner != APPLICATION_ID:
         raise NotOurs("it is another program's SQLite database")
+    elif 1 <= version < VERSION:
+        for older in range(version, VERSION):
+            for statement in _statements(CHANGES[older]):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
     elif version != VERSION:
         raise NotOurs(
             f"it has layout {version} and this Webloom knows layout {VERSION}: "

@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass
 
 from webloom.application.inventory.submit_url import Accepted, SubmitUrl
-from webloom.domain.errors import BrokerUnavailable, QueueFull, StoreUnavailable
+from webloom.domain.errors import BackendRefused, QueueFull, Unavailable
 from webloom.domain.inventory import Record, Status
 from webloom.ports.clock import Clock
 from webloom.ports.inventory_store import InventoryStore
@@ -58,7 +58,7 @@ class LookUpUrl:
     async def _refresh(self, url: str) -> None:
         try:
             await self.submit.one(url, background=True)
-        except (QueueFull, BrokerUnavailable, StoreUnavailable) as error:
+        except (QueueFull, Unavailable, BackendRefused) as error:
             log.warning("no refresh now", extra={"url": url, "error": str(error)})
 
 

@@ -1,8 +1,10 @@
 """Put requests back on the queue that nobody has touched for a long time.
 
-Nothing of Webloom's own doing leaves such a request behind; a broker that lost its disk or a queue
-that was purged by hand does. Repeating is harmless: a message that is still there is found by its
-key, and a request that is answered twice is answered once.
+Nothing of Webloom's own doing leaves such a request behind; a broker that lost its disk, a queue
+that was purged by hand or a copy from another store does. Repeating is harmless: a request that is
+answered twice is answered once. But not every broker knows a message that it has already, so a
+request is repeated at most once in a quiet period, and only while somebody serves the queue:
+without a worker every request is quiet.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from webloom.application.inventory.submit_url import message_for
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.ports.broker import Broker
+from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeats
 from webloom.ports.inventory_store import InventoryStore
 
 QUIET_SECONDS = 600.0
@@ -22,11 +25,23 @@ MOST_AT_ONCE = 500
 class RequeueForgotten:
     store: InventoryStore
     broker: Broker
+    heartbeats: Heartbeats
     quiet_for: float = QUIET_SECONDS
 
     async def __call__(self) -> int:
-        """How many were found. What does not fit into a full queue is found again next time."""
+        """How many were put back. What does not fit into a full queue is found again next time."""
         requests = await self.store.forgotten_requests(quiet_for=self.quiet_for, limit=MOST_AT_ONCE)
-        if requests:
-            await self.broker.publish_many(METADATA_QUEUE, [message_for(each) for each in requests])
-        return len(requests)
+        if not requests or not await self._is_served():
+            return 0
+        standing = await self.broker.publish_many(
+            METADATA_QUEUE, [message_for(each) for each in requests]
+        )
+        queued = [
+            request for request, mid in zip(requests, standing, strict=True) if mid is not None
+        ]
+        await self.store.touch_requests(queued)
+        return len(queued)
+
+    async def _is_served(self) -> bool:
+        seen = await self.heartbeats.seen(ALIVE_SECONDS)
+        return any(process.heartbeat.role == "worker" for process in seen)

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from webloom.domain.errors import BadCursor, QueueFull, Unavailable, UrlRefused
+from webloom.domain.errors import BackendRefused, BadCursor, QueueFull, Unavailable, UrlRefused
 from webloom.entrypoints.api.schemas import Problem
 
 log = logging.getLogger(__name__)
@@ -71,12 +71,14 @@ def install_problem_handlers(app: FastAPI) -> None:
             503, f"Not accepted: {error}. Try again.", {"Retry-After": str(RETRY_WHEN_FULL)}
         )
 
+    @app.exception_handler(BackendRefused)
     @app.exception_handler(Unavailable)
-    async def unavailable(_: Request, error: Unavailable) -> Response:
+    async def unavailable(_: Request, error: Unavailable | BackendRefused) -> Response:
         log.warning("a dependency is unavailable", extra={"error": str(error)})
         return problem(
             503,
-            "Not accepted: the database can't be used now. GET /health says more. Try again.",
+            "Not accepted: a database or broker can't be used now. GET /health says which. "
+            "Try again.",
             {"Retry-After": str(RETRY_WHEN_UNAVAILABLE)},
         )
 

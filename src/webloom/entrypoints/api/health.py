@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from starlette.responses import Response
 
 from webloom import __version__
-from webloom.bootstrap import Services
-from webloom.domain.errors import Unavailable
+from webloom.bootstrap import BrokerLink, Services
+from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.api.answers import answer
 from webloom.entrypoints.api.schemas import (
@@ -22,10 +23,11 @@ from webloom.entrypoints.api.schemas import (
     ProcessHealth,
     QueueHealth,
 )
-from webloom.entrypoints.heartbeat import ALIVE_SECONDS
 from webloom.ports.broker import QueueDepth
-from webloom.ports.heartbeats import Heartbeat, SeenProcess
+from webloom.ports.connection import Connected
+from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, SeenProcess
 
+Result = TypeVar("Result")
 PROBE_SECONDS = 2.0
 SHOWN_SECONDS = 300.0  # how long a process that is gone stays in the answer
 
@@ -57,26 +59,39 @@ class HealthRoutes:
 
     async def _health(self) -> Health:
         services = self._services
-        (store, _), (broker, depth), (_, seen) = await asyncio.gather(
-            _probe("store", lambda: services.heartbeats.beat(self._beat)),
-            _probe("broker", lambda: services.broker.depth(METADATA_QUEUE)),
-            _probe("heartbeats", lambda: services.heartbeats.seen(SHOWN_SECONDS)),
+        store, seen, brokers = await asyncio.gather(
+            self._store(),
+            _ask(lambda: services.heartbeats.seen(SHOWN_SECONDS)),
+            asyncio.gather(*(self._broker(link) for link in services.broker_links)),
         )
-        processes = [_process(each) for each in seen or []]
+        (broker, depth), *others = brokers
+        aside = [dependency for dependency, _ in others]
+        processes = [_process(each) for each in seen.result or []]
         workers = [each for each in processes if each.role == "worker"]
         status = "ok"
         if store.state == "down" or broker.state == "down":
             status = "down"
-        elif not any(worker.alive for worker in workers):
+        elif not any(worker.alive for worker in workers) or any(
+            each.state == "down" for each in aside
+        ):
             status = "degraded"
         return Health(
             status=status,
             version=__version__,
-            dependencies=[store, broker],
+            dependencies=[store, broker, *aside],
             queues=[self._queue(depth)] if depth else [],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
         )
+
+    async def _store(self) -> Dependency:
+        beat = self._services.heartbeats.beat
+        return _dependency("store", self._services.store_link, await _ask(lambda: beat(self._beat)))
+
+    async def _broker(self, link: BrokerLink) -> tuple[Dependency, QueueDepth | None]:
+        asked = await _ask(lambda: self._services.broker.depth(link.queues[0]))
+        name = "broker" if METADATA_QUEUE in link.queues else f"broker of {', '.join(link.queues)}"
+        return _dependency(name, link.connected, asked, link.queues), asked.result
 
     def _queue(self, depth: QueueDepth) -> QueueHealth:
         return QueueHealth(
@@ -100,7 +115,8 @@ class HealthRoutes:
         )
         for queue in health.queues:
             for state in ("ready", "delayed", "in_flight", "dead"):
-                messages.labels(queue.name, state).set(getattr(queue, state))
+                if (count := getattr(queue, state)) is not None:
+                    messages.labels(queue.name, state).set(count)
         attempts = Gauge(
             "webloom_worker_attempts",
             "Attempts that a worker has ended since its start",
@@ -117,8 +133,8 @@ class HealthRoutes:
                 for outcome in ("completed", "retried", "failed"):
                     attempts.labels(name, outcome).set(getattr(worker, outcome))
         records = Gauge("webloom_records", "Records by status", ["status"], registry=registry)
-        _, counts = await _probe("store", self._services.store.count_by_status)
-        for status, count in (counts or {}).items():
+        counts = await _ask(self._services.store.count_by_status)
+        for status, count in (counts.result or {}).items():
             records.labels(status.value).set(count)
         return registry
 
@@ -133,24 +149,41 @@ def request_histogram(registry: CollectorRegistry) -> Histogram:
     )
 
 
-async def _probe(name: str, call: Callable[[], Awaitable[Any]]) -> tuple[Dependency, Any]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Asked(Generic[Result]):
+    result: Result | None
+    problem: str | None
+    milliseconds: float
+
+
+async def _ask(call: Callable[[], Awaitable[Result]]) -> _Asked[Result]:
     started = time.perf_counter()
-    result, detail = None, None
+    result, problem = None, None
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             result = await call()
     except TimeoutError:
-        detail = f"no answer within {PROBE_SECONDS:.0f} s"
-    except Unavailable as error:
-        detail = str(error)
-    dependency = Dependency(
+        problem = f"no answer within {PROBE_SECONDS:.0f} s"
+    except (Unavailable, BackendRefused) as error:
+        problem = str(error)
+    spent = round((time.perf_counter() - started) * 1000, 2)
+    return _Asked(result=result, problem=problem, milliseconds=spent)
+
+
+def _dependency(
+    name: str, connected: Connected, asked: _Asked[Any], queues: list[str] | None = None
+) -> Dependency:
+    connection = connected.connection()
+    return Dependency(
         name=name,
-        kind="sqlite",
-        state="up" if detail is None else "down",
-        detail=detail,
-        milliseconds=round((time.perf_counter() - started) * 1000, 2),
+        kind=connection.kind,
+        address=connection.address,
+        state="up" if asked.problem is None else "down",
+        connection=connection.state,
+        detail=asked.problem or connection.detail,
+        milliseconds=asked.milliseconds,
+        queues=queues,
     )
-    return dependency, result
 
 
 def _process(seen: SeenProcess) -> ProcessHealth:

@@ -65,11 +65,14 @@ class Problem(msgspec.Struct, kw_only=True):
 
 
 class Dependency(msgspec.Struct, kw_only=True):
-    name: str
-    kind: str
+    name: str  # store, broker, or broker of QUEUE for a queue with one of its own
+    kind: str  # sqlite, mongodb, rabbitmq, bullmq
+    address: str  # without credentials
     state: str  # up, down
+    connection: str  # READY, or how far this process has got on its way back to it
     detail: str | None
     milliseconds: float
+    queues: list[str] | None = None  # of a broker
 
 
 class QueueHealth(msgspec.Struct, kw_only=True):
@@ -77,7 +80,7 @@ class QueueHealth(msgspec.Struct, kw_only=True):
     limit: int
     ready: int
     delayed: int
-    in_flight: int
+    in_flight: int | None  # None: this broker does not tell
     dead: int
 
 

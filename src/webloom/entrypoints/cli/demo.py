@@ -79,9 +79,14 @@ async def _demo(once: bool, port: int | None) -> None:
 
 def _settings(given: Settings, site: Site, port: int | None) -> Settings:
     folder = given.data_dir / "demo"
+    own = f"sqlite:///{folder / 'webloom.db'}"  # never what is in use
     return load_settings(
         data_dir=str(folder),
-        store=f"sqlite:///{folder / 'webloom.db'}",  # never the one that is in use
+        store=own,
+        broker=own,
+        broker_metadata_queue=own,
+        broker_import_feed=own,
+        broker_storage_agent=own,
         allow_addresses=",".join((*given.allow_addresses, site.address)),
         retry_delay="1",
         port=str(port or given.port),

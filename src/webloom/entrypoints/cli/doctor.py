@@ -19,10 +19,13 @@ import uvloop
 
 from webloom import __version__
 from webloom.bootstrap import Services, open_services
-from webloom.domain.errors import WebloomError
+from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
-from webloom.entrypoints.heartbeat import ALIVE_SECONDS
 from webloom.entrypoints.processes import refuse_open_bind
+from webloom.parsing.backend_url import shown
+from webloom.ports.broker import QueueDepth
+from webloom.ports.connection import Connected
+from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
 from webloom.settings import VARIABLES, Settings, load_settings, unknown_variables
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
@@ -56,21 +59,21 @@ def _line(finding: Finding) -> str:
 
 
 async def _examine(settings: Settings) -> list[Finding]:
-    findings = [*_runtime(), *_settings(settings), _disk(settings), _files(settings)]
-    findings.append(_listening(settings))
-    if not _exists(settings.database):
-        return [*findings, _to_be_created(settings.database)]
+    findings = [*_runtime(), *_settings(settings), _files(settings), _listening(settings)]
+    if settings.is_embedded:
+        findings.append(_disk(settings))
+        if not _exists(settings.database):
+            findings.append(_to_be_created(settings.database))
+            if settings.store_url == settings.embedded_url:
+                return findings
     try:
         async with open_services(settings) as services:
             findings += [item async for item in _services(services)]
+    except BackendRefused as error:
+        findings.append(Finding(check="backends", state="problem", detail=str(error)))
     except WebloomError as error:
         findings.append(
-            Finding(
-                check="database",
-                state="problem",
-                detail=str(error),
-                advice=CHECK_FOLDER,
-            )
+            Finding(check="database", state="problem", detail=str(error), advice=CHECK_FOLDER)
         )
     return findings
 
@@ -91,7 +94,7 @@ def _runtime() -> Iterator[Finding]:
 
 def _settings(settings: Settings) -> Iterator[Finding]:
     changed = [
-        f"{variable}={'(hidden)' if name == 'api_key_hashes' else getattr(settings, name)}"
+        f"{variable}={_shown(name, getattr(settings, name))}"
         for name, variable in _names().items()
         if getattr(settings, name) != VARIABLES[variable].default
     ]
@@ -114,6 +117,12 @@ def _settings(settings: Settings) -> Iterator[Finding]:
             detail=str(error),
             advice="`webloom new-key` makes one.",
         )
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "api_key_hashes":
+        return "(hidden)"
+    return shown(value) if isinstance(value, str) else str(value)
 
 
 def _names() -> dict[str, str]:
@@ -187,36 +196,77 @@ def _listening(settings: Settings) -> Finding:
 
 
 async def _services(services: Services) -> AsyncIterator[Finding]:
-    path = services.settings.database
-    problem = await asyncio.to_thread(_quick_check, path)
-    if problem:
-        yield Finding(
+    settings = services.settings
+    if settings.is_embedded:
+        yield await asyncio.to_thread(_file, settings.database)
+    seen: list[SeenProcess] | None = None
+    try:
+        seen = await services.heartbeats.seen(ALIVE_SECONDS)
+        yield _reached("store", services.store_link)
+    except WebloomError as error:
+        yield _not_reached("store", services.store_link, error, "WEBLOOM_STORE")
+    for link in services.broker_links:
+        name = f"broker of {', '.join(link.queues)}"
+        try:
+            depth = await services.broker.depth(link.queues[0])
+            yield _reached(name, link.connected)
+        except WebloomError as error:
+            yield _not_reached(name, link.connected, error, "WEBLOOM_BROKER")
+            continue
+        if METADATA_QUEUE in link.queues:
+            yield _depth(depth, settings.queue_limit)
+    if seen is not None:
+        yield _workers(seen)
+
+
+def _reached(name: str, link: Connected) -> Finding:
+    connection = link.connection()
+    return Finding(check=name, state="ok", detail=f"{connection.kind}, {connection.address}")
+
+
+def _not_reached(name: str, link: Connected, error: WebloomError, variable: str) -> Finding:
+    connection = link.connection()
+    where = f"{connection.kind}, {connection.address}"
+    return Finding(
+        check=name,
+        state="problem",
+        detail=f"{where}: {error}",
+        advice=f"Is the server running and reachable from here? {variable} says where it is.",
+    )
+
+
+def _depth(depth: QueueDepth, limit: int) -> Finding:
+    in_flight = "" if depth.in_flight is None else f"{depth.in_flight} in flight, "
+    return Finding(
+        check=METADATA_QUEUE,
+        state="warning" if depth.dead else "ok",
+        detail=f"{depth.ready} ready of {limit}, {depth.delayed} delayed, "
+        f"{in_flight}{depth.dead} dead",
+        advice="See `webloom dead list`." if depth.dead else None,
+    )
+
+
+def _workers(seen: list[SeenProcess]) -> Finding:
+    workers = [each for each in seen if each.heartbeat.role == "worker"]
+    if workers:
+        return Finding(check="workers", state="ok", detail=f"{len(workers)} alive")
+    return Finding(
+        check="workers",
+        state="warning",
+        detail="none is running, so nothing is fetched",
+        advice="Start `webloom up`, or `webloom worker` beside the API.",
+    )
+
+
+def _file(path: Path) -> Finding:
+    if problem := _quick_check(path):
+        return Finding(
             check="database",
             state="problem",
             detail=f"{path} is damaged: {problem}",
             advice="Stop Webloom, keep a copy of the file, and restore a backup.",
         )
-    else:
-        yield Finding(check="database", state="ok", detail=f"{path}, {path.stat().st_size:,} bytes")
-    depth = await services.broker.depth(METADATA_QUEUE)
-    yield Finding(
-        check=METADATA_QUEUE,
-        state="warning" if depth.dead else "ok",
-        detail=f"{depth.ready} ready of {services.settings.queue_limit}, {depth.delayed} delayed, "
-        f"{depth.in_flight} in flight, {depth.dead} dead",
-        advice="See `webloom dead list`." if depth.dead else None,
-    )
-    seen = await services.heartbeats.seen(ALIVE_SECONDS)
-    workers = [each for each in seen if each.heartbeat.role == "worker"]
-    if workers:
-        yield Finding(check="workers", state="ok", detail=f"{len(workers)} alive")
-    else:
-        yield Finding(
-            check="workers",
-            state="warning",
-            detail="none is running, so nothing is fetched",
-            advice="Start `webloom up`, or `webloom worker` beside the API.",
-        )
+    return Finding(check="database", state="ok", detail=f"{path}, {path.stat().st_size:,} bytes")
 
 
 def _quick_check(path: Path) -> str | None:

@@ -9,7 +9,7 @@ import typer
 
 from webloom import __version__
 from webloom.domain.errors import SettingsError, WebloomError
-from webloom.entrypoints.cli import dead, demo, doctor, export, fetch, processes, submit
+from webloom.entrypoints.cli import copy, dead, demo, doctor, export, fetch, processes, submit
 from webloom.entrypoints.cli.logs import set_up_logs
 from webloom.entrypoints.cli.output import visible
 from webloom.settings import load_settings, unknown_variables
@@ -31,7 +31,9 @@ app.command("scheduler")(processes.scheduler)
 app.command("fetch")(fetch.fetch)
 app.command("submit")(submit.submit)
 app.command("export")(export.export)
+app.command("copy")(copy.copy)
 app.command("demo")(demo.demo)
+app.command("alive")(processes.alive)
 app.command("doctor")(doctor.doctor)
 app.command("new-key")(processes.new_key)
 app.add_typer(dead.app, name="dead")

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
+import socket
+from typing import Annotated
 
 import typer
 import uvloop
 
-from webloom.bootstrap import Services
+from webloom.bootstrap import Services, open_services
+from webloom.domain.errors import WebloomError
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
+from webloom.parsing.backend_url import shown
+from webloom.ports.heartbeats import ALIVE_SECONDS
 from webloom.settings import Settings, load_settings
 
 
 def up() -> None:
-    """Run the API, a worker and the scheduler in one process, on one SQLite file."""
+    """Run the API, a worker and the scheduler in one process; by default on one SQLite file."""
     settings = load_settings()
 
     async def say_where(services: Services, stop: asyncio.Event) -> None:
@@ -44,6 +49,22 @@ def scheduler() -> None:
     uvloop.run(run_processes(load_settings(), frozenset({"scheduler"})))
 
 
+def alive(
+    role: Annotated[str, typer.Argument(help="worker, scheduler or api, on this machine.")],
+) -> None:
+    """Exit with 0 if such a process of this machine has been heard of lately; for health checks."""
+    if not uvloop.run(_is_alive(load_settings(), role)):
+        raise WebloomError(
+            f"no {role} on {socket.gethostname()} was heard of in the last {ALIVE_SECONDS:.0f} s"
+        )
+
+
+async def _is_alive(settings: Settings, role: str) -> bool:
+    async with open_services(settings, must_exist=True) as services:
+        seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]
+    return any(beat.role == role and beat.host == socket.gethostname() for beat in seen)
+
+
 def new_key() -> None:
     """Make an API key: the key for the client, its hash for WEBLOOM_API_KEYS."""
     key = f"wl_{secrets.token_urlsafe(32)}"
@@ -59,9 +80,11 @@ def address(settings: Settings) -> str:
 
 def where_to_look(settings: Settings) -> str:
     base = address(settings)
+    embedded = settings.store_url == settings.embedded_url
+    data = settings.database if embedded else shown(settings.store_url)
     curl = "curl -H 'Authorization: Bearer KEY'" if settings.api_key_hashes else "curl"
     return f"""
-Webloom is running. Its data is in {settings.database}
+Webloom is running. Its data is in {data}
 
   submit a URL    {curl} -d '{{"url": "https://example.com/"}}' {base}/metadata
   look it up      {curl} '{base}/metadata?url=https://example.com/'

@@ -1,0 +1,220 @@
+"""The jobs of one BullMQ queue: what can be done to them, each as one atomic step in Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from bullmq.job import Job, optsFromJSON  # type: ignore[import-untyped]
+from bullmq.scripts import Scripts  # type: ignore[import-untyped]
+
+from webloom.adapters.bullmq import lua
+from webloom.adapters.bullmq.job_ids import possible_job_ids, to_job_id
+from webloom.adapters.bullmq.server import Script, Server
+from webloom.ports.broker import Message
+
+PREFIX = "bull"  # what Node's package calls its queues by, unless told otherwise
+JOB_NAMES = {"import-feed": "IMPORT_FEED_BATCH"}  # other jobs are called like their queue
+# For a worker of Node's: ours settles what it takes.
+OPTIONS = {
+    "attempts": 3,
+    "backoff": {"type": "exponential", "delay": 2000},
+    "delay": 0,
+    "removeOnComplete": True,
+    "removeOnFail": False,
+}
+OFTEN = 1_000_000_000  # however often its consumers vanish, a job comes again
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job in this process's hands, as long as the lock in Redis has its token."""
+
+    job: Any  # of the bullmq package
+    token: str
+    fields: dict[bytes, bytes]  # as Redis has them
+
+    @property
+    def id(self) -> str:
+        return str(self.job.id)
+
+    @property
+    def attempt(self) -> int:
+        return int(self.fields[b"ats"])
+
+    @property
+    def unfit(self) -> str | None:
+        """Why nobody can work on it: others gave it up before it was taken, or took it apart."""
+        if reason := self.fields.get(b"defa"):
+            return reason.decode(errors="replace")
+        return None if b"data" in self.fields else "the job was removed while it waited"
+
+
+class Nothing(NamedTuple):
+    """What a look at a queue without ready jobs says."""
+
+    due: float | None  # when the next delayed job is, in seconds since 1970
+    pause: float  # seconds for which the queue's rate limit lets nobody have a job
+
+
+@dataclass(frozen=True, slots=True)
+class _Direct:
+    """Stands in for the package's connection: its scripts go through `Server.call`."""
+
+    server: Server
+    conn: None = None
+
+    @property
+    def commands(self) -> dict[str, Any]:
+        return {
+            "moveToActive": self._calling(lua.TAKE),
+            "moveStalledJobsToWait": self._calling(lua.FREE_STALLED),
+        }
+
+    def _calling(self, script: Script) -> Any:
+        def call(keys: Sequence[str], args: Sequence[Any]) -> asyncio.Future[Any]:
+            return self.server.call(script, keys, args)
+
+        return call
+
+
+@lru_cache(maxsize=64)
+def _options(text: bytes) -> dict[str, Any]:
+    """Not to be changed: jobs with the same options share them."""
+    try:
+        return dict(optsFromJSON(json.loads(text)))
+    except (ValueError, AttributeError):  # written by hand
+        return {}
+
+
+def _plain(text: str) -> str:
+    """Text as Redis can carry it: no lone surrogates."""
+    return text.encode(errors="replace").decode()
+
+
+class Jobs:
+    def __init__(self, server: Server, queue: str, *, limit: int | None, lease: float) -> None:
+        if ":" in queue:
+            raise ValueError(f"a queue of BullMQ has no colon in its name: {queue}")
+        self.server = server
+        self.queue = queue
+        self._limit = -1 if limit is None else limit
+        self._lock_ms = max(1, round(lease * 1000))
+        self._name = JOB_NAMES.get(queue, queue)
+        self._scripts = Scripts(PREFIX, queue, _Direct(server))
+        self.keys: dict[str, str] = self._scripts.keys
+        # What the package's jobs ask of their queue.
+        self.backend = None
+        self.qualifiedName = f"{PREFIX}:{queue}"
+        self.opts = {"lockDuration": self._lock_ms}
+
+    def add(self, message: Message, delay: float) -> asyncio.Future[Any]:
+        """Answers with lua.FULL when there is no room. A job with the message's id stands for it:
+        a repeat adds nothing."""
+        delay_ms = max(1, round(delay * 1000)) if delay > 0 else 0
+        job = Job(self, self._name, None, OPTIONS | {"delay": delay_ms}, to_job_id(message.id))
+        job.timestamp = round(self.server.now() * 1000)
+        described, _, packed = self._scripts.addJobArgs(job)
+        if delay_ms:
+            keys = self._keys("marker", "meta", "id", "delayed", "completed", "events")
+            arguments = [described, message.body, packed, delay_ms, -1]
+            return self.server.call(lua.ADD_DELAYED, keys, arguments)
+        keys = self._keys(
+            "wait", "paused", "meta", "id", "completed", "delayed", "active", "events", "marker"
+        )
+        arguments = [described, message.body, packed, job.timestamp, self._limit]
+        return self.server.call(lua.ADD, keys, arguments)
+
+    async def take(self, token: str) -> Held | Nothing:
+        fields, job_id, limited, due = await self._scripts.moveToActive(
+            token, {"lockDuration": self._lock_ms}
+        )
+        if not fields:
+            return Nothing(due=int(due) / 1000 if due else None, pause=max(0, limited or 0) / 1000)
+        job = Job(self, self._name, None, {}, job_id.decode())
+        job.opts = _options(fields.get(b"opts", b"{}"))
+        job.attempts = job.opts.get("attempts") or 1
+        job.attemptsMade = int(fields.get(b"atm", 0))
+        return Held(job, token, fields)
+
+    def complete(self, held: Held) -> asyncio.Future[Any]:
+        removal = held.job.opts.get("removeOnComplete", True)
+        keys, arguments = self._scripts.moveToCompletedArgs(
+            held.job, None, removal, held.token, fetchNext=False
+        )
+        return self.server.call(lua.FINISH, keys, arguments)
+
+    def fail(self, held: Held, reason: str) -> asyncio.Future[Any]:
+        keys, arguments = self._scripts.moveToFailedArgs(
+            held.job, _plain(reason), False, held.token, fetchNext=False
+        )
+        return self.server.call(lua.FINISH, keys, arguments)
+
+    def delay(self, held: Held, seconds: float) -> asyncio.Future[Any]:
+        keys, arguments = self._scripts.moveToDelayedArgs(
+            held.id, 0, held.token, max(0, round(seconds * 1000)), {"skipAttempt": True}
+        )
+        return self.server.call(lua.DELAY, keys, arguments)
+
+    def give_back(self, held: Held) -> asyncio.Future[Any]:
+        """As if it had never been taken."""
+        keys = self._keys(
+            "active", "wait", "stalled", "paused", "meta", "limiter", "prioritized", "marker",
+            "events",
+        )  # fmt: skip
+        arguments = [held.id, held.token, self._scripts.toKey(held.id)]
+        return self.server.call(lua.GIVE_BACK, keys, arguments)
+
+    def renew(self, held: Sequence[Held]) -> asyncio.Future[Any]:
+        """Answers with the tokens of those that are lost."""
+        arguments: list[str | int] = [self.keys[""], self._lock_ms]
+        for each in held:
+            arguments += [each.id, each.token, each.attempt]
+        return self.server.call(lua.RENEW, self._keys("stalled", "active"), arguments)
+
+    async def free_stalled(self, interval: float) -> list[bytes]:
+        """Let others have the jobs whose locks have run out; one look for all in an interval."""
+        freed: list[bytes] = await self._scripts.moveStalledJobsToWait(
+            OFTEN, max(1, round(interval * 1000))
+        )
+        return freed
+
+    def pass_on(self, member: str, score: float) -> asyncio.Future[Any]:
+        return self.server.call(lua.PASS_ON, self._keys("marker"), [member, score])
+
+    def depth(self) -> asyncio.Future[Any]:
+        keys = self._keys("wait", "paused", "prioritized", "delayed", "active", "failed")
+        return self.server.call(lua.DEPTH, keys, [])
+
+    def dead_letters(self, limit: int, after: str | None) -> asyncio.Future[Any]:
+        before = possible_job_ids(after) if after is not None else []
+        return self.server.call(
+            lua.DEAD_LETTERS, self._keys("failed"), [self.keys[""], limit, *before]
+        )
+
+    async def put_back(self, message_id: str) -> bool:
+        for job_id in possible_job_ids(message_id):
+            keys = [
+                self._scripts.toKey(job_id),
+                *self._keys(
+                    "events", "failed", "wait", "meta", "active", "marker", "prioritized", "pc"
+                ),
+            ]
+            arguments = [job_id, "LPUSH", "failedReason", "failed", "1", "1"]
+            if await self.server.call(lua.PUT_BACK, keys, arguments) == 1:
+                return True
+        return False
+
+    async def discard(self, message_id: str) -> bool:
+        for job_id in possible_job_ids(message_id):
+            keys = [self._scripts.toKey(job_id), self.keys["repeat"]]
+            if await self.server.call(lua.DISCARD, keys, [job_id, 0, self.keys[""]]) == 1:
+                return True
+        return False
+
+    def _keys(self, *names: str) -> list[str]:
+        return [self.keys[name] for name in names]

@@ -1,0 +1,89 @@
+"""What Redis and its client say, as errors of Webloom. The only place that knows both."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    InvalidResponse,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
+
+from webloom.domain.errors import BackendRefused, BrokerUnavailable
+
+OLDEST = (6, 2)
+PASSING = ("MISCONF", "BUSY ", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN")  # how such replies begin
+
+
+def translated(error: Exception, address: str) -> BrokerUnavailable | BackendRefused:
+    """Unavailable is what can heal without a person."""
+    match error:
+        case AuthenticationError():
+            return BackendRefused(
+                f"Redis at {address} refuses the user or password: check them in its address, "
+                "redis://user:password@host/0"
+            )
+        case NoPermissionError():
+            return BackendRefused(
+                f"Redis at {address} does not let its user do what queues need ({error}): "
+                "give that user the keys ~bull:* and the commands +@all -@dangerous +info"
+            )
+        case OutOfMemoryError():
+            return BrokerUnavailable(
+                f"Redis at {address} is full: it takes new messages when workers have emptied its "
+                "queues, or after maxmemory was raised"
+            )
+        case InvalidResponse():
+            return BackendRefused(
+                f"what answers at {address} is not a Redis server: check host and port"
+            )
+        case BusyLoadingError():
+            return BrokerUnavailable(f"Redis at {address} is still reading its data")
+        case ReadOnlyError():
+            return BrokerUnavailable(f"Redis at {address} is a replica, which can't be written to")
+        case ResponseError() if not str(error).startswith(PASSING):
+            return BackendRefused(f"Redis at {address} refuses a command: {error}")
+    if isinstance(_root(error), ssl.SSLCertVerificationError):
+        return BackendRefused(
+            f"the certificate of Redis at {address} is not trusted ({_root(error)}): name its "
+            "authority with ?ssl_ca_certs=<file>"
+        )
+    return BrokerUnavailable(f"Redis at {address} does not answer: {error or 'timeout'}")
+
+
+def _root(error: BaseException) -> BaseException:
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
+
+
+def check_server(info: Mapping[str, Any], address: str) -> None:
+    """Refuse a server that would lose or mix up messages; `info` is its answer to INFO."""
+    version = str(info.get("redis_version", "0"))
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        raise BackendRefused(
+            f"Redis at {address} is version {version}: BullMQ needs 6.2 or newer, so upgrade it"
+        )
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        raise BackendRefused(
+            f"Redis at {address} may throw messages away when it is full: its maxmemory-policy is "
+            f"{policy}; set it to noeviction in redis.conf, or with CONFIG SET"
+        )
+    if info.get("cluster_enabled"):
+        raise BackendRefused(
+            f"Redis at {address} is a node of a cluster, where the keys of a queue would be on "
+            "several nodes: use a server that is not"
+        )
+
+
+# What the client raises when it can't do what it was asked; a host that can't be a name included.
+FOREIGN = (RedisError, OSError, UnicodeError)

@@ -1,0 +1,245 @@
+"""One Redis server: the way to it, what it must be like, and calls of scripts on it.
+
+Calls that are made while others are on their way wait for them, and then travel together, in their
+order, on one connection. Nothing is tried twice: a call whose answer was lost has perhaps been
+carried out, and whoever made it knows whether it can be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import random
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError
+
+from webloom.adapters.bullmq.refusals import FOREIGN, check_server, translated
+from webloom.domain.errors import BackendRefused, BrokerUnavailable, WebloomError
+from webloom.parsing.backend_url import shown
+from webloom.ports.clock import Clock
+from webloom.ports.connection import Connection
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 1.0
+ANSWER_SECONDS = 5.0  # a server that takes longer is as good as away
+LOOK_SECONDS = 5.0  # between looks at a server that nobody calls
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # before the next attempt to reach it
+MOST_CALLS, MOST_BYTES = 500, 1 << 20  # that travel together
+TURNS = 2  # of the event loop in which others join: an ack and the look for the next job
+
+Argument = str | bytes | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    text: str
+    sha: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+        object.__setattr__(self, "sha", digest)  # the name that Redis knows it by
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    script: Script
+    keys: Sequence[str]
+    arguments: Sequence[Argument]
+    answer: asyncio.Future[Any]
+
+    @property
+    def size(self) -> int:
+        return sum(len(each) for each in self.arguments if isinstance(each, (str, bytes)))
+
+
+class Server:
+    def __init__(self, url: str, clock: Clock) -> None:
+        self.address = shown(url)
+        self._url = url
+        self._clock = clock
+        self._ahead: float | None = None  # of the steady clock is the server's
+        self._client = self.client(ANSWER_SECONDS)
+        self._calls: deque[_Call] = deque()
+        self._sender: asyncio.Task[None] | None = None
+        self._checked = False  # since the last loss: it may be another server now
+        self._failure: str | None = None
+        self._lost = asyncio.Event()
+        self.reached = asyncio.Event()
+        self.reached_at = 0.0  # on the clock of the event loop; since then it has answered
+        self._closed = False
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Server]:
+        """Raises BackendRefused. A server that is not there may come later."""
+        keeper = None
+        try:
+            with suppress(BrokerUnavailable):
+                await self.look()
+            keeper = asyncio.create_task(self._keep())
+            yield self
+        finally:
+            self._closed = True
+            if keeper is not None:
+                keeper.cancel()
+                with suppress(asyncio.CancelledError):
+                    await keeper
+            if self._sender is not None:
+                await asyncio.wait([self._sender])
+            await self._client.aclose()
+
+    def connection(self) -> Connection:
+        state = "READY" if self._failure is None else "DISCONNECTED"
+        return Connection(kind="bullmq", address=self.address, state=state, detail=self._failure)
+
+    def client(self, answer_seconds: float) -> Redis:
+        """A client that gives up at the first failure. Whoever asks for one closes it."""
+        try:
+            return Redis.from_url(
+                self._url,
+                protocol=2,
+                socket_connect_timeout=CONNECT_SECONDS,
+                socket_timeout=answer_seconds,
+                retry=Retry(NoBackoff(), 0),
+            )
+        except ValueError:  # whose text can hold a part of the password
+            raise BackendRefused(
+                f"{self.address} is no address of a Redis server: it looks like "
+                "redis://user:password@host:6379/0, with a password that is percent-encoded"
+            ) from None
+
+    def now(self) -> float:
+        """Seconds since 1970 by the server's clock, which is the same for all who share a queue.
+        A jump of the clock here does not move it."""
+        if self._ahead is None:
+            return self._clock.now().timestamp()
+        return self._clock.steady() + self._ahead
+
+    def call(
+        self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]
+    ) -> asyncio.Future[Any]:
+        """Its answer raises BrokerUnavailable or BackendRefused. The call is made even if nobody
+        waits for the answer any more."""
+        loop = asyncio.get_running_loop()
+        answer = loop.create_future()
+        if self._closed:
+            answer.set_exception(BrokerUnavailable(f"the way to {self.address} is closed"))
+            return answer
+        self._calls.append(_Call(script, keys, arguments, answer))
+        if self._sender is None or self._sender.done():
+            self._sender = loop.create_task(self._send())
+        return answer
+
+    async def look(self) -> None:
+        """See whether the server answers, and whether it is as it must be."""
+        try:
+            await self._client.ping()
+            asked = self._clock.steady()
+            seconds, microseconds = await self._client.time()
+            self._ahead = seconds + microseconds / 1e6 - (asked + self._clock.steady()) / 2
+            if not self._checked:
+                info = await self._client.info()
+                check_server(info, self.address)
+                if not info.get("aof_enabled"):
+                    log.warning(
+                        "Redis loses messages when it restarts: set appendonly yes",
+                        extra={"address": self.address},
+                    )
+        except FOREIGN as error:
+            raise self._failed(translated(error, self.address)) from error
+        except BackendRefused as error:
+            raise self._failed(error) from None
+        self._checked = True
+        self._succeeded()
+
+    async def _keep(self) -> None:
+        """Know how the server is, and find it again after a loss."""
+        pause = FIRST_PAUSE
+        while True:
+            if self._failure is None:
+                pause = FIRST_PAUSE
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._lost.wait(), LOOK_SECONDS)
+            if self._failure is not None:
+                await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
+                pause = min(2 * pause, LONGEST_PAUSE)
+            with suppress(WebloomError):
+                await self.look()
+
+    async def _send(self) -> None:
+        while self._calls:
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+            together = [self._calls.popleft()]
+            size = together[0].size
+            while self._calls and len(together) < MOST_CALLS and size < MOST_BYTES:
+                together.append(self._calls.popleft())
+                size += together[-1].size
+            try:
+                if not self._checked:
+                    await self.look()
+                answers = await self._answers(together)
+            except Exception as error:
+                # Those that wait would fail the same way, only later.
+                while self._calls:
+                    together.append(self._calls.popleft())
+                answers = [error] * len(together)
+            for call, answer in zip(together, answers, strict=True):
+                if call.answer.done():
+                    continue
+                if isinstance(answer, Exception):
+                    call.answer.set_exception(answer)
+                else:
+                    call.answer.set_result(answer)
+
+    async def _answers(self, calls: Sequence[_Call]) -> list[Any]:
+        try:
+            answers = await self._evaluate(calls)
+            unknown = [n for n, each in enumerate(answers) if isinstance(each, NoScriptError)]
+            if unknown:
+                for text in {calls[n].script.text for n in unknown}:
+                    await self._client.script_load(text)
+                again = await self._evaluate([calls[n] for n in unknown])
+                for n, answer in zip(unknown, again, strict=True):
+                    answers[n] = answer
+        except FOREIGN as error:
+            raise self._failed(translated(error, self.address)) from error
+        self._succeeded()
+        return [
+            translated(each, self.address) if isinstance(each, Exception) else each
+            for each in answers
+        ]
+
+    async def _evaluate(self, calls: Sequence[_Call]) -> list[Any]:
+        async with self._client.pipeline(transaction=False) as pipe:
+            for call in calls:
+                pipe.execute_command(
+                    "EVALSHA", call.script.sha, len(call.keys), *call.keys, *call.arguments
+                )
+            return await pipe.execute(raise_on_error=False)
+
+    def _failed(self, error: BrokerUnavailable | BackendRefused) -> WebloomError:
+        if self._failure is None:
+            log.warning("no way to Redis", extra={"address": self.address, "error": str(error)})
+        self._failure = str(error)
+        self._checked = False
+        self.reached.clear()
+        self._lost.set()
+        return error
+
+    def _succeeded(self) -> None:
+        if not self.reached.is_set():
+            self._failure = None
+            self._lost.clear()
+            self.reached_at = asyncio.get_running_loop().time()
+            self.reached.set()
+            log.info("Redis answers", extra={"address": self.address})

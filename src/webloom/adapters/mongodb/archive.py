@@ -1,0 +1,232 @@
+"""The inventory of a MongoDB database, whole: to be carried elsewhere, or brought here."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import bson
+from bson.int64 import Int64
+from bson.raw_bson import DEFAULT_RAW_BSON_OPTIONS, RawBSONDocument
+from pymongo import UpdateOne
+from pymongo.errors import BulkWriteError
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import (
+    WITH_SOURCE,
+    Document,
+    literal,
+    new_document,
+    plain,
+    plain_texts,
+    plain_values,
+    record_of,
+    shelf_of,
+    url_key,
+)
+from webloom.adapters.mongodb.errors import DUPLICATE_KEY
+from webloom.adapters.mongodb.marks import Places
+from webloom.domain.inventory import Status
+from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice, StoredRecord
+
+SCANNED_AT_ONCE = 1000
+
+
+class MongoInventoryArchive:
+    def __init__(self, database: MongoDatabase) -> None:
+        self._db = database
+        self._records = database.records
+        self._raw = database.records.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
+        self._copies = database.copies
+        self._places = Places()
+
+    async def count(self) -> int:
+        with self._db.use():
+            return await self._records.estimated_document_count()
+
+    async def read(self, position: str | None, limit: int) -> Slice[StoredRecord]:
+        behind = {} if position is None else {"_id": {"$gt": position}}
+        items: list[StoredRecord] = []
+        size = 0
+        with self._db.use():
+            cursor = self._records.find(behind, WITH_SOURCE).sort("_id", 1).limit(limit)
+            async with cursor.batch_size(limit) as documents:
+                async for document in documents:
+                    items.append(_stored(document))
+                    size += len(items[-1].metadata.page_source or "")
+                    if len(items) == limit or size >= LARGE_SLICE:
+                        return Slice(items=items, position=document["_id"])
+        return Slice(items=items, position=None)
+
+    async def same_as(self, items: Sequence[StoredRecord]) -> list[StoredRecord | None]:
+        keys = [url_key(item.url) for item in items]
+        with self._db.use():
+            cursor = self._records.find({"_id": {"$in": keys}}, WITH_SOURCE)
+            documents = await cursor.batch_size(len(keys)).to_list()
+        found = {document["_id"]: _stored(document) for document in documents}
+        return [found.get(key) for key in keys]
+
+    async def write(self, items: Sequence[StoredRecord]) -> Fingerprint:
+        now = self._db.now()
+        encoded = [
+            bson.encode(_document(item, now=now, place=self._places.next(item.created_at)))
+            for item in items
+        ]
+        documents = [RawBSONDocument(each) for each in encoded]
+        with self._db.use():
+            try:
+                await self._raw.insert_many(documents, ordered=False)
+            except BulkWriteError as error:
+                failures = error.details["writeErrors"]
+                if any(failure["code"] != DUPLICATE_KEY for failure in failures):
+                    raise
+                await self._replace([documents[failure["index"]] for failure in failures])
+        return _fingerprint(encoded)
+
+    async def _replace(self, documents: list[RawBSONDocument]) -> None:
+        """Those that are not newer here. A token never goes back."""
+        await self._raw.bulk_write([_replacing(each) for each in documents], ordered=False)
+
+    async def fingerprint(self, progress: Callable[[int], None]) -> Fingerprint:
+        total = Fingerprint()
+        reading = asyncio.create_task(self._scan(""))
+        try:
+            while documents := await reading:
+                last = RawBSONDocument(bytes(documents[-1]))["_id"]
+                reading = asyncio.create_task(self._scan(last))
+                total += await asyncio.to_thread(_fingerprint, documents)
+                progress(len(documents))
+        finally:
+            reading.cancel()
+        return total
+
+    async def _scan(self, last: str) -> list[memoryview]:
+        with self._db.use():
+            cursor = self._records.find_raw_batches({"_id": {"$gt": last}})
+            ordered = cursor.sort("_id", 1).limit(SCANNED_AT_ONCE).batch_size(SCANNED_AT_ONCE)
+            async with ordered as batches:
+                batch: Any  # bytes, whatever the types say
+                async for batch in batches:  # the first is as large as an answer may be
+                    return list(_split(batch))
+        return []
+
+    def is_newer(self, one: StoredRecord, other: StoredRecord) -> bool:
+        return (one.updated_at, one.token) > (other.updated_at, other.token)
+
+    async def copied_until(self, source: str) -> str | None:
+        with self._db.use():
+            found = await self._copies.find_one({"_id": source})
+        return None if found is None else str(found["position"])
+
+    async def note_copied(self, source: str, position: str | None) -> None:
+        with self._db.use():
+            if position is None:
+                await self._copies.delete_one({"_id": source})
+            else:
+                await self._copies.replace_one(
+                    {"_id": source}, {"_id": source, "position": position}, upsert=True
+                )
+
+
+def _replacing(document: RawBSONDocument) -> UpdateOne:
+    updated_at, work = document["updated_at"], document["work"]
+    is_older = [
+        {"updated_at": {"$lt": updated_at}},
+        {"updated_at": updated_at, "work.token": {"$lte": work["token"]}},
+    ]
+    token = {"token": {"$max": ["$work.token", work["token"]]}}
+    merged = {"work": {"$mergeObjects": [literal(work), token]}}
+    return UpdateOne(
+        {"_id": document["_id"], "$or": is_older},
+        [{"$replaceWith": {"$mergeObjects": [literal(document), merged]}}],
+    )
+
+
+def _split(batch: bytes) -> Iterator[memoryview]:
+    """Documents that follow each other; each begins with its length."""
+    view, place = memoryview(batch), 0
+    while place < len(view):
+        length = int.from_bytes(view[place : place + 4], "little")
+        yield view[place : place + length]
+        place += length
+
+
+def _fingerprint(documents: Sequence[bytes | memoryview]) -> Fingerprint:
+    """MongoDB keeps a document byte for byte as it was sent."""
+    hashes = (hashlib.blake2b(each, digest_size=16).digest() for each in documents)
+    total = sum(int.from_bytes(each, "big") for each in hashes)
+    return Fingerprint(items=len(documents), hash=total % (1 << 128))
+
+
+def _stored(document: Document) -> StoredRecord:
+    record, work = record_of(document), document["work"]
+    error = record.processing.error_message
+    processing = replace(
+        record.processing,
+        error_message=error and error.replace("\0", "\ufffd"),  # which SQLite can't hold
+        last_request_id=document["processing"]["last_request_id"],
+    )
+    status = record.status
+    if work["lease"] is not None:
+        processing = replace(processing, attempt_number=processing.attempt_number - 1)
+        status = Status.PENDING if status is Status.IN_PROGRESS else status
+    return StoredRecord(
+        url=record.url,
+        status=status,
+        metadata=record.metadata,
+        processing=processing,
+        additional_details=_plain_numbers(record.additional_details),
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        token=int(work["token"]),
+        request_id=work["request_id"],
+        background=work["background"],
+        waits=work["retry_due"] is not None,
+    )
+
+
+def _plain_numbers(value: Any) -> Any:
+    """PyMongo has a type of its own for numbers of 64 bits."""
+    if isinstance(value, Int64):
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _plain_numbers(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain_numbers(each) for each in value]
+    return value
+
+
+def _document(item: StoredRecord, *, now: float, place: int) -> Document:
+    """What waits for a message or a retry has been quiet since ever: the scheduler queues it at
+    once."""
+    metadata, processing = item.metadata, item.processing
+    document = new_document(item.url, item.request_id, now=now, wall=item.created_at, place=place)
+    document["work"] |= {
+        "token": item.token,
+        "background": item.background,
+        "retry_due": 0.0 if item.waits else None,
+        "touched": 0.0,
+    }
+    return document | {
+        "status": item.status.value,
+        "shelf": shelf_of(item.status),
+        "metadata": {
+            "status_code": metadata.status_code,
+            "headers": metadata.headers and plain_texts(metadata.headers),
+            "cookies": metadata.cookies and plain_texts(metadata.cookies),
+            "page_source": metadata.page_source and plain(metadata.page_source),
+            "final_url": metadata.final_url,
+        },
+        "processing": {
+            "retry_count": processing.retry_count,
+            "attempt_number": processing.attempt_number,
+            "error_message": processing.error_message,
+            "last_attempt_at": processing.last_attempt_at,
+            "last_request_id": processing.last_request_id,
+        },
+        "additional_details": plain_values(item.additional_details),
+        "updated_at": item.updated_at,
+    }

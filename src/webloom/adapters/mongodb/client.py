@@ -1,0 +1,257 @@
+"""One database of a MongoDB server, a replica set or a sharded cluster.
+
+A task keeps the connection: it makes the indexes as soon as the server can be reached, measures how
+far its clock is from ours, and looks for it after trouble, first after a second, then less and less
+often. Calls meanwhile go to the server by themselves, fail within seconds, and end the trouble
+when one of them gets through.
+
+    CONNECTING -> READY <-> DISCONNECTED -> CONNECTING -> ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from bson.codec_options import CodecOptions
+from pymongo import AsyncMongoClient, ReadPreference
+from pymongo.errors import ConfigurationError, InvalidURI
+
+from webloom.adapters.mongodb import indexes
+from webloom.adapters.mongodb.errors import Unsure, translated
+from webloom.adapters.mongodb.gathering import Gathering
+from webloom.adapters.mongodb.indexes import Collection
+from webloom.domain.errors import BackendRefused, StoreUnavailable, WebloomError
+from webloom.parsing.backend_url import shown
+from webloom.ports.clock import Clock
+from webloom.ports.connection import Connection
+
+log = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+OLDEST_SERVER = 13  # the wire version of MongoDB 5.0: names with dots and dollars
+REACH_SECONDS = 2.0  # how long a call looks for a server
+ANSWER_SECONDS = 5.0  # how long it waits for the answer
+MEASURE_SECONDS = 30.0
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+
+READY, CONNECTING, DISCONNECTED = "READY", "CONNECTING", "DISCONNECTED"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNKNOWN_OPTION = re.compile(r"Unknown option:? '?(\w+)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectionNames:
+    metadata: str = "metadata"
+    locks: str = "locks"
+    heartbeats: str = "heartbeats"
+
+
+class MongoDatabase:
+    """Opened with `open_mongodb`."""
+
+    def __init__(
+        self,
+        client: AsyncMongoClient[dict[str, Any]],
+        address: str,
+        clock: Clock,
+        database: str,
+        names: CollectionNames,
+    ) -> None:
+        aware: CodecOptions[dict[str, Any]] = CodecOptions(
+            tz_aware=True, tzinfo=UTC, unicode_decode_error_handler="replace"
+        )
+        chosen = client.get_default_database(
+            database, codec_options=aware, read_preference=ReadPreference.PRIMARY
+        )
+        self.address = address
+        self.name = chosen.name
+        self.records: Collection = chosen[names.metadata]
+        self.forgotten: Collection = chosen[f"{names.metadata}_forgotten"]
+        self.locks: Collection = chosen[names.locks]
+        self.heartbeats: Collection = chosen[names.heartbeats]
+        self.copies: Collection = chosen["copies"]
+        self._client = client
+        self._clock = clock
+        self._offset: float | None = None  # None: the server's clock was never seen
+        self._is_prepared = False
+        self._state = CONNECTING
+        self._trouble: WebloomError | None = None
+        self._lost = asyncio.Event()
+        self._gatherings: list[Gathering[Any, Any]] = []
+
+    def connection(self) -> Connection:
+        detail = None if self._trouble is None else str(self._trouble)
+        return Connection(kind="mongodb", address=self.address, state=self._state, detail=detail)
+
+    def now(self) -> float:
+        """Seconds on the timeline that leases and delays are measured on: the server's clock,
+        carried on by this machine's steady clock, so that all machines agree and a jump of their
+        wall clocks moves nothing."""
+        return self._clock.steady() + (self._offset or 0.0)
+
+    def server_time(self) -> datetime:
+        """The timeline as a date, for what the server removes by itself."""
+        return _EPOCH + timedelta(seconds=self.now())
+
+    def wall(self) -> datetime:
+        """As MongoDB keeps dates: to the millisecond."""
+        now = self._clock.now()
+        return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Around every call. Raises StoreUnavailable or BackendRefused."""
+        if not self._is_prepared:
+            raise self._trouble or StoreUnavailable(f"MongoDB at {self.address}: not reached yet")
+        try:
+            with translated(self.address):
+                yield
+        except (Unsure, BackendRefused) as error:
+            self._note_trouble(error)
+            self._lost.set()
+            raise
+        if self._state != READY:
+            self._note_ready()
+
+    def gather(
+        self, run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]]
+    ) -> Gathering[Item, Result]:
+        """Ends with the database."""
+        gathering: Gathering[Item, Result] = Gathering(run)
+        self._gatherings.append(gathering)
+        return gathering
+
+    async def connect(self) -> None:
+        """Reach the server and see that it is as Webloom needs it."""
+        self._state = CONNECTING
+        try:
+            with translated(self.address):
+                before = self._clock.steady()
+                hello = await self._client.admin.command("hello")
+                self._measure(hello["localTime"], before, self._clock.steady())
+                if not self._is_prepared:
+                    await self._prepare(hello)
+        except WebloomError as error:
+            self._note_trouble(error)
+            raise
+        self._is_prepared = True
+        self._note_ready()
+
+    async def keep(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            if self._state == READY:
+                pause = FIRST_PAUSE
+                self._lost.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(MEASURE_SECONDS):
+                        await self._lost.wait()
+            if self._state != READY:
+                await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
+                pause = min(2 * pause, LONGEST_PAUSE)
+            with suppress(WebloomError):
+                await self.connect()
+
+    async def close(self) -> None:
+        await asyncio.gather(*(gathering.close() for gathering in self._gatherings))
+
+    def _measure(self, server: datetime, before: float, after: float) -> None:
+        """Follow the server's clock where it differs by more than the measurement can be wrong."""
+        if server.tzinfo is None:
+            server = server.replace(tzinfo=UTC)
+        middle, doubt = (before + after) / 2, (after - before) / 2 + 0.002
+        offset = (server - _EPOCH).total_seconds() - middle
+        if self._offset is None or abs(offset - self._offset) > doubt:
+            self._offset = offset
+
+    async def _prepare(self, hello: dict[str, Any]) -> None:
+        if hello["maxWireVersion"] < OLDEST_SERVER:
+            build = await self._client.admin.command("buildInfo")
+            raise BackendRefused(
+                f"MongoDB at {self.address} is version {build['version']}, and Webloom needs 5.0 "
+                "or newer: upgrade the server"
+            )
+        is_sharded = hello.get("msg") == "isdbgrid"
+        of_records = indexes.of_records(is_sharded=is_sharded)
+        await indexes.make(self.records, of_records, self.address)
+        await indexes.make(self.forgotten, indexes.OF_FORGOTTEN, self.address)
+        await indexes.make(self.heartbeats, indexes.OF_HEARTBEATS, self.address)
+        for collection in (self.locks, self.copies):
+            await indexes.make_collection(collection)
+
+    def _note_trouble(self, error: WebloomError) -> None:
+        if self._trouble is None:
+            log.warning("MongoDB can't be used", extra={"error": str(error)})
+        self._state, self._trouble = DISCONNECTED, error
+
+    def _note_ready(self) -> None:
+        if self._trouble is not None:
+            log.info("MongoDB can be used again", extra={"address": self.address})
+        self._state, self._trouble = READY, None
+
+
+@asynccontextmanager
+async def open_mongodb(
+    url: str, clock: Clock, *, database: str, names: CollectionNames
+) -> AsyncIterator[MongoDatabase]:
+    """`database` is used unless the URL names one. A server that can't be reached is waited for in
+    the background; what a person has to see to raises BackendRefused."""
+    client = _client(url)
+    try:
+        opened = MongoDatabase(client, shown(url), clock, database, names)
+        with suppress(StoreUnavailable):
+            await opened.connect()
+        keeper = asyncio.create_task(opened.keep())
+        try:
+            yield opened
+        finally:
+            await opened.close()
+            keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeper
+    finally:
+        await client.close()
+
+
+def _client(url: str) -> AsyncMongoClient[dict[str, Any]]:
+    """PyMongo's own words are not shown, nor is an address that can't be taken apart: both may
+    hold a password that was not written as it should be."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # PyMongo only warns of what it does not understand
+            return AsyncMongoClient(
+                url,
+                appname="webloom",
+                w="majority",
+                journal=True,
+                retryWrites=True,
+                socketTimeoutMS=int(ANSWER_SECONDS * 1000),
+                serverSelectionTimeoutMS=int(REACH_SECONDS * 1000),
+                connectTimeoutMS=int(REACH_SECONDS * 1000),
+                waitQueueTimeoutMS=int(REACH_SECONDS * 1000),
+            )
+    except (ConfigurationError, ValueError, TypeError, Warning) as error:
+        if "?" in url and not isinstance(error, InvalidURI):
+            option = _UNKNOWN_OPTION.match(str(error))
+            which = f"the option {option[1]}" if option else "an option or its value"
+            raise BackendRefused(
+                f"the address {shown(url)} has {which} that MongoDB's driver does not know: "
+                "check what stands behind the question mark"
+            ) from error
+        raise BackendRefused(
+            "the store's address begins with mongodb and goes on in a way that MongoDB's driver "
+            "does not understand: check it; in user name and password, percent-encode all but "
+            "letters and digits"
+        ) from error

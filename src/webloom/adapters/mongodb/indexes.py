@@ -1,0 +1,79 @@
+"""The indexes, made when the server is first reached; making them again changes nothing.
+
+Each has the name that MongoDB gives by itself, so that one which an operator has made before
+counts. A record's shelf is indexed and its status is not, as it changes three times and more while
+the record is fetched. Every index of the listing ends in the order of the listing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pymongo
+from pymongo import ASCENDING, DESCENDING, IndexModel
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.errors import OperationFailure
+
+from webloom.adapters.mongodb.errors import DUPLICATE_KEY
+from webloom.domain.errors import BackendRefused
+
+Collection = AsyncCollection[dict[str, Any]]
+
+FORGOTTEN_SECONDS = 3600  # how long the last request of a deleted record is remembered
+BUILD_SECONDS = 3600.0  # over a large collection that has none yet
+SILENT_SECONDS = 24 * 3600  # after which a process is forgotten
+
+NEWEST_FIRST = [("place", DESCENDING), ("_id", DESCENDING)]
+BY_SHELF = [("shelf", ASCENDING), *NEWEST_FIRST]
+BY_HOST = [("host", ASCENDING), ("shelf", ASCENDING), *NEWEST_FIRST]
+BY_WORD = [("words", ASCENDING), *NEWEST_FIRST]
+REFRESHING = {"work.background": True}
+
+_EXISTS = 48
+_CONFLICTS = (67, 85, 86)  # can't be made, made with other options, made with other keys
+
+
+def of_records(*, is_sharded: bool) -> list[IndexModel]:
+    """Behind a router only the shard key can be unique, which the hash of the URL is."""
+    return [
+        IndexModel("url", unique=not is_sharded),
+        IndexModel([("created_at", DESCENDING)]),
+        IndexModel(BY_SHELF),
+        IndexModel(BY_HOST),
+        IndexModel(BY_WORD),
+        IndexModel("work.touched", partialFilterExpression=REFRESHING),
+    ]
+
+
+OF_FORGOTTEN = [IndexModel("at", expireAfterSeconds=FORGOTTEN_SECONDS)]
+OF_HEARTBEATS = [IndexModel("seen_at", expireAfterSeconds=SILENT_SECONDS)]
+
+
+async def make_collection(collection: Collection) -> None:
+    try:
+        await collection.database.create_collection(collection.name, check_exists=False)
+    except OperationFailure as error:
+        if error.code != _EXISTS:
+            raise
+
+
+async def make(collection: Collection, indexes: list[IndexModel], address: str) -> None:
+    try:
+        with pymongo.timeout(BUILD_SECONDS):
+            await collection.create_indexes(indexes)
+    except OperationFailure as error:
+        name, reason = collection.full_name, error.details or {}
+        if error.code in _CONFLICTS:
+            raise BackendRefused(
+                f"MongoDB at {address}: the collection {name} has an index that is not as Webloom "
+                f"needs it ({reason.get('errmsg', error)}): drop that index, or give Webloom "
+                "another database or collection"
+            ) from error
+        if error.code == DUPLICATE_KEY:
+            fields = ", ".join(reason.get("keyPattern", {}))
+            raise BackendRefused(
+                f"MongoDB at {address}: the collection {name} has several documents with the same "
+                f"{fields}, of which Webloom needs one: remove the others, or give Webloom "
+                "another database or collection"
+            ) from error
+        raise

@@ -1,0 +1,199 @@
+"""Pages of records, the newest first.
+
+A page is read along one index, which is already in the order of the listing, from behind the last
+record of the page before. What the index does not know of a filter is looked at record by record;
+after MOST_SCANNED of them the page ends where it is, and says where to go on.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bson.max_key import MaxKey
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import (
+    SHELVES,
+    WITHOUT_SOURCE,
+    Document,
+    first_place_of,
+    plain,
+    record_of,
+    shelf_of,
+)
+from webloom.adapters.mongodb.indexes import BY_HOST, BY_SHELF, BY_WORD, NEWEST_FIRST, Collection
+from webloom.adapters.mongodb.words import Phrase
+from webloom.domain.errors import BadCursor
+from webloom.domain.inventory import RecordFilter, RecordPage
+
+MOST_SCANNED = 1000  # records looked at for one page
+MOST_WORDS = 50  # of one beginning, which an index can be asked for at once
+_LAST_LETTER = "\U0010ffff"
+_CURSOR = re.compile(r"(-?[0-9a-f]{1,16})\.([0-9a-f]{32})")
+_SHOWN = {"url": True, "host": True, "status": True, "place": True}
+
+Index = list[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the next page starts: behind this record."""
+
+    place: int
+    key: str
+
+    def cursor(self) -> str:
+        return base64.urlsafe_b64encode(f"{self.place:x}.{self.key}".encode()).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, cursor: str) -> _Place:
+        try:
+            raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+        except ValueError as error:
+            raise BadCursor(f"{cursor!r} is not a cursor of this listing") from error
+        parts = _CURSOR.fullmatch(raw)
+        if parts is None or not -(1 << 63) <= int(parts[1], 16) < 1 << 63:
+            raise BadCursor(f"{cursor!r} is not a cursor of this listing")
+        return cls(int(parts[1], 16), parts[2])
+
+    @classmethod
+    def of(cls, document: Document) -> _Place:
+        return cls(document["place"], document["_id"])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Path:
+    """How the records of a filter are come by."""
+
+    index: Index
+    found: Document  # what the index knows
+    accepts: Callable[[Document], bool] | None  # what it does not know; None: nothing
+
+
+async def records_page(
+    db: MongoDatabase, chosen: RecordFilter, limit: int, cursor: str | None
+) -> RecordPage:
+    start = None if cursor is None else _Place.parse(cursor)
+    with db.use():
+        path = await _path(db.records, chosen)
+        if path is None:
+            return RecordPage(records=[], next_cursor=None)
+        documents, following = await _walk(db.records, path, _period(chosen, start), limit)
+        if path.accepts is not None:
+            documents = await _whole(db.records, documents, path.accepts)
+    return RecordPage(
+        records=[record_of(document) for document in documents],
+        next_cursor=None if following is None else following.cursor(),
+    )
+
+
+async def _walk(
+    records: Collection, path: _Path, period: Document, limit: int
+) -> tuple[list[Document], _Place | None]:
+    most = limit + 1 if path.accepts is None else MOST_SCANNED
+    picked: list[Document] = []
+    scanned, last = 0, None
+    async with records.find(
+        path.found | period,
+        WITHOUT_SOURCE if path.accepts is None else _SHOWN,
+        sort=NEWEST_FIRST,
+        hint=path.index,
+        limit=most,
+        batch_size=2 * limit + 2,
+    ) as found:
+        async for document in found:
+            scanned, last = scanned + 1, document
+            if path.accepts is None or path.accepts(document):
+                picked.append(document)
+            if len(picked) > limit:
+                return picked[:limit], _Place.of(picked[limit - 1])
+    return picked, _Place.of(last) if last is not None and scanned == most else None
+
+
+async def _whole(
+    records: Collection, documents: list[Document], accepts: Callable[[Document], bool]
+) -> list[Document]:
+    """In the same order; a record that has changed or gone since is left out."""
+    keys = [document["_id"] for document in documents]
+    found = records.find({"_id": {"$in": keys}}, WITHOUT_SOURCE, batch_size=len(keys) + 1)
+    by_key = {each["_id"]: each for each in await found.to_list() if accepts(each)}
+    return [by_key[key] for key in keys if key in by_key]
+
+
+async def _path(records: Collection, chosen: RecordFilter) -> _Path | None:
+    """None: nothing can be found."""
+    if chosen.text is not None:
+        return await _path_by_words(records, chosen, Phrase.parse(plain(chosen.text)))
+    found: Document = {"shelf": {"$in": SHELVES}}
+    if chosen.host is not None:
+        found = {"host": plain(chosen.host)} | found
+    if chosen.status is not None:
+        found |= {"shelf": shelf_of(chosen.status)}
+    is_known = chosen.status is None or chosen.status.is_final
+    return _Path(
+        index=BY_SHELF if chosen.host is None else BY_HOST,
+        found=found,
+        accepts=None if is_known else lambda document: document["status"] == chosen.status,
+    )
+
+
+async def _path_by_words(records: Collection, chosen: RecordFilter, phrase: Phrase) -> _Path | None:
+    if not phrase.words:
+        return None
+
+    def accepts(document: Document) -> bool:
+        return (
+            chosen.status in (None, document["status"])
+            and chosen.host in (None, document["host"])
+            and phrase.is_in(document["url"])
+        )
+
+    is_known = chosen.status is None and chosen.host is None and len(phrase.words) == 1
+    if phrase.whole_words:
+        found: Document = {"words": max(phrase.whole_words, key=len)}
+    else:
+        words = await _words_beginning(records, phrase.words[0])
+        if words is None:
+            return _Path(index=BY_SHELF, found={"shelf": {"$in": SHELVES}}, accepts=accepts)
+        found = {"words": {"$in": words}}
+    return _Path(index=BY_WORD, found=found, accepts=None if is_known else accepts)
+
+
+async def _words_beginning(records: Collection, beginning: str) -> list[str] | None:
+    """Hop along the index from word to word; None when there are too many."""
+    words: list[str] = []
+    start, end = beginning, beginning + _LAST_LETTER
+    while len(words) <= MOST_WORDS:
+        key = records.find(hint=BY_WORD, return_key=True, limit=1)
+        found: list[Document] = await key.min(_before(start)).max(_before(end)).to_list()
+        if not found:
+            return words
+        words.append(found[0]["words"])
+        start = words[-1] + "\0"
+    return None
+
+
+def _before(word: str) -> list[tuple[str, Any]]:
+    return [("words", word), *((name, MaxKey()) for name, _ in NEWEST_FIRST)]
+
+
+def _period(chosen: RecordFilter, start: _Place | None) -> Document:
+    """As places: they begin with the moment of creation."""
+    places: Document = {}
+    if chosen.created_from is not None:
+        places["$gte"] = _place(chosen.created_from)
+    if chosen.created_to is not None:
+        places["$lt"] = _place(chosen.created_to)
+    if start is None:
+        return {"place": places} if places else {}
+    behind = {"$or": [{"place": {"$lt": start.place}}, {"_id": {"$lt": start.key}}]}
+    return {"place": places | {"$lte": start.place}} | behind
+
+
+def _place(moment: datetime) -> int:
+    return max(-(1 << 63), min(first_place_of(moment), (1 << 63) - 1))

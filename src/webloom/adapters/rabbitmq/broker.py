@@ -1,0 +1,145 @@
+"""Durable queues on a RabbitMQ server. How they are laid out there: layout.py."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from webloom.adapters.rabbitmq import envelope
+from webloom.adapters.rabbitmq.consumer import Consumer
+from webloom.adapters.rabbitmq.dead_letters import letters
+from webloom.adapters.rabbitmq.layout import Layout
+from webloom.adapters.rabbitmq.link import Link
+from webloom.adapters.rabbitmq.session import ConfirmingChannel, Refused
+from webloom.domain.errors import BrokerUnavailable, QueueFull
+from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
+from webloom.ports.clock import Clock
+from webloom.ports.connection import Connection
+
+
+@asynccontextmanager
+async def open_rabbitmq(
+    url: str, clock: Clock, *, limits: Mapping[str, int], quorum: bool = False
+) -> AsyncIterator[RabbitBroker]:
+    """A server that is not there is waited for in the background; until then every call raises
+    BrokerUnavailable at once. Raises BackendRefused for what waiting can't heal.
+
+    `limits` are the queues' numbers of ready messages; queues without one are unbounded. With
+    `quorum` the queues are replicated; then a limit can be exceeded by what is under way at once.
+    """
+    link = Link(url)
+    async with link.kept():
+        yield RabbitBroker(link, clock, limits=limits, quorum=quorum)
+
+
+class RabbitBroker:
+    def __init__(
+        self, link: Link, clock: Clock, *, limits: Mapping[str, int], quorum: bool
+    ) -> None:
+        self._link = link
+        self._clock = clock
+        self._limits = limits
+        self._quorum = quorum
+        self._layouts: dict[str, Layout] = {}
+
+    def connection(self) -> Connection:
+        return self._link.connection()
+
+    async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:
+        layout = self._layout(queue)
+        if not await self._publish(self._link.publisher(), layout, message, delay):
+            raise QueueFull(queue, layout.limit or 0)
+        return message.id
+
+    async def publish_many(self, queue: str, messages: Sequence[Message]) -> list[str | None]:
+        layout = self._layout(queue)
+        publisher = self._link.publisher()
+        await self._link.session().declare(layout)  # before all, so that they keep their order
+        answers = await asyncio.gather(
+            *(self._publish(publisher, layout, message, 0.0) for message in messages),
+            return_exceptions=True,
+        )
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return [
+            message.id if taken else None for message, taken in zip(messages, answers, strict=True)
+        ]
+
+    async def _publish(
+        self, publisher: ConfirmingChannel, layout: Layout, message: Message, delay: float
+    ) -> bool:
+        """Whether there was room."""
+        route = layout.to_again(delay) if delay > 0 else layout.to_ready
+        try:
+            await publisher.send(
+                layout, route, message.body, envelope.new(message, rest=route.rest)
+            )
+        except Refused as error:
+            if layout.limit is None or delay > 0:
+                raise BrokerUnavailable(
+                    f"RabbitMQ at {self._link.address} did not take a message for {layout.queue}"
+                ) from error
+            return False
+        return True
+
+    @asynccontextmanager
+    async def deliveries(self, queue: str, slots: int) -> AsyncIterator[AsyncIterator[Delivery]]:
+        consumer = Consumer(self._link, self._layout(queue), slots, self._clock)
+        async with consumer.running():
+            yield consumer
+
+    async def depth(self, queue: str) -> QueueDepth:
+        layout = self._layout(queue)
+        ready, again, dead, *waiting = await self._link.session().count(
+            layout.ready, layout.again, layout.dead, *layout.waits
+        )
+        return QueueDepth(ready=ready + again, delayed=sum(waiting), in_flight=None, dead=dead)
+
+    async def dead_letters(
+        self, queue: str, *, limit: int, after: str | None = None
+    ) -> list[DeadLetter]:
+        found: dict[str, DeadLetter] = {}
+        awaited = after  # None: what comes now is wanted
+        async with letters(self._link.session(), self._layout(queue)) as dead:
+            async for message in dead:
+                letter = envelope.dead_letter(message)
+                if letter.id == awaited:
+                    awaited = None
+                    found.clear()
+                elif len(found) < limit:
+                    found.setdefault(letter.id, letter)
+                elif awaited is None:
+                    break
+        return list(found.values())
+
+    async def put_back(self, queue: str, message_id: str) -> bool:
+        return await self._remove(queue, message_id, revive=True)
+
+    async def discard(self, queue: str, message_id: str) -> bool:
+        return await self._remove(queue, message_id, revive=False)
+
+    async def _remove(self, queue: str, message_id: str, *, revive: bool) -> bool:
+        """All that have the id: a message can have been buried twice."""
+        layout = self._layout(queue)
+        publisher = self._link.publisher()
+        found = False
+        async with letters(self._link.session(), layout) as dead:
+            async for message in dead:
+                read = envelope.read(message)
+                if read.message_id != message_id:
+                    continue
+                if revive and not found:
+                    # Like a retry, it is not refused by a full queue.
+                    await publisher.send(layout, layout.to_again(0), message.body, read.revived())
+                await dead.remove(message)
+                found = True
+        return found
+
+    def _layout(self, queue: str) -> Layout:
+        layout = self._layouts.get(queue)
+        if layout is None:
+            layout = Layout(queue=queue, limit=self._limits.get(queue), quorum=self._quorum)
+            self._layouts[queue] = layout
+        return layout

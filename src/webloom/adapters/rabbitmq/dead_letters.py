@@ -1,0 +1,88 @@
+"""Looking through the dead letters of a queue.
+
+RabbitMQ lists nothing: messages are taken one after the other, and go back to their places when the
+channel is closed. Meanwhile nobody else sees them, so one process looks at a time, the one that
+owns the queue Q.dead.reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import aiormq
+from aiormq.abc import DeliveredMessage
+from aiormq.exceptions import ChannelLockedResource
+from pamqp.commands import Basic
+
+from webloom.adapters.rabbitmq.layout import Layout
+from webloom.adapters.rabbitmq.session import ANSWER_SECONDS, Session
+from webloom.domain.errors import BrokerUnavailable
+
+PATIENCE = 10.0  # seconds that a reader waits for another
+PAUSE = 0.05
+
+
+class Letters:
+    def __init__(self, session: Session, channel: aiormq.Channel, queue: str) -> None:
+        self._session = session
+        self._channel = channel
+        self._queue = queue
+
+    async def __aiter__(self) -> AsyncIterator[DeliveredMessage]:
+        while True:
+            with self._session.answering():
+                message = await self._channel.basic_get(self._queue, timeout=ANSWER_SECONDS)
+            if isinstance(message.delivery, Basic.GetEmpty):
+                return
+            yield message
+
+    async def remove(self, message: DeliveredMessage) -> None:
+        with self._session.answering():
+            await self._channel.basic_ack(message.delivery_tag or 0)
+
+
+@asynccontextmanager
+async def letters(session: Session, layout: Layout) -> AsyncIterator[Letters]:
+    """All dead letters, oldest first; those that are not removed stay where they are."""
+    await session.declare(layout)
+    async with _reader(session, f"{layout.dead.name}.reader") as channel:
+        yield Letters(session, channel, layout.dead.name)
+
+
+@asynccontextmanager
+async def _reader(session: Session, name: str) -> AsyncIterator[aiormq.Channel]:
+    async with session.reading:  # the other processes' readers are kept out by the queue
+        channel = await _locked(session, name)
+        try:
+            yield channel
+        finally:
+            with suppress(BrokerUnavailable):
+                await session.close_channel(channel)
+                await session.delete_queue(name)
+
+
+async def _locked(session: Session, name: str) -> aiormq.Channel:
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while True:
+        channel = await session.channel()
+        try:
+            with session.answering():
+                try:
+                    await channel.queue_declare(name, exclusive=True, timeout=ANSWER_SECONDS)
+                except ChannelLockedResource as error:
+                    raise _Locked from error
+        except _Locked:
+            if asyncio.get_running_loop().time() > deadline:
+                raise BrokerUnavailable(
+                    f"somebody else is looking through the dead letters of RabbitMQ at"
+                    f" {session.address}: try again"
+                ) from None
+            await asyncio.sleep(PAUSE)
+        else:
+            return channel
+
+
+class _Locked(Exception):
+    pass

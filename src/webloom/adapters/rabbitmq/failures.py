@@ -1,0 +1,90 @@
+"""What the client library raises, as Webloom's own errors. Nothing of it leaves this package."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aiormq.exceptions import (
+    AMQPError,
+    AuthenticationError,
+    ChannelAccessRefused,
+    ChannelPreconditionFailed,
+    ProbableAuthenticationError,
+)
+
+from webloom.adapters.rabbitmq.line import Line
+from webloom.domain.errors import BackendRefused, BrokerUnavailable
+
+_ARGUMENT = re.compile(r"inequivalent arg '([^']*)' for queue '([^']*)'")
+NOT_ALLOWED = 530
+
+
+@contextmanager
+def speaking(address: str) -> Iterator[None]:
+    """Around every call of the library that talks to the server."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        # The library hands its own cancellations on when a connection ends.
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise BrokerUnavailable(f"the connection to RabbitMQ at {address} is lost") from error
+    except ChannelPreconditionFailed as error:
+        raise _declared_otherwise(address, str(error)) from error
+    except ChannelAccessRefused as error:
+        raise BackendRefused(
+            f"RabbitMQ at {address} does not let this user in: {error}. Give it configure, write"
+            " and read permissions on its virtual host (rabbitmqctl set_permissions)."
+        ) from error
+    except TimeoutError as error:
+        raise BrokerUnavailable(f"RabbitMQ at {address} does not answer") from error
+    except RuntimeError as error:  # of a channel or a connection that is closed
+        raise BrokerUnavailable(f"the connection to RabbitMQ at {address} is lost") from error
+    except (AMQPError, OSError) as error:
+        raise BrokerUnavailable(f"RabbitMQ at {address}: {told_by(error)}") from error
+
+
+def _declared_otherwise(address: str, told: str) -> BackendRefused | BrokerUnavailable:
+    found = _ARGUMENT.search(told)
+    if found is None:
+        return BrokerUnavailable(f"RabbitMQ at {address}: {told}")
+    argument, queue = found.groups()
+    return BackendRefused(
+        f"the queue {queue} on RabbitMQ at {address} was declared with another {argument}"
+        f" ({told}). Delete the queue when it is empty, or make WEBLOOM_QUEUE_LIMIT and"
+        " WEBLOOM_QUORUM_QUEUES as they were when it was declared."
+    )
+
+
+def refusal(error: Exception, line: Line, address: str) -> BackendRefused | None:
+    """Why a connection can't be made until a person acts. None: trying again can help."""
+    if line.speaks_otherwise:
+        return BackendRefused(
+            f"what answers at {address} is not RabbitMQ, or expects another protocol: check host,"
+            " port and amqp:// or amqps:// in WEBLOOM_BROKER"
+        )
+    if isinstance(error, ssl.SSLError):
+        return BackendRefused(
+            f"no TLS connection with {address}: {told_by(error)}. Check the certificates, and"
+            " amqp:// or amqps:// in WEBLOOM_BROKER."
+        )
+    if isinstance(error, (ProbableAuthenticationError, AuthenticationError)):
+        return BackendRefused(
+            f"RabbitMQ at {address} refuses the user or the password: check them in WEBLOOM_BROKER"
+        )
+    code, words = line.refusal() or (0, "")
+    if code == NOT_ALLOWED and "limit" not in words:  # the number of connections can fall again
+        return BackendRefused(
+            f"RabbitMQ at {address} refuses the virtual host: {words}. Create it, or give the user"
+            " permissions on it (rabbitmqctl add_vhost, set_permissions)."
+        )
+    return None
+
+
+def told_by(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,227 @@
+"""The way to RabbitMQ: one connection, made anew whenever it is lost.
+
+DISCONNECTED -> CONNECTING -> CONNECTED -> CHANNEL_OPEN -> READY
+     ^              |             |             |            |
+     '--------------+-------------+-------------+------------'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from enum import StrEnum
+
+import aiormq
+from yarl import URL
+
+from webloom.adapters.rabbitmq.failures import refusal, speaking
+from webloom.adapters.rabbitmq.line import Line
+from webloom.adapters.rabbitmq.session import ConfirmingChannel, Session
+from webloom.domain.errors import BackendRefused, BrokerUnavailable
+from webloom.parsing.backend_url import shown
+from webloom.ports.connection import Connection
+
+log = logging.getLogger(__name__)
+
+OLDEST_VERSION = (3, 10)
+CONNECT_SECONDS = 10.0
+HEARTBEAT = 15  # seconds
+QUICK_PAUSE = 0.1  # before the first try to come back
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+STABLE_SECONDS = 5.0  # a connection that lived so long was a good one
+
+
+class State(StrEnum):
+    DISCONNECTED = "DISCONNECTED"
+    CONNECTING = "CONNECTING"
+    CONNECTED = "CONNECTED"
+    CHANNEL_OPEN = "CHANNEL_OPEN"
+    READY = "READY"
+
+
+class Link:
+    def __init__(self, url: str) -> None:
+        self.address = shown(url)
+        self._url = _with_heartbeat(url, self.address)
+        self._state = State.DISCONNECTED
+        self._trouble: BrokerUnavailable | BackendRefused | None = None
+        self._session: Session | None = None
+        self._publisher: ConfirmingChannel | None = None
+        self._moved = asyncio.Event()  # the state has changed; a new event for each change
+
+    def connection(self) -> Connection:
+        detail = None
+        if self._state is not State.READY and self._trouble is not None:
+            detail = str(self._trouble)
+        return Connection(kind="rabbitmq", address=self.address, state=self._state, detail=detail)
+
+    def session(self) -> Session:
+        self.publisher()
+        assert self._session is not None  # noqa: S101 - READY means that there is one
+        return self._session
+
+    def publisher(self) -> ConfirmingChannel:
+        """Raises at once when there is none: whoever asks can tell its caller to come later."""
+        publisher, session = self._publisher, self._session
+        if self._state is State.READY and session is not None and session.alive:
+            if publisher is not None and not publisher.raw.is_closed:
+                return publisher
+            raise BrokerUnavailable(f"the channel to RabbitMQ at {self.address} is being reopened")
+        if isinstance(self._trouble, BackendRefused):
+            raise BackendRefused(str(self._trouble)) from self._trouble
+        told = f" ({self._trouble})" if self._trouble else ""
+        raise BrokerUnavailable(
+            f"not connected to RabbitMQ at {self.address}{told}; trying again"
+        ) from self._trouble
+
+    async def ready(self) -> Session:
+        """Waits for as long as it takes."""
+        while True:
+            try:
+                return self.session()
+            except (BrokerUnavailable, BackendRefused):
+                await self._moved.wait()
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Raises BackendRefused if the first try shows that a person has to act."""
+        try:
+            await self._connect()
+        except BrokerUnavailable as error:
+            self._fall(error)
+        keeper = asyncio.create_task(self._keep())
+        try:
+            yield
+        finally:
+            keeper.cancel()
+            await asyncio.wait([keeper])
+            session, self._session = self._session, None
+            if session is not None:
+                await session.close()
+            self._move(State.DISCONNECTED)
+
+    def _move(self, state: State) -> None:
+        self._state = state
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    async def _keep(self) -> None:
+        failures = 0
+        while True:
+            since = time.monotonic()
+            if self._session is not None and self._publisher is not None:
+                await self._or_fall(self._stay(self._session, self._publisher))
+            stable = time.monotonic() - since > STABLE_SECONDS
+            failures = 1 if stable else failures + 1
+            await asyncio.sleep(pause(failures))
+            await self._or_fall(self._connect())
+
+    async def _or_fall(self, step: Coroutine[object, object, None]) -> None:
+        try:
+            await step
+        except (BrokerUnavailable, BackendRefused) as error:
+            self._fall(error)
+        except Exception as error:  # nobody else would bring the connection back
+            log.exception("unexpected error of a connection", extra={"broker": self.address})
+            self._fall(BrokerUnavailable(f"unexpected {type(error).__name__}"))
+
+    async def _stay(self, session: Session, publisher: ConfirmingChannel) -> None:
+        """Until the connection is lost; a channel alone is opened again."""
+        connection_lost = asyncio.create_task(session.lost())
+        try:
+            while session.alive:
+                channel_lost = asyncio.ensure_future(publisher.raw.closing)
+                await asyncio.wait(
+                    {connection_lost, channel_lost}, return_when=asyncio.FIRST_COMPLETED
+                )
+                channel_lost.cancel()
+                if session.alive:
+                    self._move(State.CONNECTED)
+                    self._publisher = publisher = await self._open_publisher(session)
+        finally:
+            connection_lost.cancel()
+        raise BrokerUnavailable(
+            f"the connection to RabbitMQ at {self.address} is lost: {await session.lost()}"
+        )
+
+    def _fall(self, error: BrokerUnavailable | BackendRefused) -> None:
+        if self._session is not None:
+            self._session.drop("it was closed")
+        self._session = self._publisher = None
+        self._trouble = error
+        self._move(State.DISCONNECTED)
+        log.warning(
+            "not connected to RabbitMQ", extra={"broker": self.address, "error": str(error)}
+        )
+
+    async def _connect(self) -> None:
+        self._move(State.CONNECTING)
+        line = Line()
+        try:
+            connection = aiormq.Connection(self._url, transport_factory=line)
+            with speaking(self.address):
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await self._shake_hands(connection, line)
+            session = Session(connection, line, self.address)
+            self._check_version(connection)
+            self._session = session
+            self._move(State.CONNECTED)
+            self._publisher = await self._open_publisher(session)
+        except BaseException:
+            line.cut()
+            raise
+
+    async def _shake_hands(self, connection: aiormq.Connection, line: Line) -> None:
+        try:
+            await connection.connect()
+        except Exception as error:
+            if refused := refusal(error, line, self.address):
+                raise refused from error
+            raise
+
+    async def _open_publisher(self, session: Session) -> ConfirmingChannel:
+        channel = await session.channel()
+        self._move(State.CHANNEL_OPEN)
+        publisher = await session.confirming(channel)
+        self._trouble = None
+        self._move(State.READY)
+        log.info("connected to RabbitMQ", extra={"broker": self.address})
+        return publisher
+
+    def _check_version(self, connection: aiormq.Connection) -> None:
+        told = connection.server_properties
+        product, version = str(told.get("product")), str(told.get("version"))
+        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+        if product != "RabbitMQ" or numbers < OLDEST_VERSION:
+            oldest = ".".join(map(str, OLDEST_VERSION))
+            raise BackendRefused(
+                f"the server at {self.address} is {product} {version}: Webloom needs RabbitMQ"
+                f" {oldest} or newer"
+            )
+
+
+def _with_heartbeat(url: str, address: str) -> URL:
+    try:
+        parsed = URL(url).update_query(heartbeat=str(HEARTBEAT))
+        if not parsed.host:
+            raise ValueError
+        return parsed
+    except ValueError:
+        raise BackendRefused(
+            f"{address} is not a valid address: write amqp://user:password@host:port/vhost, with"
+            " special characters of the password percent-encoded"
+        ) from None  # the library's message repeats the address, password and all
+
+
+def pause(failures: int) -> float:
+    """Seconds until the next try, after so many in a row."""
+    if failures <= 1:
+        return QUICK_PAUSE
+    longest = min(FIRST_PAUSE * 2.0 ** min(failures - 2, 10), LONGEST_PAUSE)
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret

@@ -1,0 +1,260 @@
+"""What belongs to one connection to RabbitMQ, and is gone with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import aiormq
+from aiormq.exceptions import ChannelNotFoundEntity, DeliveryError, PublishError
+from pamqp.commands import Basic
+
+from webloom.adapters.rabbitmq.failures import speaking
+from webloom.adapters.rabbitmq.layout import Layout, QueueSpec, Route
+from webloom.adapters.rabbitmq.line import Line
+from webloom.domain.errors import BrokerUnavailable
+
+ANSWER_SECONDS = 10.0  # a server that takes longer is as good as gone
+CLOSE_SECONDS = 3.0
+
+
+class Refused(Exception):
+    """The server did not take a message: the queue is full, or can't be written."""
+
+
+class Unroutable(Exception):
+    """There is no queue where the message was to go: somebody has deleted it."""
+
+
+class Session:
+    def __init__(self, connection: aiormq.Connection, line: Line, address: str) -> None:
+        self.address = address
+        self._connection = connection
+        self._line = line
+        self._declaring = asyncio.Lock()
+        self._declarer: aiormq.Channel | None = None
+        self._declared: set[str] = set()
+        self._delaying: set[str] = set()  # whose delays are declared
+        self.blocked = False  # when it was last looked at
+        self._why_dropped: str | None = None
+        self.reading = asyncio.Lock()  # of dead letters
+
+    @property
+    def alive(self) -> bool:
+        return self._why_dropped is None and self._connection.is_opened
+
+    async def lost(self) -> str:
+        """Returns when the connection is gone, and says why."""
+        closing = self._connection.closing
+        await asyncio.wait([closing])
+        error = None if closing.cancelled() else closing.exception()
+        return self._why_dropped or (str(error) if error else "") or "it was closed"
+
+    def drop(self, why: str) -> None:
+        self._why_dropped = self._why_dropped or why
+        self._line.cut()
+
+    async def close(self) -> None:
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                with speaking(self.address):
+                    await self._connection.close(ConnectionError("closed"))
+        except (BrokerUnavailable, TimeoutError):
+            pass
+        finally:
+            self._line.cut()
+
+    async def channel(self) -> aiormq.Channel:
+        with self.answering():
+            channel = await self._connection.channel(
+                publisher_confirms=False, timeout=ANSWER_SECONDS
+            )
+        assert isinstance(channel, aiormq.Channel)  # noqa: S101 - the library promises less
+        return channel
+
+    async def confirming(self, channel: aiormq.Channel) -> ConfirmingChannel:
+        with self.answering():
+            await channel.confirm_delivery(timeout=ANSWER_SECONDS)
+        return ConfirmingChannel(channel, self)
+
+    async def close_channel(self, channel: aiormq.Channel) -> None:
+        with self.answering():
+            await channel.close(ConnectionError("closed"), timeout=ANSWER_SECONDS)
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Around what the server has to answer: if it does not, the connection is given up."""
+        with speaking(self.address):
+            try:
+                yield
+            except TimeoutError:
+                self.unanswered()
+                raise
+
+    def has_declared(self, layout: Layout, *, delays: bool) -> bool:
+        return layout.queue in (self._delaying if delays else self._declared)
+
+    async def declare(self, layout: Layout) -> None:
+        if layout.queue in self._declared:
+            return
+        async with self._declarations() as channel:
+            if layout.queue not in self._declared:
+                for spec in (layout.ready, layout.again, layout.dead):
+                    await _declare(channel, spec)
+                self._declared.add(layout.queue)
+
+    async def declare_delays(self, layout: Layout) -> None:
+        await self.declare(layout)
+        if layout.queue in self._delaying:
+            return
+        async with self._declarations() as channel:
+            if layout.queue not in self._delaying:
+                await _declare_delays(channel, layout)
+                self._delaying.add(layout.queue)
+
+    async def count(self, *specs: QueueSpec) -> list[int]:
+        """How many messages are ready in each. Declaring is what asks without an error."""
+        async with self._declarations() as channel:
+            return [await _declare(channel, spec) for spec in specs]
+
+    async def delete_queue(self, name: str) -> None:
+        async with self._declarations() as channel:
+            await channel.queue_delete(name, timeout=ANSWER_SECONDS)
+
+    def forget(self, layout: Layout) -> None:
+        """Somebody has deleted a queue of it: declare all again."""
+        self._declared.discard(layout.queue)
+        self._delaying.discard(layout.queue)
+
+    def forget_all(self) -> None:
+        self._declared.clear()
+        self._delaying.clear()
+
+    @asynccontextmanager
+    async def _declarations(self) -> AsyncIterator[aiormq.Channel]:
+        """A channel of its own, because the server closes it to refuse a declaration."""
+        async with self._declaring:
+            if self.blocked:
+                self.check_blocked()
+            if self._declarer is None or self._declarer.is_closed:
+                self._declarer = await self.channel()
+            try:
+                with self.answering():
+                    yield self._declarer
+            except BaseException:
+                self._declarer = None  # a call that was refused or cancelled closes it
+                raise
+
+    def check_blocked(self) -> None:
+        """Raises BrokerUnavailable while an alarm of the server keeps publishers waiting."""
+        self.blocked = _is_blocked(self._connection)
+        if self.blocked:
+            raise BrokerUnavailable(
+                f"RabbitMQ at {self.address} takes no messages: it is short of memory or disk space"
+            )
+
+    def unanswered(self) -> None:
+        """An answer did not come in time: the server has said why, or the connection is dead."""
+        self.blocked = _is_blocked(self._connection)
+        if not self.blocked:
+            self.drop(f"no answer within {ANSWER_SECONDS:.0f} s")
+
+
+class ConfirmingChannel:
+    """Sends messages, and knows that the server has them on disk."""
+
+    def __init__(self, channel: aiormq.Channel, session: Session) -> None:
+        channel.publisher_confirms = True
+        self.raw = channel
+        self._session = session
+        # The library tells returned messages apart by their ids: one of each at a time.
+        self._under_way: dict[str, asyncio.Future[None]] = {}
+
+    async def send(
+        self, layout: Layout, route: Route, body: bytes, properties: Basic.Properties
+    ) -> None:
+        """Raises Refused, BrokerUnavailable, BackendRefused."""
+        try:
+            await self._send(layout, route, body, properties)
+        except Unroutable:
+            self._session.forget(layout)
+            try:
+                await self._send(layout, route, body, properties)
+            except Unroutable:
+                raise BrokerUnavailable(
+                    f"a queue of {layout.queue} on RabbitMQ at {self._session.address} vanishes as"
+                    " soon as it is declared"
+                ) from None
+
+    async def _send(
+        self, layout: Layout, route: Route, body: bytes, properties: Basic.Properties
+    ) -> None:
+        session = self._session
+        if not session.has_declared(layout, delays=route.exchange != ""):
+            await (session.declare_delays if route.exchange else session.declare)(layout)
+        if session.blocked:
+            session.check_blocked()
+        message_id = str(properties.message_id)
+        while (twin := self._under_way.get(message_id)) is not None:
+            await asyncio.wait([twin])
+        sent = self._under_way[message_id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._publish(route, body, properties)
+        finally:
+            del self._under_way[message_id]
+            sent.set_result(None)
+
+    async def _publish(self, route: Route, body: bytes, properties: Basic.Properties) -> None:
+        try:
+            await self.raw.basic_publish(
+                body,
+                exchange=route.exchange,
+                routing_key=route.key,
+                properties=properties,
+                mandatory=True,
+                timeout=ANSWER_SECONDS,
+                wait=False,
+            )
+        except PublishError as error:  # which is a DeliveryError too
+            raise Unroutable from error
+        except DeliveryError as error:
+            raise Refused from error
+        except BaseException as error:
+            if isinstance(error, TimeoutError):
+                self._session.unanswered()
+            elif isinstance(error, ChannelNotFoundEntity):
+                self._session.forget_all()  # an exchange was deleted
+            with speaking(self._session.address):
+                raise
+
+
+async def _declare(channel: aiormq.Channel, spec: QueueSpec) -> int:
+    answer = await channel.queue_declare(
+        spec.name, durable=True, arguments=dict(spec.arguments), timeout=ANSWER_SECONDS
+    )
+    return answer.message_count or 0
+
+
+async def _declare_delays(channel: aiormq.Channel, layout: Layout) -> None:
+    for spec in layout.waits:
+        await _declare(channel, spec)
+    for exchange in layout.exchanges:
+        await channel.exchange_declare(
+            exchange, exchange_type="topic", durable=True, timeout=ANSWER_SECONDS
+        )
+    for binding in layout.bindings:
+        bind = channel.exchange_bind if binding.to_exchange else channel.queue_bind
+        await bind(binding.target, binding.exchange, binding.key, timeout=ANSWER_SECONDS)
+
+
+def _is_blocked(connection: aiormq.Connection) -> bool:
+    """The library only tells by making one wait."""
+    waiting = connection.ready()
+    try:
+        waiting.send(None)
+    except StopIteration:
+        return False
+    finally:
+        waiting.close()
+    return True

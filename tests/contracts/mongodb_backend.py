@@ -1,0 +1,79 @@
+"""MongoDB for the contract suites, on servers that all tests share.
+
+Making collections and indexes anew for each test would take most of the time: a test finds the
+database of the one before, emptied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from contracts.fake_clock import FakeClock
+from servers.mongod import MongoServer
+from webloom.adapters.mongodb.client import CollectionNames, MongoDatabase, open_mongodb
+from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
+from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
+from webloom.adapters.mongodb.lock import MongoLock
+from webloom.ports.clock import Clock
+from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.lock import Lock
+
+if TYPE_CHECKING:
+    from contracts.adapters import Place
+
+DATABASE = "contracts"
+NAMES = CollectionNames()
+
+_OFFSET = time.time() - FakeClock().steady()
+_used_by: dict[MongoServer, str] = {}  # the place for which a server's database was emptied
+
+
+@asynccontextmanager
+async def open_mongodb_at(place: Place, clock: Clock) -> AsyncIterator[MongoDatabase]:
+    server = place.server
+    assert isinstance(server, MongoServer)
+    async with open_mongodb(server.url, clock, database=DATABASE, names=NAMES) as database:
+        # A fake clock stands still while the server's goes on: two processes that are opened one
+        # after the other are to see the same time all the same.
+        database._offset = _OFFSET
+        if _used_by.get(server) != place.name:
+            _used_by[server] = place.name
+            await empty(database)
+        yield database
+
+
+async def empty(database: MongoDatabase) -> None:
+    await asyncio.gather(
+        *(
+            collection.delete_many({})
+            for collection in (
+                database.records,
+                database.forgotten,
+                database.locks,
+                database.heartbeats,
+            )
+        )
+    )
+
+
+@asynccontextmanager
+async def open_mongodb_store(place: Place, clock: Clock) -> AsyncIterator[InventoryStore]:
+    async with open_mongodb_at(place, clock) as database:
+        yield MongoInventoryStore(database)
+
+
+@asynccontextmanager
+async def open_mongodb_lock(place: Place, clock: Clock) -> AsyncIterator[Lock]:
+    async with open_mongodb_at(place, clock) as database:
+        yield MongoLock(database)
+
+
+@asynccontextmanager
+async def open_mongodb_heartbeats(place: Place, clock: Clock) -> AsyncIterator[Heartbeats]:
+    async with open_mongodb_at(place, clock) as database:
+        yield MongoHeartbeats(database)

@@ -1,0 +1,418 @@
+"""What the RabbitMQ broker says when it can't work, and what it makes of foreign messages."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+import pamqp.frame
+import pytest
+from aiormq import spec
+from aiormq.abc import DeliveredMessage
+from pamqp.base import Frame
+from pamqp.common import FieldTable
+from pamqp.header import ContentHeader
+
+from contracts.rabbitmq_tools import bare_channel, becomes, message, opened
+from contracts.waiting import take
+from servers.private import free_port
+from servers.rabbitmq import RabbitServer
+from webloom.adapters.rabbitmq import envelope
+from webloom.adapters.rabbitmq.broker import open_rabbitmq
+from webloom.adapters.rabbitmq.link import Link, State
+from webloom.adapters.system_clock import SystemClock
+from webloom.domain.errors import BackendRefused, BrokerUnavailable
+from webloom.ports.broker import Message
+
+PASSWORD = "sesame-open-please"
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@pytest.fixture
+def queue() -> str:
+    return f"queue {uuid.uuid4().hex[:8]}"
+
+
+@asynccontextmanager
+async def listening(serve: Serve) -> AsyncIterator[str]:
+    """Something else than RabbitMQ; yields its address."""
+
+    async def end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(end, "127.0.0.1", 0)
+    async with server:
+        yield f"amqp://user:{PASSWORD}@127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+async def refusal(url: str) -> str:
+    with pytest.raises(BackendRefused) as refused:
+        async with open_rabbitmq(url, SystemClock(), limits={}):
+            pass
+    assert PASSWORD not in str(refused.value)
+    return str(refused.value)
+
+
+async def test_a_wrong_password_is_said_and_not_shown(
+    rabbitmq: RabbitServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        told = await refusal(f"amqp://guest:{PASSWORD}@127.0.0.1:{rabbitmq.port}/")
+    assert f"127.0.0.1:{rabbitmq.port}" in told
+    assert "user or the password" in told
+    assert "WEBLOOM_BROKER" in told
+    assert PASSWORD not in caplog.text
+
+
+async def test_a_virtual_host_that_does_not_exist_is_named(rabbitmq: RabbitServer) -> None:
+    told = await refusal(f"{rabbitmq.url}elsewhere")
+    assert "vhost elsewhere not found" in told
+    assert "add_vhost" in told
+
+
+async def test_a_virtual_host_that_is_closed_to_the_user_is_named(rabbitmq: RabbitServer) -> None:
+    await asyncio.to_thread(rabbitmq.ctl, "add_vhost", "closed")
+    await asyncio.to_thread(rabbitmq.ctl, "clear_permissions", "-p", "closed", "guest")
+    told = await refusal(f"{rabbitmq.url}closed")
+    assert "access to vhost 'closed' refused" in told
+    assert "set_permissions" in told
+
+
+async def test_a_user_that_may_not_declare_is_told_what_is_missing(
+    rabbitmq: RabbitServer, queue: str
+) -> None:
+    for words in (
+        ("add_user", "reader", PASSWORD),
+        ("set_permissions", "reader", "nothing", ".*", ".*"),
+    ):
+        await asyncio.to_thread(rabbitmq.ctl, *words)
+    url = f"amqp://reader:{PASSWORD}@127.0.0.1:{rabbitmq.port}/"
+    async with open_rabbitmq(url, SystemClock(), limits={}) as broker:
+        with pytest.raises(BackendRefused, match="set_permissions") as refused:
+            await broker.publish(queue, message("m"))
+    assert PASSWORD not in str(refused.value)
+
+
+async def test_another_kind_of_server_is_recognised() -> None:
+    async def http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await writer.drain()
+
+    async with listening(http) as url:
+        told = await refusal(url)
+    assert "is not RabbitMQ" in told
+
+
+async def test_a_server_without_tls_is_told_from_one_that_is_not_there(
+    rabbitmq: RabbitServer,
+) -> None:
+    told = await refusal(f"amqps://guest:{PASSWORD}@127.0.0.1:{rabbitmq.port}/")
+    assert "no TLS connection" in told
+
+
+@pytest.mark.parametrize(
+    ("product", "version"), [("RabbitMQ", "3.9.27"), ("RabbitMQ", "soon"), ("Qpid", "9.2.0")]
+)
+async def test_a_server_that_is_too_old_is_refused(product: str, version: str) -> None:
+    async with listening(rabbitmq_handshake(product, version)) as url:
+        told = await refusal(url)
+    assert f"{product} {version}" in told
+    assert "RabbitMQ 3.10 or newer" in told
+
+
+async def test_a_new_server_is_not_taken_for_an_old_one() -> None:
+    async with (
+        listening(rabbitmq_handshake("RabbitMQ", "4.10.0")) as url,
+        open_rabbitmq(url, SystemClock(), limits={}) as broker,
+    ):
+        assert broker.connection().state == "READY"
+
+
+def rabbitmq_handshake(product: str, version: str) -> Serve:
+    """The first words of a RabbitMQ server of any age, and no more than that."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)
+        properties: FieldTable = {
+            "product": product,
+            "version": version,
+            "capabilities": {"publisher_confirms": True},
+        }
+        frames: list[tuple[int, Frame]] = [
+            (0, spec.Connection.Start(server_properties=properties, mechanisms="PLAIN")),
+            (0, spec.Connection.Tune(channel_max=10, frame_max=131072, heartbeat=60)),
+            (0, spec.Connection.OpenOk()),
+            (1, spec.Channel.OpenOk()),
+            (1, spec.Confirm.SelectOk()),
+        ]
+        for channel, frame in frames:
+            writer.write(pamqp.frame.marshal(frame, channel))
+            await reader.read(4096)
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    "url", [f"amqp://user:{PASSWORD}@host:port/", f"amqp://user:{PASSWORD}@/", "amqp:///"]
+)
+async def test_an_address_that_is_none_is_refused(url: str) -> None:
+    assert "percent-encoded" in await refusal(url)
+
+
+async def test_an_absent_server_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    url = f"amqp://user:{PASSWORD}@127.0.0.1:{free_port()}/"
+    with caplog.at_level(logging.DEBUG):
+        async with open_rabbitmq(url, SystemClock(), limits={}) as broker:
+            with pytest.raises(BrokerUnavailable, match="trying again") as unavailable:
+                await broker.publish("queue", message("m"))
+            told = broker.connection()
+            async with broker.deliveries("queue", 1):
+                pass  # neither entering nor leaving waits for the server
+    assert told.kind == "rabbitmq"
+    assert told.address == url.replace(f"user:{PASSWORD}@", "")
+    assert told.state in ("DISCONNECTED", "CONNECTING")
+    assert "Connect call failed" in (told.detail or "")
+    for text in (str(unavailable.value), str(told), caplog.text):
+        assert PASSWORD not in text
+
+
+async def test_a_password_that_is_changed_while_running_is_reported_and_can_heal(
+    rabbitmq: RabbitServer, queue: str
+) -> None:
+    password = "ö/@:%+ ?#"
+    await asyncio.to_thread(rabbitmq.ctl, "add_user", "changing", password)
+    await asyncio.to_thread(rabbitmq.ctl, "set_permissions", "changing", ".*", ".*", ".*")
+    url = f"amqp://changing:{quote(password, safe='')}@127.0.0.1:{rabbitmq.port}/"
+    async with open_rabbitmq(url, SystemClock(), limits={}) as broker:
+        await broker.publish(queue, message("before"))
+        await asyncio.to_thread(rabbitmq.ctl, "change_password", "changing", "another")
+        broker._link.session().drop("a test cut it")
+        await becomes(lambda: "password" in (broker.connection().detail or ""))
+        with pytest.raises(BackendRefused, match="user or the password"):
+            await broker.publish(queue, message("refused"))
+        await asyncio.to_thread(rabbitmq.ctl, "change_password", "changing", password)
+        await becomes(lambda: broker.connection().state == "READY", 30)
+        await broker.publish(queue, message("after"))
+
+
+async def test_every_state_is_passed_in_order_on_the_way_up_and_back(
+    rabbitmq: RabbitServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    move = Link._move
+
+    def noted(link: Link, state: State) -> None:
+        move(link, state)
+        shown.append(link.connection().state)
+
+    monkeypatch.setattr(Link, "_move", noted)
+    way_up = ["CONNECTING", "CONNECTED", "CHANNEL_OPEN", "READY"]
+    async with opened(rabbitmq) as broker:
+        assert shown == way_up
+        broker._link.session().drop("a test cut it")
+        await becomes(lambda: shown[4:] == ["DISCONNECTED", *way_up])
+    assert shown[9:] == ["DISCONNECTED"]
+
+
+async def test_a_publishing_channel_that_the_server_closes_is_opened_again(
+    rabbitmq: RabbitServer, queue: str
+) -> None:
+    async with opened(rabbitmq) as broker, broker.deliveries(queue, 1) as deliveries:
+        await broker.publish(queue, message("held"))
+        held = await take(deliveries)
+        channel = broker._link.publisher().raw
+        with pytest.raises(Exception, match="no exchange"):
+            await channel.basic_publish(b"", exchange="there is none", routing_key="")
+        await becomes(lambda: broker._link.connection().state == "READY" and channel.is_closed)
+        await becomes(lambda: not broker._link._publisher.raw.is_closed)  # type: ignore[union-attr]
+        await broker.publish(queue, message("next"))
+        await held.retry()  # its own channel was not touched
+        names = set()
+        for _ in range(2):
+            delivery = await take(deliveries)
+            names.add((delivery.message_id, delivery.redelivered))
+            await delivery.ack()
+    assert names == {("held", False), ("next", False)}
+
+
+@pytest.mark.parametrize(
+    ("limit", "arguments", "argument"),
+    [
+        (1000, {}, "x-max-length"),
+        (1000, {"x-max-length": 500, "x-overflow": "reject-publish"}, "x-max-length"),
+        (None, {"x-queue-type": "quorum"}, "x-queue-type"),
+    ],
+)
+async def test_a_queue_that_was_declared_otherwise_is_explained(
+    rabbitmq: RabbitServer,
+    queue: str,
+    limit: int | None,
+    arguments: Mapping[str, str | int],
+    argument: str,
+) -> None:
+    async with bare_channel(rabbitmq) as other:
+        await other.queue_declare(queue, durable=True, arguments=dict(arguments))
+        limits = {} if limit is None else {queue: limit}
+        async with opened(rabbitmq, **limits) as broker:
+            with pytest.raises(BackendRefused) as refused:
+                await broker.publish(queue, message("m"))
+            with pytest.raises(BackendRefused):
+                await broker.depth(queue)
+            with pytest.raises(BackendRefused):
+                async with broker.deliveries(queue, 1):
+                    pass
+            for part in (queue, argument, str(rabbitmq.port), "WEBLOOM_QUEUE_LIMIT", "Delete"):
+                assert part in str(refused.value)
+            await broker.publish("another queue", message("m"))  # nothing else is harmed
+            await other.queue_delete(queue)
+            await broker.publish(queue, message("m"))
+
+
+async def test_a_queue_is_declared_as_its_limit_and_name_say(
+    rabbitmq: RabbitServer, queue: str
+) -> None:
+    async with opened(rabbitmq, **{queue: 1000}) as broker:
+        await broker.publish(queue, message("m"))
+    async with bare_channel(rabbitmq) as other:
+        declared = await other.queue_declare(
+            queue,
+            durable=True,
+            arguments={"x-max-length": 1000, "x-overflow": "reject-publish"},
+        )
+        assert declared.message_count == 1
+        found = await other.basic_get(queue)
+        assert found.header.properties.delivery_mode == 2
+        assert found.header.properties.message_id == "m"
+
+
+FOREIGN = {
+    "nothing at all": spec.Basic.Properties(),
+    "headers of every kind": spec.Basic.Properties(
+        headers={
+            "x-webloom-attempts": "many",
+            "x-webloom-wait": "soon",
+            "x-webloom-redelivered": {"no": [1, None, 2.5, True]},
+            "x-death": [{"count": 3, "queue": "elsewhere"}],
+            "CC": ["a queue that nobody has"],
+            "bytes": bytearray(b"\xff\xfe"),
+            "time": datetime(2020, 1, 1, tzinfo=UTC),
+        }
+    ),
+    "numbers out of range": spec.Basic.Properties(
+        headers={"x-webloom-attempts": -5, "x-webloom-wait": "inf", "x-delivery-count": -1}
+    ),
+    "properties of every kind": spec.Basic.Properties(
+        content_type="text/plain",
+        content_encoding="gzip",
+        delivery_mode=1,
+        priority=9,
+        correlation_id="c",
+        reply_to="r",
+        expiration="60000",
+        timestamp=datetime(2020, 1, 1, tzinfo=UTC),
+        message_type="t",
+        user_id="guest",
+        app_id="a",
+    ),
+}
+
+
+@pytest.mark.parametrize("properties", FOREIGN.values(), ids=list(FOREIGN))
+@pytest.mark.parametrize("body", [b"", b"\xff\x00 no JSON", b"x" * 300_000], ids=len)
+async def test_messages_of_other_programs_are_handled_like_any(
+    rabbitmq: RabbitServer, queue: str, properties: spec.Basic.Properties, body: bytes
+) -> None:
+    async with opened(rabbitmq) as broker, bare_channel(rabbitmq) as other:
+        async with broker.deliveries(queue, 1) as deliveries:
+            await other.basic_publish(body, routing_key=queue, properties=deepcopy(properties))
+            first = await take(deliveries)
+            assert (first.body, first.attempt, first.redelivered) == (body, 1, False)
+            await first.retry()
+            second = await take(deliveries)
+            assert (second.message_id, second.body) == (first.message_id, body)
+            assert (second.attempt, second.redelivered) == (2, False)
+            await second.retry(0.1)
+            third = await take(deliveries)
+            assert (third.body, third.attempt) == (body, 3)
+            await third.bury("\ud800" + "long " * 100_000)
+        [letter] = await broker.dead_letters(queue, limit=9)
+        assert (letter.id, letter.body) == (first.message_id, body)
+        assert letter.reason.startswith("?long long")
+        assert await broker.put_back(queue, letter.id)
+        assert await broker.dead_letters(queue, limit=9) == []
+
+
+async def test_a_message_without_an_id_gets_the_same_one_each_time(
+    rabbitmq: RabbitServer, queue: str
+) -> None:
+    async with opened(rabbitmq) as broker:
+        await broker.publish(queue, Message(id="", body=b"{}"))
+        async with broker.deliveries(queue, 1) as deliveries:
+            first = (await take(deliveries)).message_id
+        broker._link.session().drop("a test cut it")
+        async with broker.deliveries(queue, 1) as deliveries:
+            second = await take(deliveries)
+            assert second.redelivered
+            assert second.message_id == first != ""
+
+
+async def test_dead_letters_of_other_programs_can_be_seen_and_removed(
+    rabbitmq: RabbitServer, queue: str
+) -> None:
+    async with opened(rabbitmq) as broker, bare_channel(rabbitmq) as other:
+        await broker.depth(queue)
+        await other.basic_publish(b"foreign", routing_key=f"{queue}.dead")
+        [letter] = await broker.dead_letters(queue, limit=9)
+        assert (letter.body, letter.reason) == (b"foreign", "put there by another program")
+        assert await broker.discard(queue, letter.id)
+        assert (await broker.depth(queue)).dead == 0
+
+
+def test_text_that_is_not_utf8_is_left_behind_by_a_copy() -> None:
+    """The library reads such headers as bytes, which it can't write."""
+    properties = spec.Basic.Properties(headers={"legacy": b"\xff", "kept": "é", "deep": [b"\xff"]})
+    message = DeliveredMessage(
+        delivery=spec.Basic.Deliver(consumer_tag="c", delivery_tag=1, redelivered=False),
+        header=ContentHeader(properties=properties),
+        body=b"",
+        channel=None,  # type: ignore[arg-type]
+    )
+    copy = envelope.read(message).given_back(0.0)
+    assert copy.headers == {"kept": "é", envelope.ATTEMPTS: 1}
+    copy.marshal()
+
+
+async def test_dead_letters_after_one_that_is_gone_begin_anew(
+    rabbitmq: RabbitServer, queue: str
+) -> None:
+    async with opened(rabbitmq) as broker:
+        await broker.publish_many(queue, [message(name) for name in "abc"])
+        async with broker.deliveries(queue, 1) as deliveries:
+            for _ in "abc":
+                await (await take(deliveries)).bury("bad")
+        for after, expected in (("a", ["b", "c"]), ("gone", ["a", "b"]), ("c", [])):
+            letters = await broker.dead_letters(queue, limit=2, after=after)
+            assert [letter.id for letter in letters] == expected
+
+
+async def test_dead_letters_are_listed_by_many_at_once(rabbitmq: RabbitServer, queue: str) -> None:
+    names = [f"m{n}" for n in range(20)]
+    async with opened(rabbitmq) as one, opened(rabbitmq) as two:
+        await one.publish_many(queue, [message(name) for name in names])
+        async with one.deliveries(queue, 1) as deliveries:
+            for _ in names:
+                await (await take(deliveries)).bury("bad")
+        lists = await asyncio.gather(
+            *(broker.dead_letters(queue, limit=50) for broker in (one, two, one, two))
+        )
+    assert [[letter.id for letter in letters] for letters in lists] == [names] * 4

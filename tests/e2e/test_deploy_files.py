@@ -1,0 +1,297 @@
+"""deploy/: what can be held about its files without an engine that runs containers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from webloom.entrypoints.cli.main import app
+from webloom.settings import Settings, load_settings, unknown_variables
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+ROLES = ("api", "worker", "scheduler")
+
+
+class ComposeReader:
+    """The part of YAML that compose.yaml keeps to: block mappings and lists by indentation, flow
+    lists and empty flow mappings on one line, anchors, aliases and `<<`. Fails on anything else."""
+
+    def __init__(self, text: str) -> None:
+        bare = (re.sub(r"(^|\s+)# .*$|^#$", "", line) for line in text.splitlines())
+        self._lines = [line.rstrip() for line in bare if line.strip()]
+        self._anchors: dict[str, Any] = {}
+
+    def read(self) -> Any:
+        value = self._block(0)
+        assert not self._lines, f"not understood: {self._lines[0]}"
+        return value
+
+    def _block(self, indent: int) -> Any:
+        if self._lines[0].lstrip().startswith("- "):
+            return self._list(indent)
+        found: dict[str, Any] = {}
+        while self._lines and _indent(self._lines[0]) == indent:
+            matched = re.fullmatch(r"([\w./<-]+):(?: (.*))?", self._lines.pop(0).strip())
+            assert matched, "a line of a mapping wants `key: value`"
+            key, value = matched[1], self._value(indent, matched[2] or "")
+            if key == "<<":
+                found = value | found
+            else:
+                found[key] = value
+        return found
+
+    def _list(self, indent: int) -> list[Any]:
+        found = []
+        while self._lines and _indent(self._lines[0]) == indent:
+            line = self._lines.pop(0).strip()
+            assert line.startswith("- "), f"not an item: {line}"
+            if re.match(r"- \w+: ", line):  # a mapping whose first line is the item's
+                self._lines.insert(0, " " * (indent + 2) + line[2:])
+                found.append(self._block(indent + 2))
+            else:
+                found.append(_scalar(line[2:]))
+        return found
+
+    def _value(self, indent: int, text: str) -> Any:
+        if text.startswith("*"):
+            return self._anchors[text[1:]]
+        anchor, text = (text[1:], "") if text.startswith("&") else (None, text)
+        if text:
+            return _scalar(text)
+        assert _indent(self._lines[0]) > indent, "a key without a value"
+        value = self._block(_indent(self._lines[0]))
+        if anchor:
+            self._anchors[anchor] = value
+        return value
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _scalar(text: str) -> Any:
+    if text == "{}":
+        return {}
+    if text.startswith("["):
+        items = re.findall(r'"(?:[^"\\]|\\.)*"|[^\s,\[\]]+', text)
+        return [_scalar(item) for item in items]
+    if text.startswith('"'):
+        return json.loads(text)
+    if text in ("true", "false"):
+        return text == "true"
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else text
+
+
+@pytest.fixture(scope="module")
+def compose() -> Any:
+    return ComposeReader((DEPLOY / "compose.yaml").read_text()).read()
+
+
+@pytest.fixture(scope="module")
+def services(compose: Any) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = compose["services"]
+    assert {*ROLES, "mongodb", "rabbitmq", "redis"} <= found.keys()
+    return found
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    _make_secrets(tmp_path / "secrets").check_returncode()
+    return tmp_path / "secrets"
+
+
+def _make_secrets(folder: Path) -> subprocess.CompletedProcess[str]:
+    script = DEPLOY / "make-secrets.sh"
+    return subprocess.run((script, folder), capture_output=True, text=True, timeout=60, check=False)
+
+
+def _settings(service: dict[str, Any], secrets: Path) -> Settings:
+    environment = {
+        name: str(value).replace("/run/secrets", str(secrets))
+        for name, value in service["environment"].items()
+    }
+    return load_settings(environment)
+
+
+def test_every_service_is_confined(services: dict[str, dict[str, Any]]) -> None:
+    for name, service in services.items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["user"].partition(":")[0] not in ("", "0", "root"), name
+        assert not service.keys() & {"privileged", "cap_add", "pid", "network_mode"}, name
+
+
+def test_every_service_is_limited_and_restarted(services: dict[str, dict[str, Any]]) -> None:
+    for name, service in services.items():
+        assert re.fullmatch(r"\d+[mg]", service["mem_limit"]), name
+        assert service["cpus"] > 0, name
+        assert service["pids_limit"] > 0, name
+        assert service["restart"] == ("no" if name == "mongodb-init" else "unless-stopped"), name
+        assert service["logging"]["options"]["max-size"], name
+
+
+def test_every_service_that_stays_has_a_health_check(services: dict[str, dict[str, Any]]) -> None:
+    for name, service in services.items():
+        if name != "mongodb-init":  # it ends; who needs it waits for that
+            assert service["healthcheck"]["test"][0] in ("CMD", "CMD-SHELL"), name
+            assert service["healthcheck"].keys() >= {"interval", "timeout", "retries"}, name
+
+
+def test_the_commands_are_ones_that_webloom_has(services: dict[str, dict[str, Any]]) -> None:
+    known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for role in ROLES:
+        assert services[role]["command"] == [role]
+        assert role in known
+        check = services[role]["healthcheck"]["test"]
+        assert check[1] != "webloom" or check[2] in known, role
+
+
+def test_a_service_starts_after_what_it_needs(services: dict[str, dict[str, Any]]) -> None:
+    for role in ROLES:
+        assert services[role]["depends_on"] == {
+            "mongodb-init": {"condition": "service_completed_successfully"},
+            "mongodb": {"condition": "service_healthy"},
+            "rabbitmq": {"condition": "service_healthy"},
+            "redis": {"condition": "service_healthy"},
+        }
+
+
+def test_only_the_api_is_published_and_on_loopback(
+    compose: Any, services: dict[str, dict[str, Any]]
+) -> None:
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert published == {"api": ["127.0.0.1:8081:8081"]}
+    assert compose["networks"]["backend"]["internal"] is True
+    for server in ("mongodb", "mongodb-init", "rabbitmq", "redis"):
+        assert services[server]["networks"] == ["backend"], server
+
+
+def test_every_variable_is_a_setting(services: dict[str, dict[str, Any]]) -> None:
+    for role in ROLES:
+        assert unknown_variables(services[role]["environment"]) == [], role
+
+
+def test_the_made_secrets_and_the_variables_are_good_settings(
+    services: dict[str, dict[str, Any]], secrets: Path
+) -> None:
+    for role in ROLES:
+        settings = _settings(services[role], secrets)
+        assert settings.store_url.startswith("mongodb://webloom:"), role
+        assert settings.broker_urls["metadata_queue"].startswith("amqp://webloom:"), role
+        assert settings.broker_urls["import-feed"].startswith("redis://:"), role
+    key = (secrets / "api_key").read_text().strip()
+    assert _settings(services["api"], secrets).api_key_hashes == (
+        hashlib.sha256(key.encode()).hexdigest(),
+    )
+
+
+def test_a_stop_waits_longer_than_webloom_needs(
+    services: dict[str, dict[str, Any]], secrets: Path
+) -> None:
+    for role in ROLES:
+        patience = float(services[role]["stop_grace_period"].removesuffix("s"))
+        assert patience >= _settings(services[role], secrets).grace + 20, role
+
+
+def test_secrets_are_files_that_are_made_and_given_to_those_who_need_them(
+    compose: Any, services: dict[str, dict[str, Any]], secrets: Path
+) -> None:
+    declared = {name: Path(each["file"]).name for name, each in compose["secrets"].items()}
+    made = {path.name for path in secrets.iterdir()}
+    assert set(declared.values()) == made - {"api_key"}
+    for name, service in services.items():
+        given = {each["source"] if isinstance(each, dict) else each for each in service["secrets"]}
+        assert given <= declared.keys(), name
+        named = re.findall(r"/run/secrets/(\w+)", json.dumps(service))
+        assert set(named) <= given, name
+
+
+def test_no_secret_stands_in_a_file() -> None:
+    files = [path for path in DEPLOY.iterdir() if path.is_file()]
+    assert len(files) >= 6
+    for path in files:
+        text = path.read_text()
+        credentials = re.findall(r"://[^/\s]*?:([^/\s]+)@", text)
+        assert all(password.startswith("$") for password in credentials), path
+        assert not re.search(r"\b[0-9a-f]{40,}\b", text), path
+    assert "secrets/" in (DEPLOY / ".gitignore").read_text().splitlines()
+
+
+def test_secrets_are_random_and_behind_a_closed_door(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        _make_secrets(folder).check_returncode()
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for path in one.iterdir():
+        assert path.read_text() != (other / path.name).read_text(), path.name
+    assert stat.S_IMODE((one / "api_key").stat().st_mode) == 0o600
+
+
+def test_secrets_are_never_made_twice(secrets: Path) -> None:
+    before = {path.name: path.read_bytes() for path in secrets.iterdir()}
+    again = _make_secrets(secrets)
+    assert again.returncode == 1
+    assert "Nothing was changed" in again.stderr
+    assert {path.name: path.read_bytes() for path in secrets.iterdir()} == before
+
+
+def test_the_image_runs_as_nobody_special_and_is_built_from_locked_versions() -> None:
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+    stages = re.split(r"(?m)^(?=FROM )", text)[1:]
+    assert len(stages) == 2
+    for stage in stages:
+        assert re.match(r"FROM [\w/]+:\d+\.\d+\.\d+\S*( AS \w+)?\n", stage), "pinned by version"
+    assert "--require-hashes" in stages[0]
+    final = stages[1]
+    user = re.findall(r"(?m)^USER (\S+)$", final)
+    assert user == ["10001:10001"]
+    for word in ("ENTRYPOINT", "CMD"):
+        assert re.search(rf'(?m)^{word} \["', final), f"{word} in exec form gets the signals"
+    assert re.search(r"(?m)^STOPSIGNAL SIGTERM$", final)
+    assert re.search(r"(?m)^HEALTHCHECK .* CMD \[", final)
+    assert "pip" not in final
+
+
+def test_the_build_sees_only_what_it_copies() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    allowed = {line[1:] for line in ignored if line.startswith("!")}
+    text = (DEPLOY / "Dockerfile").read_text()
+    copied = {word for line in re.findall(r"(?m)^COPY (?!--from)(.+) \S+$", text)
+              for word in line.split()}  # fmt: skip
+    assert "*" in ignored
+    assert copied == allowed
+    assert all((ROOT / name).exists() for name in allowed)
+
+
+def test_redis_never_throws_a_job_away() -> None:
+    lines = (DEPLOY / "redis.conf").read_text().splitlines()
+    assert {"appendonly yes", "maxmemory-policy noeviction"} <= set(lines)
+
+
+def test_docker_compose_understands_the_file(tmp_path: Path, compose: Any) -> None:
+    asked = ("docker", "compose", "version")
+    if not shutil.which("docker") or subprocess.run(asked, capture_output=True).returncode:
+        pytest.skip("docker compose is not installed")
+    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("secrets"))
+    _make_secrets(tmp_path / "deploy/secrets").check_returncode()
+    done = subprocess.run(
+        ("docker", "compose", "-f", "deploy/compose.yaml", "config", "--format", "json"),
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    read = json.loads(done.stdout)
+    assert read["services"].keys() == compose["services"].keys()
+    for name, service in read["services"].items():
+        assert service["read_only"] is True, name
+        assert service["healthcheck"], name

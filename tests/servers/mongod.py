@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pymongo
+from pymongo.errors import PyMongoError
+
+from servers.private import PrivateServer, program
+
+ADVICE = "install MongoDB 7 (mongodb-org-server) and put mongod on PATH"
+
+
+class MongoServer(PrivateServer):
+    """Standalone, or a replica set of one when it has a `replica_set` name."""
+
+    def __init__(self, folder: Path, *options: str, replica_set: str | None = None) -> None:
+        super().__init__(folder)
+        self.options = options
+        self.replica_set = replica_set
+        self._program = program("mongod", ADVICE)
+
+    @property
+    def url(self) -> str:
+        direct = f"replicaSet={self.replica_set}" if self.replica_set else "directConnection=true"
+        return f"mongodb://127.0.0.1:{self.port}/?{direct}"
+
+    def command(self) -> Sequence[str]:
+        (self.folder / "db").mkdir(exist_ok=True)
+        replication = ("--replSet", self.replica_set) if self.replica_set else ()
+        return (
+            self._program, "--dbpath", str(self.folder / "db"), "--port", str(self.port),
+            "--bind_ip", "127.0.0.1", "--wiredTigerCacheSizeGB", "0.5",
+            *replication, *self.options,
+        )  # fmt: skip
+
+    def answers(self) -> bool:
+        address = f"mongodb://127.0.0.1:{self.port}/?directConnection=true"
+        with pymongo.MongoClient[dict[str, object]](
+            address, serverSelectionTimeoutMS=500, connectTimeoutMS=500
+        ) as client:
+            try:
+                hello = client.admin.command("hello")
+                if self.replica_set is None or hello.get("isWritablePrimary"):
+                    return True
+                if hello.get("info") == "Does not have a valid replica set config":
+                    members = [{"_id": 0, "host": f"127.0.0.1:{self.port}"}]
+                    client.admin.command(
+                        {"replSetInitiate": {"_id": self.replica_set, "members": members}}
+                    )
+            except PyMongoError:
+                pass
+        return False

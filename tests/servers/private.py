@@ -1,0 +1,141 @@
+"""Real servers for tests: private ones, on free ports, in folders of their own.
+
+Each can be killed, paused and started again on the same port and the same data, as an operator's
+server would be. Nothing here touches a server that happens to be running.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+START_SECONDS = 90.0
+
+
+class Missing(Exception):
+    """The program of a server is not on this machine; the text says how to get it."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def program(name: str, advice: str, *also: str) -> str:
+    for candidate in (name, *also):
+        if found := shutil.which(candidate):
+            return found
+    raise Missing(f"{name} is not installed: {advice}")
+
+
+class PrivateServer:
+    """A server process and all its children: one process group."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.log = folder / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def command(self) -> Sequence[str]:
+        raise NotImplementedError
+
+    def environment(self) -> Mapping[str, str]:
+        return {}
+
+    def answers(self) -> bool:
+        """Whether it is ready to serve."""
+        raise NotImplementedError
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command(),
+                env=os.environ | self.environment(),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._wait()
+
+    def _wait(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + START_SECONDS
+        while not self.answers():
+            ended = self._process.poll() is not None
+            if ended or time.monotonic() > deadline:
+                why = "ended" if ended else f"is not ready after {START_SECONDS:.0f} s"
+                self.kill()
+                raise RuntimeError(f"{type(self).__name__} {why}:\n{self.log.read_text()[-4000:]}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """At once, as a power cut would."""
+        self._signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+            deadline = time.monotonic() + START_SECONDS
+            while (
+                _at_work(self._process.pid) or accepts(self.port)
+            ) and time.monotonic() < deadline:
+                time.sleep(0.02)  # its files and its port are free when the last thread is gone
+            self._process = None
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        self.kill()
+        self.start()
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self.start()
+        try:
+            yield
+        finally:
+            self.kill()
+
+
+def _at_work(group: int) -> bool:
+    """Whether a process of the group lives; one that waits for its parent's attention does not."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, process_group, *_ = stat.read_text().rpartition(")")[2].split()
+        except (OSError, ValueError):
+            continue
+        if int(process_group) == group and state not in "ZX":
+            return True
+    return False
+
+
+def accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from servers.private import PrivateServer, free_port, program
+
+ADVICE = "apt-get install rabbitmq-server"
+DEBIAN = "/usr/lib/rabbitmq/bin"  # behind the wrappers that insist on their own user and folders
+
+
+class RabbitServer(PrivateServer):
+    """A node with its own name, cookie, folders and port mapper (epmd)."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        super().__init__(folder)
+        self.options = options  # lines of rabbitmq.conf
+        self._server = program(f"{DEBIAN}/rabbitmq-server", ADVICE, "rabbitmq-server")
+        self._ctl = program(f"{DEBIAN}/rabbitmqctl", ADVICE, "rabbitmqctl")
+        self._epmd_port = free_port()
+        self._dist_port = free_port()
+        self._epmd: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    def environment(self) -> Mapping[str, str]:
+        return {
+            "HOME": str(self.folder),
+            "ERL_EPMD_PORT": str(self._epmd_port),
+            "RABBITMQ_NODENAME": f"webloom{self.port}@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(self._dist_port),
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(self.folder / "log"),
+            "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq.conf"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
+            "RABBITMQ_CONF_ENV_FILE": str(self.folder / "no-such-file"),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none",
+        }
+
+    def command(self) -> Sequence[str]:
+        return (self._server,)
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "plugins").write_text("[].")
+        config = ["loopback_users = none", *self.options]
+        (self.folder / "rabbitmq.conf").write_text("\n".join(config) + "\n")
+        epmd = program("epmd", ADVICE)
+        with self.log.open("ab") as log:
+            self._epmd = subprocess.Popen(
+                (epmd, "-port", str(self._epmd_port), "-address", "127.0.0.1"),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        super().start()
+
+    def kill(self) -> None:
+        super().kill()
+        if self._epmd is not None:
+            self._epmd.kill()
+            self._epmd.wait()
+            self._epmd = None
+
+    def answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                connection.sendall(b"AMQP\x00\x00\x09\x01")
+                return connection.recv(1) == b"\x01"
+        except OSError:
+            return False
+
+    def ctl(self, *words: str) -> str:
+        """rabbitmqctl on this node."""
+        done = subprocess.run(
+            (self._ctl, "--quiet", *words),
+            env=os.environ | self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return done.stdout
