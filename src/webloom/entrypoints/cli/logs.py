@@ -43,3 +43,6 @@ def set_up_logs(level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+    # Their losses of connection are told by the adapters, in a line each.
+    logging.getLogger("aiormq").setLevel(logging.CRITICAL)
+    logging.getLogger("pymongo").setLevel(logging.CRITICAL)
