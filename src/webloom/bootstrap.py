@@ -25,7 +25,7 @@ from webloom.application.inventory.look_up_url import LookUpUrl
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
 from webloom.application.move.copy_collection import CopyCollection
-from webloom.domain.errors import SettingsError, StoreUnavailable
+from webloom.domain.errors import SettingsError, StoreUnavailable, WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.politeness import HostLimits
@@ -36,7 +36,7 @@ from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connected
 from webloom.ports.fetcher import Fetcher
-from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeats
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.settings import Settings
@@ -158,6 +158,13 @@ async def open_copy(
     async with AsyncExitStack() as stack:
         room = _MachineRoom(settings, SystemClock(), stack)
         origin, goal = await room.stores(source), await room.stores(target)
+        if alive := await origin.heartbeats.seen(ALIVE_SECONDS):
+            beat = alive[0].heartbeat
+            raise WebloomError(
+                f"{shown(source)} is in use: {beat.role} {beat.pid} on {beat.host} was heard of "
+                f"{alive[0].age:.0f} s ago. Stop every process, so that nothing changes while it "
+                f"is copied; one that was killed is forgotten after {ALIVE_SECONDS:.0f} s"
+            )
         yield {
             "metadata": CopyCollection(
                 source=origin.inventory_archive,

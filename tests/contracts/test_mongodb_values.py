@@ -260,7 +260,7 @@ async def test_a_document_of_another_program_is_in_nobodys_way_but_its_urls(
 
 
 async def test_outcomes_that_are_larger_together_than_a_message_may_be(
-    store: MongoInventoryStore,
+    store: MongoInventoryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     urls = [f"{URL}/{n}" for n in range(8)]
     large: Received = replace(RECEIVED, page_source="\U0001f600" * 1_000_000)
@@ -269,6 +269,7 @@ async def test_outcomes_that_are_larger_together_than_a_message_may_be(
         *(store.finish_attempt(attempt, Completed(received=large)) for attempt in attempts)
     )
     assert all(finished)
+    assert caplog.records == [], "they went in parts, and none was sent in vain"
     for url in urls:
         assert (await found(store, url)).metadata.page_source == large.page_source
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import bson
-from bson.int64 import Int64
 from bson.raw_bson import DEFAULT_RAW_BSON_OPTIONS, RawBSONDocument
-from pymongo import UpdateOne
+from pymongo import ASCENDING, UpdateOne
 from pymongo.errors import BulkWriteError
 
 from webloom.adapters.mongodb.client import MongoDatabase
@@ -19,6 +18,7 @@ from webloom.adapters.mongodb.documents import (
     WITH_SOURCE,
     Document,
     literal,
+    moment_of,
     new_document,
     plain,
     plain_texts,
@@ -28,11 +28,13 @@ from webloom.adapters.mongodb.documents import (
     url_key,
 )
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
+from webloom.adapters.mongodb.indexes import BY_CREATION
 from webloom.adapters.mongodb.marks import Places
 from webloom.domain.inventory import Status
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice, StoredRecord
 
 SCANNED_AT_ONCE = 1000
+OLDEST_FIRST = [(name, ASCENDING) for name, _ in BY_CREATION]
 
 
 class MongoInventoryArchive:
@@ -48,17 +50,17 @@ class MongoInventoryArchive:
             return await self._records.estimated_document_count()
 
     async def read(self, position: str | None, limit: int) -> Slice[StoredRecord]:
-        behind = {} if position is None else {"_id": {"$gt": position}}
+        behind = {} if position is None else _behind(position)
         items: list[StoredRecord] = []
         size = 0
         with self._db.use():
-            cursor = self._records.find(behind, WITH_SOURCE).sort("_id", 1).limit(limit)
+            cursor = self._records.find(behind, WITH_SOURCE).sort(OLDEST_FIRST).limit(limit)
             async with cursor.batch_size(limit) as documents:
                 async for document in documents:
                     items.append(_stored(document))
                     size += len(items[-1].metadata.page_source or "")
                     if len(items) == limit or size >= LARGE_SLICE:
-                        return Slice(items=items, position=document["_id"])
+                        return Slice(items=items, position=_position(document))
         return Slice(items=items, position=None)
 
     async def same_as(self, items: Sequence[StoredRecord]) -> list[StoredRecord | None]:
@@ -131,6 +133,21 @@ class MongoInventoryArchive:
                 )
 
 
+def _position(document: Document) -> str:
+    return f"{document['place']} {document['_id']}"
+
+
+def _behind(position: str) -> Document:
+    """The index knows the millisecond; the rest is looked at."""
+    number, _, key = position.partition(" ")
+    place, moment = int(number), moment_of(int(number))
+    later = [{"created_at": {"$gt": moment}}, {"place": {"$gt": place}}]
+    return {
+        "created_at": {"$gte": moment},
+        "$or": [*later, {"place": place, "_id": {"$gt": key}}],
+    }
+
+
 def _replacing(document: RawBSONDocument) -> UpdateOne:
     updated_at, work = document["updated_at"], document["work"]
     is_older = [
@@ -178,7 +195,7 @@ def _stored(document: Document) -> StoredRecord:
         status=status,
         metadata=record.metadata,
         processing=processing,
-        additional_details=_plain_numbers(record.additional_details),
+        additional_details=record.additional_details,
         created_at=record.created_at,
         updated_at=record.updated_at,
         token=int(work["token"]),
@@ -186,17 +203,6 @@ def _stored(document: Document) -> StoredRecord:
         background=work["background"],
         waits=work["retry_due"] is not None,
     )
-
-
-def _plain_numbers(value: Any) -> Any:
-    """PyMongo has a type of its own for numbers of 64 bits."""
-    if isinstance(value, Int64):
-        return int(value)
-    if isinstance(value, dict):
-        return {name: _plain_numbers(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_plain_numbers(each) for each in value]
-    return value
 
 
 def _document(item: StoredRecord, *, now: float, place: int) -> Document:

@@ -14,6 +14,7 @@ import asyncio
 import logging
 import random
 import re
+import time
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -44,6 +45,7 @@ REACH_SECONDS = 2.0  # how long a call looks for a server
 ANSWER_SECONDS = 5.0  # how long it waits for the answer
 MEASURE_SECONDS = 30.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+QUIET_SECONDS = 1.0  # after a failure: nobody is kept waiting for a server that is not there
 
 READY, CONNECTING, DISCONNECTED = "READY", "CONNECTING", "DISCONNECTED"
 
@@ -88,6 +90,7 @@ class MongoDatabase:
         self._is_prepared = False
         self._state = CONNECTING
         self._trouble: WebloomError | None = None
+        self._quiet_until = 0.0  # until when calls are not even tried
         self._lost = asyncio.Event()
         self._gatherings: list[Gathering[Any, Any]] = []
 
@@ -115,6 +118,9 @@ class MongoDatabase:
         """Around every call. Raises StoreUnavailable or BackendRefused."""
         if not self._is_prepared:
             raise self._trouble or StoreUnavailable(f"MongoDB at {self.address}: not reached yet")
+        if self._trouble is not None and time.monotonic() < self._quiet_until:
+            kind = BackendRefused if isinstance(self._trouble, BackendRefused) else StoreUnavailable
+            raise kind(str(self._trouble)) from self._trouble
         try:
             with translated(self.address):
                 yield
@@ -135,7 +141,8 @@ class MongoDatabase:
 
     async def connect(self) -> None:
         """Reach the server and see that it is as Webloom needs it."""
-        self._state = CONNECTING
+        if self._state != READY:
+            self._state = CONNECTING
         try:
             with translated(self.address):
                 before = self._clock.steady()
@@ -195,6 +202,7 @@ class MongoDatabase:
         if self._trouble is None:
             log.warning("MongoDB can't be used", extra={"error": str(error)})
         self._state, self._trouble = DISCONNECTED, error
+        self._quiet_until = time.monotonic() + QUIET_SECONDS
 
     def _note_ready(self) -> None:
         if self._trouble is not None:

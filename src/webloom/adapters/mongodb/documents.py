@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 from bson.dbref import DBRef
+from bson.int64 import Int64
 
 from webloom.adapters.mongodb.words import words_of
 from webloom.domain.inventory import (
@@ -65,6 +66,10 @@ def first_place_of(moment: datetime) -> int:
     """Records stand in the listing by the millisecond of their creation, and within it by number:
     this is the first of such places."""
     return (moment - _EPOCH) // timedelta(milliseconds=1) * PLACES_IN_A_MILLISECOND
+
+
+def moment_of(place: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=place // PLACES_IN_A_MILLISECOND)
 
 
 def literal(value: object) -> Document:
@@ -204,7 +209,10 @@ def state_of(document: Document, now: float) -> RequestState:
 
 
 def _as_written(value: Any) -> Any:
-    """PyMongo takes a mapping with the names $ref and $id for something of its own."""
+    """PyMongo takes a mapping with the names $ref and $id for something of its own, and so a
+    number of 64 bits."""
+    if isinstance(value, Int64):
+        return int(value)
     if isinstance(value, DBRef):
         value = value.as_doc()
     if isinstance(value, dict):

@@ -24,6 +24,7 @@ BUILD_SECONDS = 3600.0  # over a large collection that has none yet
 SILENT_SECONDS = 24 * 3600  # after which a process is forgotten
 
 NEWEST_FIRST = [("place", DESCENDING), ("_id", DESCENDING)]
+BY_CREATION = [("created_at", DESCENDING), *NEWEST_FIRST]
 BY_SHELF = [("shelf", ASCENDING), *NEWEST_FIRST]
 BY_HOST = [("host", ASCENDING), ("shelf", ASCENDING), *NEWEST_FIRST]
 BY_WORD = [("words", ASCENDING), *NEWEST_FIRST]
@@ -37,7 +38,7 @@ def of_records(*, is_sharded: bool) -> list[IndexModel]:
     """Behind a router only the shard key can be unique, which the hash of the URL is."""
     return [
         IndexModel("url", unique=not is_sharded),
-        IndexModel([("created_at", DESCENDING)]),
+        IndexModel(BY_CREATION),
         IndexModel(BY_SHELF),
         IndexModel(BY_HOST),
         IndexModel(BY_WORD),

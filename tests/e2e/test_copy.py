@@ -1,0 +1,476 @@
+"""`webloom copy` as a person runs it: real processes, a real mongod, files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pytest
+
+from e2e.running import environment, finished, free_port
+from servers.mongod import MongoServer
+from webloom.adapters.sqlite.archive import SqliteInventoryArchive
+from webloom.adapters.sqlite.database import open_database
+from webloom.adapters.system_clock import SystemClock
+from webloom.domain.inventory import Metadata, Processing, Status
+from webloom.ports.archive import StoredRecord
+
+SECRET = "s3cr3t"
+MADE = datetime(2026, 1, 1, tzinfo=UTC)
+Documents = pymongo.MongoClient[dict[str, Any]]
+
+
+def url_of(number: int) -> str:
+    return f"http://site.example/page/{number}"
+
+
+def records(count: int, *, first: int = 0, size: int = 300) -> list[StoredRecord]:
+    """Most have been fetched; every seventh waits to be."""
+    made = []
+    for number in range(first, first + count):
+        made_at = MADE + timedelta(milliseconds=number)
+        waits = number % 7 == 6
+        made.append(
+            StoredRecord(
+                url=url_of(number),
+                status=Status.PENDING if waits else Status.COMPLETED,
+                metadata=Metadata()
+                if waits
+                else Metadata(
+                    status_code=200,
+                    headers={"content-type": "text/html", "x.number": str(number)},
+                    cookies={},
+                    page_source=f"<p>ä {number} " * (size // 10),
+                    final_url=url_of(number),
+                ),
+                processing=Processing(last_request_id=None if waits else f"request {number}"),
+                additional_details=None if waits else {"size": 10**10 + number},
+                created_at=made_at,
+                updated_at=made_at,
+                token=10**15 + number,
+                request_id=f"request {number}" if waits else None,
+                background=False,
+                waits=False,
+            )
+        )
+    return made
+
+
+async def fill(file: Path, items: Sequence[StoredRecord]) -> str:
+    """The address of a file that holds these."""
+    async with open_archive(file) as archive:
+        for start in range(0, len(items), 500):
+            await archive.write(items[start : start + 500])
+    return f"sqlite:///{file}"
+
+
+@asynccontextmanager
+async def open_archive(file: Path) -> AsyncIterator[SqliteInventoryArchive]:
+    async with open_database(file, SystemClock()) as database:
+        yield SqliteInventoryArchive(database)
+
+
+async def held(file: Path) -> dict[str, StoredRecord]:
+    async with open_archive(file) as archive:
+        part = await archive.read(None, 100_000)
+        assert part.position is None
+        return {item.url: item for item in part.items}
+
+
+def by_url(items: Sequence[StoredRecord]) -> dict[str, StoredRecord]:
+    return {item.url: item for item in items}
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return environment(tmp_path / "home" / "data")
+
+
+@pytest.fixture
+def mongodb(mongod: MongoServer) -> Iterator[str]:
+    """The address of a database that this test has for itself."""
+    name = f"copy-{uuid.uuid4().hex[:12]}"
+    yield f"mongodb://127.0.0.1:{mongod.port}/{name}?directConnection=true"
+    with Documents(mongod.url) as client:
+        client.drop_database(name)
+
+
+@asynccontextmanager
+async def documents_of(address: str) -> AsyncIterator[pymongo.database.Database[dict[str, Any]]]:
+    with Documents(address) as client:
+        yield client.get_default_database()
+
+
+async def copied(source: str, target: str, env: dict[str, str], code: int = 0) -> dict[str, Any]:
+    """The one line of --json, with the exit code that is expected."""
+    ended = await finished("copy", "--from", source, "--to", target, "--json", env=env)
+    assert ended.returncode == code, ended.stderr
+    assert "Traceback" not in ended.stderr
+    [line] = ended.stdout.splitlines()
+    report: dict[str, Any] = json.loads(line)
+    assert report["collection"] == "metadata"
+    assert report["verified"] is (code == 0)
+    return report
+
+
+async def refused(
+    env: dict[str, str], source: str, target: str
+) -> subprocess.CompletedProcess[str]:
+    ended = await finished("copy", "--from", source, "--to", target, env=env)
+    assert ended.returncode in (1, 2)
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+    assert SECRET not in ended.stderr
+    return ended
+
+
+async def test_everything_goes_to_mongodb_and_back(
+    tmp_path: Path, env: dict[str, str], mongodb: str
+) -> None:
+    items = records(3001)
+    source = await fill(tmp_path / "source.db", items)
+    there = await finished("copy", "--from", source, "--to", mongodb, env=env)
+    assert there.returncode == 0, there.stderr
+    first, of_source, of_target = there.stdout.splitlines()
+    assert first == "metadata: 3,001 items, 3,001 equal in the target"
+    assert of_source.startswith("  hash of the source  ")
+    assert of_target.startswith("  hash of the target  ")
+    hashes = {line.split()[-1] for line in (of_source, of_target)}
+    assert len(hashes) == 1
+    assert all(len(each) == 32 and int(each, 16) for each in hashes)
+    async with documents_of(mongodb) as database:
+        assert database["metadata"].count_documents({}) == 3001
+        assert database["metadata"].count_documents({"status": "COMPLETED"}) == 2573
+        assert database["copies"].count_documents({}) == 0
+
+    back = await copied(mongodb, f"sqlite:///{tmp_path / 'back.db'}", env)
+    assert (back["items"], back["equal"]) == (3001, 3001)
+    assert back["source_hash"] == back["target_hash"]
+    assert (back["missing"], back["different"], back["newer_in_target"]) == (0, 0, 0)
+    assert back["samples"] == []
+    assert await held(tmp_path / "back.db") == by_url(items)
+    assert await held(tmp_path / "source.db") == by_url(items)
+
+
+async def test_an_empty_store_is_copied(tmp_path: Path, env: dict[str, str], mongodb: str) -> None:
+    source = await fill(tmp_path / "source.db", [])
+    assert (await copied(source, mongodb, env))["items"] == 0
+    assert (await copied(mongodb, f"sqlite:///{tmp_path / 'b.db'}", env))["items"] == 0
+
+
+async def test_file_to_file_with_addresses_from_files(tmp_path: Path, env: dict[str, str]) -> None:
+    """1,000 is a whole number of batches."""
+    items = records(1000)
+    (tmp_path / "from").write_text(await fill(tmp_path / "source.db", items) + "\n")
+    (tmp_path / "to").write_text(f"sqlite:///{tmp_path / 'new' / 'target.db'}")
+    for number in range(2):
+        report = await copied(f"@{tmp_path / 'from'}", f"@{tmp_path / 'to'}", env)
+        assert (report["items"], report["equal"]) == (1000, 1000)
+        assert await held(tmp_path / "new" / "target.db") == by_url(items)
+        items[number] = replace(
+            items[number],
+            status=Status.FAILED_PERMANENT,
+            updated_at=items[number].updated_at + timedelta(days=1),
+        )
+        await fill(tmp_path / "source.db", [items[number]])
+    await copied(f"@{tmp_path / 'from'}", f"@{tmp_path / 'to'}", env)
+    assert await held(tmp_path / "new" / "target.db") == by_url(items)
+
+
+async def test_relative_files_of_two_folders_are_two_sources(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    """A position that one has left in the target is none of the other's."""
+    home = Path(env["HOME"])
+    await fill(home / "source.db", records(600))
+    target = tmp_path / "target.db"
+    await fill(target, [])
+    async with open_archive(target) as archive:
+        await archive.note_copied("sqlite:///source.db metadata", "500 0 1 500")
+    assert (await copied("sqlite:///source.db", f"sqlite:///{target}", env))["equal"] == 600
+
+
+async def test_a_target_keeps_what_it_held_before(
+    tmp_path: Path, env: dict[str, str], mongodb: str
+) -> None:
+    before = await fill(tmp_path / "before.db", records(700, first=10_000))
+    await copied(before, mongodb, env)
+    source = await fill(tmp_path / "source.db", records(1300))
+    report = await copied(source, mongodb, env)
+    assert (report["items"], report["equal"]) == (1300, 1300)
+    async with documents_of(mongodb) as database:
+        assert database["metadata"].count_documents({}) == 2000
+    back = await copied(mongodb, f"sqlite:///{tmp_path / 'back.db'}", env)
+    assert back["items"] == 2000
+    both = records(1300) + records(700, first=10_000)
+    assert await held(tmp_path / "back.db") == by_url(both)
+
+
+async def test_what_has_gone_on_in_the_target_stays_when_copied_again(
+    tmp_path: Path, env: dict[str, str], mongodb: str
+) -> None:
+    source = await fill(tmp_path / "source.db", records(800))
+    await copied(source, mongodb, env)
+    later = [
+        replace(
+            item,
+            status=Status.FAILED_PERMANENT,
+            updated_at=item.updated_at + timedelta(days=1),
+            token=item.token + 1,
+            request_id=None,
+        )
+        for item in records(30)
+    ]
+    await copied(await fill(tmp_path / "later.db", later), mongodb, env)
+    ended = await finished("copy", "--from", source, "--to", mongodb, env=env)
+    assert ended.returncode == 0, ended.stderr
+    assert "metadata: 800 items, 770 equal in the target" in ended.stdout
+    assert "30 are newer in the target and were left as they are" in ended.stdout
+    await copied(mongodb, f"sqlite:///{tmp_path / 'back.db'}", env)
+    assert await held(tmp_path / "back.db") == by_url(records(800)) | by_url(later)
+
+
+SPOILED: list[tuple[str, str, dict[str, int]]] = [
+    (
+        "changed",
+        "UPDATE records SET final_url = 'http://other.example/' WHERE id = new.id",
+        {"missing": 0, "different": 1},
+    ),
+    ("lost", "DELETE FROM records WHERE id = new.id", {"missing": 1, "different": 0}),
+]
+
+
+@pytest.mark.parametrize("held_before", [0, 10], ids=["into an empty one", "into one in use"])
+@pytest.mark.parametrize(
+    ("damage", "figures"), [row[1:] for row in SPOILED], ids=[row[0] for row in SPOILED]
+)
+async def test_a_record_that_arrives_damaged_is_named(
+    tmp_path: Path, env: dict[str, str], damage: str, figures: dict[str, int], held_before: int
+) -> None:
+    source = await fill(tmp_path / "source.db", records(1200))
+    target = await fill(tmp_path / "target.db", records(held_before, first=5000))
+    with closing(sqlite3.connect(tmp_path / "target.db")) as connection:
+        connection.execute(
+            f"CREATE TRIGGER spoil AFTER INSERT ON records WHEN new.url = '{url_of(777)}' "
+            f"BEGIN {damage}; END"
+        )
+        connection.commit()
+    ended = await finished("copy", "--from", source, "--to", target, env=env)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert "metadata: 1,200 items, 1,199 equal in the target" in ended.stdout
+    [(what, _)] = [each for each in figures.items() if each[1]]
+    assert f"  1 are {what} in the target\n    {url_of(777)}\n" in ended.stdout
+    assert "webloom: the copy is not whole" in ended.stderr
+    with closing(sqlite3.connect(tmp_path / "target.db")) as connection:
+        connection.execute("DROP TRIGGER spoil")
+    report = await copied(source, target, env)  # which repairs it
+    assert (report["items"], report["equal"]) == (1200, 1200)
+
+
+def start_copy(
+    source: str,
+    target: str,
+    *options: str,
+    env: dict[str, str],
+    stderr: int = subprocess.PIPE,
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "webloom", "copy", "--from", source, "--to", target, *options],
+        env=env,
+        cwd=env["HOME"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+    )
+
+
+@asynccontextmanager
+async def paused_midway(
+    source: str, target: str, env: dict[str, str], position: Callable[[], object]
+) -> AsyncIterator[subprocess.Popen[str]]:
+    """A copy that has noted a first position and stands still until the block ends."""
+    process = start_copy(source, target, "--json", env=env)
+    try:
+        deadline = time.monotonic() + 60
+        while not position():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.002)
+        process.send_signal(signal.SIGSTOP)
+        assert position(), "it was too quick to be stopped"
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+async def test_changes_on_both_sides_during_a_copy_are_named(
+    tmp_path: Path, env: dict[str, str], mongodb: str
+) -> None:
+    source = await fill(tmp_path / "source.db", records(12_000))
+    async with documents_of(mongodb) as database:
+
+        def position() -> object:
+            return database["copies"].find_one()
+
+        async with paused_midway(source, mongodb, env, position) as process:
+            with closing(sqlite3.connect(tmp_path / "source.db")) as connection:
+                connection.execute(
+                    "UPDATE records SET status_code = 404, updated_at = updated_at + 9 "
+                    "WHERE url = ?",
+                    (url_of(1),),
+                )
+                connection.commit()
+            changed = database["metadata"].update_one(
+                {"url": url_of(3)}, {"$set": {"metadata.headers": {"a": "b"}}}
+            )
+            assert changed.modified_count == 1
+            assert database["metadata"].delete_one({"url": url_of(5)}).deleted_count == 1
+            process.send_signal(signal.SIGCONT)
+            out, err = await asyncio.to_thread(process.communicate, timeout=60)
+    assert process.returncode == 1
+    assert "the copy is not whole" in err
+    report = json.loads(out)
+    assert (report["items"], report["equal"]) == (12_000, 11_997)
+    assert (report["missing"], report["different"]) == (1, 2)
+    assert report["samples"] == [url_of(1), url_of(3), url_of(5)]
+    assert (await copied(source, mongodb, env))["equal"] == 12_000
+
+
+async def test_a_terminal_sees_the_progress(tmp_path: Path, env: dict[str, str]) -> None:
+    source = await fill(tmp_path / "source.db", records(1500))
+    mine, theirs = os.openpty()
+    process = start_copy(
+        source,
+        f"sqlite:///{tmp_path / 'target.db'}",
+        env=env | {"TERM": "xterm", "COLUMNS": "120"},
+        stderr=theirs,
+    )
+    os.close(theirs)
+
+    def read() -> str:
+        seen = b""
+        while True:
+            try:
+                part = os.read(mine, 4096)
+            except OSError:  # the other end is closed
+                part = b""
+            if not part:
+                return seen.decode()
+            seen += part
+
+    try:
+        seen = await asyncio.wait_for(asyncio.to_thread(read), 60)
+        assert process.wait(60) == 0
+        assert process.stdout is not None
+        assert process.stdout.read().startswith("metadata: 1,500 items")
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(mine)
+    assert "copy metadata" in seen
+    assert "verify metadata" in seen
+    assert "1500/1500" in seen
+
+
+# What can't be copied.
+
+
+async def test_a_file_that_does_not_exist_is_not_made(tmp_path: Path, env: dict[str, str]) -> None:
+    target = tmp_path / "target.db"
+    ended = await refused(env, f"sqlite:///{tmp_path / 'none.db'}", f"sqlite:///{target}")
+    assert ended.returncode == 2
+    assert f"--from: {tmp_path / 'none.db'} does not exist" in ended.stderr
+    assert not target.exists()
+
+
+ADDRESSES = [
+    (f"postgres://u:{SECRET}@host/db", "got 'postgres://host/db', which is no store"),
+    ("amqp://host", "got 'amqp://host', which is no store"),
+    ("webloom.db", "an address begins with sqlite:///, mongodb:// or mongodb+srv://"),
+    ("", "got '', which is no store"),
+    ("@missing", "can't read missing"),
+]
+
+
+@pytest.mark.parametrize(("address", "says"), ADDRESSES)
+async def test_another_address_is_refused(
+    tmp_path: Path, env: dict[str, str], address: str, says: str
+) -> None:
+    source = await fill(tmp_path / "source.db", [])
+    ended = await refused(env, source, address)
+    assert ended.returncode == 2
+    assert says in ended.stderr
+    assert "webloom: --to: " in ended.stderr
+    assert "--from: " in (await refused(env, address, source)).stderr
+
+
+async def test_a_store_is_not_copied_onto_itself(
+    tmp_path: Path, env: dict[str, str], mongodb: str
+) -> None:
+    file = tmp_path / "source.db"
+    await fill(file, records(3))
+    (tmp_path / "link.db").symlink_to(file)
+    host, _, options = mongodb.partition("?")
+    for source, target in (
+        (f"sqlite:///{file}", f"sqlite:///{file}"),
+        (f"sqlite:///{file}", f"sqlite:///{tmp_path}/./source.db"),
+        (f"sqlite:///{file}", f"sqlite:///{tmp_path / 'link.db'}"),
+        (mongodb, mongodb),
+        (mongodb, f"{host.replace('//', f'//u:{SECRET}@')}/?{options}&appName=other"),
+    ):
+        ended = await refused(env, source, target)
+        assert ended.returncode == 2
+        assert "--from and --to are the same store" in ended.stderr
+
+
+async def test_a_server_that_is_not_there_is_told_within_seconds(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    source = await fill(tmp_path / "source.db", records(3))
+    absent = f"mongodb://u:{SECRET}@127.0.0.1:{free_port()}/db"
+    for addresses in ((source, absent), (absent, f"sqlite:///{tmp_path / 'target.db'}")):
+        begun = time.monotonic()
+        ended = await refused(env, *addresses)
+        assert time.monotonic() - begun < 30
+        assert ended.returncode == 1
+        assert f"MongoDB at mongodb://127.0.0.1:{absent.rpartition(':')[2]}" in ended.stderr
+
+
+@pytest.mark.parametrize("through_file", [False, True], ids=["argument", "file"])
+async def test_a_wrong_password_is_told_and_never_shown(
+    tmp_path: Path, env: dict[str, str], mongodb: str, through_file: bool
+) -> None:
+    source = await fill(tmp_path / "source.db", records(3))
+    address = mongodb.replace("//", f"//someone:{SECRET}@")
+    if through_file:
+        (tmp_path / "to").write_text(address)
+        address = f"@{tmp_path / 'to'}"
+    ended = await refused(env, source, address)
+    assert ended.returncode == 1
+    assert "refuses the user name or the password" in ended.stderr
+
+
+async def test_another_programs_file_is_left_alone(tmp_path: Path, env: dict[str, str]) -> None:
+    source = await fill(tmp_path / "source.db", records(3))
+    (tmp_path / "text.db").write_text("this is no database\n" * 100)
+    ended = await refused(env, source, f"sqlite:///{tmp_path / 'text.db'}")
+    assert "text.db can't be opened as Webloom's database" in ended.stderr
+    assert (tmp_path / "text.db").read_text().startswith("this is no database\n")

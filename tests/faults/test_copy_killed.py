@@ -1,0 +1,222 @@
+"""`webloom copy`, killed again and again, and servers that die under it.
+
+The checker: what the source holds is in the target, each record once, whatever happened; and a copy
+goes on from where the one before was, which the note in the target tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sqlite3
+import subprocess
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from e2e.running import environment
+from e2e.test_copy import Documents, by_url, fill, held, records, start_copy
+from faults.processes import eventually
+from servers.mongod import MongoServer
+
+COUNT = 15_000
+KILLS = 6
+
+Say = Callable[[str], None]
+Position = Callable[[], str]  # in the source, as the target's note tells it; "": there is none
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return environment(tmp_path / "home" / "data")
+
+
+@pytest.fixture
+def server(tmp_path: Path, mongod: MongoServer) -> Iterator[MongoServer]:
+    """One that a test may kill. (`mongod` leaves the test out where there is none.)"""
+    own = MongoServer(tmp_path / "mongod")
+    with own.running():
+        yield own
+
+
+def address_of(server: MongoServer) -> str:
+    return f"mongodb://127.0.0.1:{server.port}/copied?directConnection=true"
+
+
+def position_of(note: str) -> str:
+    """The last word: a number, or a text of 32 letters. They can be compared as texts."""
+    return note.rpartition(" ")[2].zfill(9)
+
+
+def position_in_file(file: Path) -> str:
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
+            row = connection.execute("SELECT position FROM copies").fetchone()
+    except sqlite3.OperationalError:  # there is no file yet, or no table in it
+        return ""
+    return "" if row is None else position_of(row[0])
+
+
+@asynccontextmanager
+async def position_in(server: MongoServer) -> AsyncIterator[Position]:
+    with Documents(address_of(server)) as client:
+
+        def look() -> str:
+            found = client["copied"]["copies"].find_one()
+            return "" if found is None else position_of(found["position"])
+
+        yield look
+
+
+class Copying:
+    """Runs of one copy, one after the other."""
+
+    def __init__(self, source: str, target: str, env: dict[str, str], position: Position) -> None:
+        self._source = source
+        self._target = target
+        self._env = env
+        self._position = position
+        self.lowest_notes: list[tuple[str, str]] = []  # at the start of a run; the least it made
+
+    async def killed(self, notes: int, seconds: float) -> str:
+        """Start it, and kill it after so many notes and some time more; where it was then."""
+        before = reached = self._position()
+        made: list[str] = []
+        process = start_copy(self._source, self._target, "--json", env=self._env)
+        try:
+            deadline = time.monotonic() + 60
+            while len(made) < notes and process.poll() is None:
+                assert time.monotonic() < deadline
+                if (reached := self._position()) not in (before, *made):
+                    made.append(reached)
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(seconds)
+            assert process.poll() is None, "it was too quick to be killed"
+        finally:
+            process.kill()
+            process.communicate()
+        if made:
+            self.lowest_notes.append((before, min(made)))
+        return self._position()
+
+    async def finished(self) -> dict[str, object]:
+        code, out, err = await self.ended()
+        assert code == 0, err
+        report: dict[str, object] = json.loads(out)
+        return report
+
+    async def ended(self) -> tuple[int, str, str]:
+        process = start_copy(self._source, self._target, "--json", env=self._env)
+        return await told(process)
+
+
+async def told(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    try:
+        out, err = await asyncio.to_thread(process.communicate, timeout=120)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    assert "Traceback" not in err, err
+    assert "never retrieved" not in err, err
+    return process.returncode, out, err
+
+
+async def kill_often(copying: Copying, rng: random.Random, say: Say) -> None:
+    """Run until it has been killed at every stage, then to the end; check the figures."""
+    reached = [await copying.killed(notes=0, seconds=rng.uniform(0, 1.0))]
+    for _ in range(KILLS):
+        reached.append(await copying.killed(rng.randint(1, 2), rng.uniform(0, 0.02)))
+    report = await copying.finished()
+    say(f"{COUNT:,} records, killed {len(reached)} times, at the positions {reached}")
+    say(f"notes at the start of a run, and the lowest that it made: {copying.lowest_notes}")
+    assert report["items"] == report["equal"] == COUNT
+    assert report["source_hash"] == report["target_hash"]
+    assert reached == sorted(reached)
+    assert len(copying.lowest_notes) == KILLS
+    for before, lowest in copying.lowest_notes:  # from the start, it would be one batch again
+        assert lowest > before
+
+
+async def test_a_copy_to_mongodb_survives_being_killed(
+    tmp_path: Path, env: dict[str, str], server: MongoServer, rng: random.Random, say: Say
+) -> None:
+    items = records(COUNT)
+    source = await fill(tmp_path / "source.db", items)
+    async with position_in(server) as position:
+        await kill_often(Copying(source, address_of(server), env, position), rng, say)
+        assert position() == ""
+    with Documents(address_of(server)) as client:
+        collection = client["copied"]["metadata"]
+        assert collection.count_documents({}) == len(collection.distinct("url")) == COUNT
+    back = tmp_path / "back.db"
+    await Copying(address_of(server), f"sqlite:///{back}", env, lambda: "").finished()
+    assert await held(back) == by_url(items)
+
+
+async def test_a_copy_to_a_file_survives_being_killed(
+    tmp_path: Path, env: dict[str, str], server: MongoServer, rng: random.Random, say: Say
+) -> None:
+    items = records(COUNT)
+    source, target = await fill(tmp_path / "source.db", items), tmp_path / "target.db"
+    await Copying(source, address_of(server), env, lambda: "").finished()
+    copying = Copying(
+        address_of(server), f"sqlite:///{target}", env, lambda: position_in_file(target)
+    )
+    await kill_often(copying, rng, say)
+    assert await held(target) == by_url(items)
+    with closing(sqlite3.connect(target)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        connection.execute(  # with the records, which 1 asks for
+            "INSERT INTO record_words (record_words, rank) VALUES ('integrity-check', 1)"
+        )
+        [words] = connection.execute(
+            "SELECT count(*) FROM record_words WHERE record_words MATCH 'site'"
+        ).fetchone()
+        [sources] = connection.execute("SELECT count(*) FROM page_sources").fetchone()
+    assert words == COUNT
+    assert sources == sum(item.metadata.page_source is not None for item in items)
+
+
+@pytest.mark.parametrize("role", ["source", "target"])
+async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
+    tmp_path: Path, env: dict[str, str], server: MongoServer, say: Say, role: str
+) -> None:
+    items = records(COUNT)
+    source, file = await fill(tmp_path / "source.db", items), tmp_path / "target.db"
+    if role == "source":
+        await Copying(source, address_of(server), env, lambda: "").finished()
+        addresses = (address_of(server), f"sqlite:///{file}")
+    else:
+        addresses = (source, address_of(server))
+    async with position_in(server) as in_server:
+        position = in_server if role == "target" else lambda: position_in_file(file)
+        process = start_copy(*addresses, "--json", env=env)
+        await eventually(position, within=60, what="a first note")
+        server.kill()
+        begun = time.monotonic()
+        code, out, err = await told(process)
+        took = time.monotonic() - begun
+        server.start()
+        left = position()
+        say(f"told {took:.1f} s after the kill, at position {left}: {err.splitlines()[-1]}")
+        assert (code, out) == (1, "")
+        assert took < 60
+        assert err.splitlines()[-1].startswith(
+            f"webloom: MongoDB at mongodb://127.0.0.1:{server.port}/"
+        )
+        assert left
+        copying = Copying(*addresses, env, position)
+        assert await copying.killed(notes=1, seconds=0) > left
+        assert copying.lowest_notes[0][1] > left
+        report = await copying.finished()
+    assert report["items"] == report["equal"] == COUNT
+    if role == "source":
+        assert await held(file) == by_url(items)
+    else:
+        with Documents(address_of(server)) as client:
+            assert client["copied"]["metadata"].count_documents({}) == COUNT
