@@ -138,7 +138,7 @@ async def _until_left(services: Services, pages: int, most: int) -> int:
         left = pages - (await services.store.count_by_status())[Status.COMPLETED]
         if left <= most:
             return left
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.25)
 
 
 @asynccontextmanager

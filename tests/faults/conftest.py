@@ -3,14 +3,21 @@ from __future__ import annotations
 import os
 import random
 import sys
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
+from conftest import ServerRoom
 from faults.processes import Fleet
 from faults.site import Site
+from faults.stack import MakeStack, Stack, empty, put_right
+from servers.mongod import MongoServer
+from servers.private import PrivateServer
+from servers.rabbitmq import RabbitServer
+from servers.redis import RedisServer
 
 
 class MakeFleet(Protocol):
@@ -70,3 +77,47 @@ def rng(say: Callable[[str], None]) -> random.Random:
     seed = int(os.environ.get("FAULTS_SEED", "20240607"))
     say(f"FAULTS_SEED={seed}")
     return random.Random(seed)
+
+
+class Victims:
+    """Servers that tests kill and pause. They are put right for whoever comes next."""
+
+    def __init__(self, room: ServerRoom) -> None:
+        self._room = room
+
+    async def store(self, name: str) -> MongoServer | None:
+        options = {"mongodb": {}, "replicas": {"replica_set": "rs0"}}
+        if name not in options:
+            return None
+        server = self._room.get(f"victim-{name}", MongoServer, **options[name])
+        assert isinstance(server, MongoServer)
+        await put_right(server)
+        return server
+
+    async def broker(self, name: str) -> RabbitServer | RedisServer:
+        make: type[PrivateServer] = {"rabbitmq": RabbitServer, "bullmq": RedisServer}[name]
+        server = self._room.get(f"victim-{name}", make)
+        assert isinstance(server, RabbitServer | RedisServer)
+        await put_right(server)
+        await empty(server)
+        return server
+
+
+@pytest.fixture
+def stacks(_servers: ServerRoom, fleets: MakeFleet) -> MakeStack:
+    """Makes installations of a kind: `<store>+<broker>`, of mongodb, replicas (a replica set of
+    one) or sqlite, and rabbitmq or bullmq."""
+    victims = Victims(_servers)
+
+    async def make(kind: str, *sites: Site, **settings: object) -> Stack:
+        store_name, broker_name = kind.split("+")
+        store, broker = await victims.store(store_name), await victims.broker(broker_name)
+        if store is not None:
+            settings |= {"store": store.url, "mongodb_database": f"faults-{uuid.uuid4().hex[:8]}"}
+        fleet = fleets(*sites, data=None, prefix=(), broker=broker.url, **settings)
+        stack = Stack(kind=kind, fleet=fleet, site=sites[0], store=store, broker=broker)
+        async with stack.services():
+            pass  # A mongod under Wine can die of many that make the same collections at once.
+        return stack
+
+    return make

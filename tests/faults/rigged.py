@@ -4,6 +4,7 @@ RIGGED_DEADLY_PATH   fetching a URL with this path kills the process
 RIGGED_CLOCK_FILE    the wall clock is off by the number of seconds in this file, read at every look
 RIGGED_TICK          seconds between two ticks of the scheduler
 RIGGED_QUIET         seconds after which the scheduler thinks a request forgotten
+RIGGED_HEARTBEAT     seconds between two heartbeats on a connection to RabbitMQ
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ def rig() -> None:
     if "RIGGED_QUIET" in os.environ:
         impatient = partial(RequeueForgotten, quiet_for=float(os.environ["RIGGED_QUIET"]))
         patch("webloom.bootstrap.RequeueForgotten", impatient).start()
+    if "RIGGED_HEARTBEAT" in os.environ:
+        beat = int(os.environ["RIGGED_HEARTBEAT"])
+        patch("webloom.adapters.rabbitmq.link.HEARTBEAT", beat).start()
 
 
 if __name__ == "__main__":

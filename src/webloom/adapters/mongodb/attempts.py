@@ -1,9 +1,14 @@
 """The right to an attempt: read, decide as the domain does, write if nothing has changed since.
 
-A batch is one find and one update. Every write is on the condition of the version that was read,
-and leaves its mark in `work.holder`. If fewer were made than sent, the
-marks tell whose; the others are read and decided again. Of several requests for one URL in a batch,
-the first that writes ends the round for that URL, so that the next sees what it did.
+What a worker gets is nearly always the first attempt of a request that waits. That is tried first,
+without reading: one update. For the rest a batch is one find and one update. Every write is on the
+condition of the version that was read, and leaves its mark in `work.holder`. If fewer were made
+than sent, the marks tell whose; the others are read and decided again. Of several requests for one
+URL in a batch, the first that writes ends the round for that URL, so that the next sees what it
+did.
+
+A beginning is answered before it is safe from a crash of the server: what that undoes is found out
+at the end of the attempt, whose token is then newer than the record's. So tokens follow the time.
 
 When the answer to a write is lost, nobody knows whether it was made. Its mark is kept in memory:
 whoever asks again in this process, and finds the mark in the record, has the attempt already.
@@ -11,10 +16,12 @@ whoever asks again in this process, and finds the mark in the record, has the at
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+
+from pymongo import WriteConcern
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
@@ -25,6 +32,7 @@ from webloom.adapters.mongodb.documents import (
     new_document,
     plain,
     state_of,
+    token_at,
     url_key,
 )
 from webloom.adapters.mongodb.insertion import insert_new
@@ -54,6 +62,48 @@ UNCHANGED = {
 }
 CHANGED = {"$mergeObjects": ["$$ROOT", "$$given.fields"]}
 
+WAITS = {
+    "$and": [
+        {"$eq": ["$work.request_id", "$$given.request_id"]},
+        {"$eq": ["$status", Status.PENDING.value]},
+        {"$eq": ["$work.lease", None]},
+        {"$eq": ["$work.retry_due", None]},
+        {"$ne": ["$processing.last_request_id", "$$given.request_id"]},
+        {"$lt": ["$work.token", "$$given.token"]},
+    ]
+}
+FIRST = {
+    "$mergeObjects": [
+        "$$ROOT",
+        {
+            "status": Status.IN_PROGRESS.value,
+            "updated_at": "$$given.wall",
+            "processing": {
+                "$mergeObjects": [
+                    "$processing",
+                    {
+                        "attempt_number": 1,
+                        "retry_count": 0,
+                        "last_attempt_at": "$$given.wall",
+                        "last_request_id": "$$given.request_id",
+                    },
+                ]
+            },
+            "work": {
+                "$mergeObjects": [
+                    "$work",
+                    "$$given.work",
+                    {
+                        "token": "$$given.token",
+                        "background": False,
+                        "version": {"$add": ["$work.version", 1]},
+                    },
+                ]
+            },
+        },
+    ]
+}
+
 
 class BeginAttempt(NamedTuple):
     request: FetchRequest
@@ -72,6 +122,7 @@ class _Planned:
 class Attempts:
     def __init__(self, database: MongoDatabase, marks: Marks, places: Places) -> None:
         self._db = database
+        self._records = database.records.with_options(write_concern=WriteConcern(w=1))
         self._marks = marks
         self._places = places
         self._unanswered: Unanswered[str] = Unanswered()
@@ -84,6 +135,7 @@ class Attempts:
             "made or keeps changing; is there a document for its URL that is not Webloom's?"
         )
         try:
+            answers |= await self._first_attempts(items, keys)
             for _ in range(MOST_ROUNDS):
                 waiting = [place for place in range(len(items)) if place not in answers]
                 if not waiting:
@@ -92,6 +144,45 @@ class Attempts:
         except WebloomError as failure:
             error = failure
         return [answers.get(place, error) for place in range(len(items))]
+
+    async def _first_attempts(
+        self, items: list[BeginAttempt], keys: list[str]
+    ) -> dict[int, Begun | WebloomError]:
+        """Of requests that wait for theirs, as `decide_attempt` would have it. The token is the
+        time, as that of a new record: it has grown, and need not be read."""
+        now, wall = self._db.now(), self._db.wall()
+        planned: dict[str, _Planned] = {}
+        for place, (key, item) in enumerate(zip(keys, items, strict=True)):
+            if key in planned or item.request.background:
+                continue
+            request_id = plain(item.request.request_id)
+            attempt = Attempt(
+                url=item.request.url,
+                request_id=request_id,
+                token=token_at(now) + 1,  # more than a note of this moment has
+                number=1,
+                retry_count=0,
+            )
+            mark = self._marks.next()
+            given = {
+                "request_id": request_id,
+                "token": attempt.token,
+                "wall": wall,
+                "work": {"lease": now + item.lease, "touched": now, "holder": mark},
+            }
+            planned[key] = _Planned(
+                read=None, fields=given, mark=mark, answer=attempt, places=[place]
+            )
+        begun = await self._write(
+            planned,
+            lambda: change_each(
+                self._records,
+                (Change(key, plan.fields) for key, plan in planned.items()),
+                condition=WAITS,
+                result=FIRST,
+            ),
+        )
+        return {place: planned[key].answer for key in begun for place in planned[key].places}
 
     async def _round(
         self,
@@ -115,7 +206,7 @@ class Attempts:
                 planned[key] = plan
             elif isinstance(plan.answer, AlreadyDone):
                 before.places.append(place)
-        for key in await self._write(planned):
+        for key in await self._write(planned, lambda: self._make(planned)):
             answers.update(dict.fromkeys(planned[key].places, planned[key].answer))
 
     async def _read(self, keys: Collection[str]) -> dict[str, Document]:
@@ -125,13 +216,15 @@ class Attempts:
             )
             return {document["_id"]: document for document in await found.to_list()}
 
-    async def _write(self, planned: dict[str, _Planned]) -> Iterable[str]:
+    async def _write(
+        self, planned: dict[str, _Planned], make: Callable[[], Awaitable[int]]
+    ) -> Iterable[str]:
         """The keys of those that were made."""
         if not planned:
             return ()
         try:
             with self._db.use():
-                made = await self._make(planned)
+                made = await make()
             if made == len(planned):
                 return planned
             found = await self._read(planned)
@@ -153,9 +246,8 @@ class Attempts:
             for key, plan in planned.items()
             if plan.read is not None
         )
-        records = self._db.records
-        made = await change_each(records, changes, condition=UNCHANGED, result=CHANGED)
-        return made + await insert_new(records, new)
+        made = await change_each(self._records, changes, condition=UNCHANGED, result=CHANGED)
+        return made + await insert_new(self._records, new)
 
     def _plan(self, key: str, item: BeginAttempt, document: Document | None) -> Busy | _Planned:
         moment = Moment(self._db.now(), self._db.wall(), self._marks.next())
@@ -178,7 +270,7 @@ class Attempts:
                 case GiveUp():
                     answer, fields = decision, _given_up(known, decision, moment)
                 case Begin():
-                    answer = _attempt(item.request, request_id, state, decision)
+                    answer = _attempt(item.request, request_id, state, decision, moment)
                     background = item.request.background and state.status.is_final
                     fields = _started(known, answer, background, item.lease, moment)
         if document is None:
@@ -200,12 +292,12 @@ def as_read(document: Document) -> Document:
 
 
 def _attempt(
-    request: FetchRequest, request_id: str, state: RequestState, decision: Begin
+    request: FetchRequest, request_id: str, state: RequestState, decision: Begin, moment: Moment
 ) -> Attempt:
     return Attempt(
         url=request.url,
         request_id=state.request_id or request_id,
-        token=state.token + 1,
+        token=max(state.token + 1, token_at(moment.now)),
         number=decision.number,
         retry_count=decision.retry_count,
     )

@@ -45,7 +45,7 @@ REACH_SECONDS = 2.0  # how long a call looks for a server
 ANSWER_SECONDS = 5.0  # how long it waits for the answer
 MEASURE_SECONDS = 30.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-QUIET_SECONDS = 1.0  # after a failure: nobody is kept waiting for a server that is not there
+QUIET_SECONDS = 1.0  # after failures: nobody is kept waiting for a server that is not there
 
 READY, CONNECTING, DISCONNECTED = "READY", "CONNECTING", "DISCONNECTED"
 
@@ -90,6 +90,7 @@ class MongoDatabase:
         self._is_prepared = False
         self._state = CONNECTING
         self._trouble: WebloomError | None = None
+        self._failures = 0  # one after the other
         self._quiet_until = 0.0  # until when calls are not even tried
         self._lost = asyncio.Event()
         self._gatherings: list[Gathering[Any, Any]] = []
@@ -132,10 +133,13 @@ class MongoDatabase:
             self._note_ready()
 
     def gather(
-        self, run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]]
+        self,
+        run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]],
+        *,
+        linger: float = 0.0,
     ) -> Gathering[Item, Result]:
         """Ends with the database."""
-        gathering: Gathering[Item, Result] = Gathering(run)
+        gathering: Gathering[Item, Result] = Gathering(run, linger=linger)
         self._gatherings.append(gathering)
         return gathering
 
@@ -202,12 +206,15 @@ class MongoDatabase:
         if self._trouble is None:
             log.warning("MongoDB can't be used", extra={"error": str(error)})
         self._state, self._trouble = DISCONNECTED, error
-        self._quiet_until = time.monotonic() + QUIET_SECONDS
+        self._failures += 1
+        if self._failures > 1:  # one may have been a connection's end
+            self._quiet_until = time.monotonic() + QUIET_SECONDS
 
     def _note_ready(self) -> None:
         if self._trouble is not None:
             log.info("MongoDB can be used again", extra={"address": self.address})
         self._state, self._trouble = READY, None
+        self._failures = 0
 
 
 @asynccontextmanager

@@ -72,6 +72,10 @@ def moment_of(place: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=place // PLACES_IN_A_MILLISECOND)
 
 
+def token_at(now: float) -> int:
+    return int(now * 1_000_000)
+
+
 def literal(value: object) -> Document:
     """For expressions, in which a text with a dollar would be a field."""
     return {"$literal": value}
@@ -155,7 +159,7 @@ def new_document(
         "place": place,
         "work": {
             "version": 0,
-            "token": int(now * 1_000_000),
+            "token": token_at(now),
             "request_id": request_id and plain(request_id),
             "background": False,
             "lease": None,

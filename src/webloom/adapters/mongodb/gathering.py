@@ -2,8 +2,10 @@
 
     await gathering.ask(item) -> waiting -> run([item, ...]) -> one answer for each item
 
-While one batch is on its way to the server and back, the next one gathers. Nobody waits for the
-sake of a larger batch.
+While a batch is on its way to the server and back, the next one gathers. A call that finds nobody
+else goes at once. Under load, a kind of call that nobody waits for at a screen may linger a little
+for others to come: a batch costs the server and us a millisecond, whatever its size. When enough
+have come, a second batch sets out beside the first, which most of the time waits for a disk.
 """
 
 from __future__ import annotations
@@ -22,16 +24,22 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_TOGETHER = 500
+ENOUGH = 24  # calls that wait, for a batch to go
+MOST_BATCHES = 2  # of one kind on their way at once
 
 
 class Gathering(Generic[Item, Result]):
     def __init__(
-        self, run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]]
+        self,
+        run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]],
+        *,
+        linger: float = 0.0,
     ) -> None:
         """`run` answers in the order of its items; an error stands for the answer to one."""
         self._run = run
+        self._linger = linger
         self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
-        self._server: asyncio.Task[None] | None = None
+        self._servers: set[asyncio.Task[None] | None] = set()
         self._closed = False
 
     async def ask(self, item: Item) -> Result:
@@ -39,15 +47,16 @@ class Gathering(Generic[Item, Result]):
             raise StoreUnavailable("the connection to MongoDB is closed")
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
-        if self._server is None:
-            self._server = asyncio.create_task(self._serve())
+        if not self._servers or (
+            len(self._waiting) >= ENOUGH and len(self._servers) < MOST_BATCHES
+        ):
+            self._servers.add(asyncio.create_task(self._serve()))
         return await future
 
     async def close(self) -> None:
         """What is on its way is waited for."""
         self._closed = True
-        if self._server is not None:
-            await self._server
+        await asyncio.gather(*(server for server in self._servers if server is not None))
 
     async def _serve(self) -> None:
         try:
@@ -55,8 +64,10 @@ class Gathering(Generic[Item, Result]):
                 batch = self._waiting[:MOST_TOGETHER]
                 del self._waiting[:MOST_TOGETHER]
                 await self._answer(batch)
-        finally:
-            self._server = None
+                if self._linger and 0 < len(self._waiting) < ENOUGH and not self._closed:
+                    await asyncio.sleep(self._linger)
+        finally:  # at once, so that whoever asks next knows that nobody serves
+            self._servers.discard(asyncio.current_task())
 
     async def _answer(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:
         try:

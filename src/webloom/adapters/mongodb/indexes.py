@@ -26,7 +26,7 @@ SILENT_SECONDS = 24 * 3600  # after which a process is forgotten
 NEWEST_FIRST = [("place", DESCENDING), ("_id", DESCENDING)]
 BY_CREATION = [("created_at", DESCENDING), *NEWEST_FIRST]
 BY_SHELF = [("shelf", ASCENDING), *NEWEST_FIRST]
-BY_HOST = [("host", ASCENDING), ("shelf", ASCENDING), *NEWEST_FIRST]
+BY_HOST = [("host", ASCENDING), *NEWEST_FIRST]
 BY_WORD = [("words", ASCENDING), *NEWEST_FIRST]
 REFRESHING = {"work.background": True}
 

@@ -40,6 +40,7 @@ from webloom.domain.inventory import (
 from webloom.ports.inventory_store import NotedRequest
 
 COUNT_SECONDS = 60.0
+LINGER = 0.003  # seconds, of a worker's writes
 
 
 class MongoInventoryStore:
@@ -52,9 +53,9 @@ class MongoInventoryStore:
         self._telling = database.gather(self._states)
         self._noting = database.gather(self._requests.note)
         self._beginning: Gathering[BeginAttempt, Begun] = database.gather(
-            Attempts(database, marks, places).begin
+            Attempts(database, marks, places).begin, linger=LINGER
         )
-        self._finishing = database.gather(Outcomes(database, marks).finish)
+        self._finishing = database.gather(Outcomes(database, marks).finish, linger=LINGER)
 
     async def find(self, url: str, *, with_source: bool = True) -> Record | None:
         finding = self._finding_whole if with_source else self._finding

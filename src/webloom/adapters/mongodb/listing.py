@@ -129,17 +129,17 @@ async def _path(records: Collection, chosen: RecordFilter) -> _Path | None:
     """None: nothing can be found."""
     if chosen.text is not None:
         return await _path_by_words(records, chosen, Phrase.parse(plain(chosen.text)))
-    found: Document = {"shelf": {"$in": SHELVES}}
+
+    def accepts(document: Document) -> bool:
+        return bool(document["status"] == chosen.status)
+
     if chosen.host is not None:
-        found = {"host": plain(chosen.host)} | found
-    if chosen.status is not None:
-        found |= {"shelf": shelf_of(chosen.status)}
+        found: Document = {"host": plain(chosen.host)}
+        return _Path(index=BY_HOST, found=found, accepts=None if chosen.status is None else accepts)
+    shelves = SHELVES if chosen.status is None else [shelf_of(chosen.status)]
     is_known = chosen.status is None or chosen.status.is_final
-    return _Path(
-        index=BY_SHELF if chosen.host is None else BY_HOST,
-        found=found,
-        accepts=None if is_known else lambda document: document["status"] == chosen.status,
-    )
+    found = {"shelf": {"$in": shelves}}
+    return _Path(index=BY_SHELF, found=found, accepts=None if is_known else accepts)
 
 
 async def _path_by_words(records: Collection, chosen: RecordFilter, phrase: Phrase) -> _Path | None:

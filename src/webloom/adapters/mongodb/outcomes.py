@@ -30,10 +30,16 @@ from webloom.domain.inventory import (
     Status,
 )
 
+# Or its beginning was undone by a crash of the server, and nobody has begun anything since.
 STANDS = {
-    "$and": [
-        {"$eq": ["$work.token", "$$given.token"]},
-        {"$gt": ["$work.lease", None]},
+    "$or": [
+        {
+            "$and": [
+                {"$eq": ["$work.token", "$$given.token"]},
+                {"$gt": ["$work.lease", None]},
+            ]
+        },
+        {"$lt": ["$work.token", "$$given.token"]},
     ]
 }
 # A refresh that runs behind a readable record, and is not done yet, leaves its status as it is.
@@ -48,7 +54,7 @@ FINISHED = {
                 "$mergeObjects": [
                     "$work",
                     "$$given.work",
-                    {"version": {"$add": ["$work.version", 1]}},
+                    {"token": "$$given.token", "version": {"$add": ["$work.version", 1]}},
                 ]
             },
         },

@@ -33,6 +33,9 @@ class RequeueForgotten:
         requests = await self.store.forgotten_requests(quiet_for=self.quiet_for, limit=MOST_AT_ONCE)
         if not requests or not await self._is_served():
             return 0
+        depth = await self.broker.depth(METADATA_QUEUE)
+        if depth.ready + depth.delayed >= len(requests):  # their messages may all be there
+            return 0
         standing = await self.broker.publish_many(
             METADATA_QUEUE, [message_for(each) for each in requests]
         )

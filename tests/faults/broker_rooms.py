@@ -1,0 +1,376 @@
+"""One broker, with everything that a test may do to it.
+
+A room has a queue of its own on a server that the test may kill, pause and fill up, and opens
+processes over it: in this event loop (`open`), or real ones that can be killed (`start`). Where a
+backend truly differs, its entry in BACKENDS says so in a field.
+
+A test module takes the fixtures by their names: `servers, room = broker_rooms.fixtures`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import aiormq
+import pytest
+from redis.asyncio import Redis
+
+from conftest import ServerRoom
+from faults.broker_journal import Event, Journal
+from faults.broker_process import SQLITE, Way, open_broker
+from faults.processes import eventually, eventually_async
+from servers.private import PrivateServer, accepts
+from servers.proxy import Proxy
+from servers.rabbitmq import RabbitServer
+from servers.redis import RedisServer
+from webloom.adapters.rabbitmq.layout import Layout
+from webloom.domain.errors import BrokerUnavailable
+from webloom.ports.broker import Broker
+from webloom.ports.clock import Clock
+
+PROGRAM = Path(__file__).with_name("broker_process.py")
+SETTLED_SECONDS = 40.0
+
+MakeServer = Callable[[Path], PrivateServer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    name: str
+    make_server: MakeServer | None = None  # None: there is nobody who could die
+    server: str = ""  # backends with one name share it
+    quorum: bool = False
+    limit_is_exact: bool = True
+    knows_ids: bool = False  # a waiting message with the id stands for one that is published again
+    counts_kills: bool = True  # each; else a message only knows that it was redelivered
+    shares_at_once: bool = True  # else a message may wait at a busy process while another is idle
+    gives_up: float  # seconds after which a call has failed that nobody answers
+    latest: float = 0.5  # how many seconds a delayed message may come late
+
+
+BACKENDS = (
+    Backend(name="sqlite", gives_up=5, knows_ids=True),
+    Backend(
+        name="bullmq",
+        make_server=RedisServer,
+        server="redis",
+        knows_ids=True,
+        gives_up=5,
+    ),
+    Backend(
+        name="rabbitmq",
+        make_server=RabbitServer,
+        server="rabbitmq",
+        counts_kills=False,
+        gives_up=10,
+        latest=1.5,
+    ),
+    Backend(
+        name="rabbitmq-quorum",
+        make_server=RabbitServer,
+        server="rabbitmq",
+        quorum=True,
+        limit_is_exact=False,
+        shares_at_once=False,
+        gives_up=10,
+        latest=1.5,
+    ),
+)
+
+
+def only(wanted: Callable[[Backend], object]) -> pytest.MarkDecorator:
+    """Run a test over some backends."""
+    chosen = [backend for backend in BACKENDS if wanted(backend)]
+    return pytest.mark.parametrize("room", chosen, indirect=True, ids=lambda each: each.name)
+
+
+with_a_server = only(lambda backend: backend.make_server)
+# Classic and quorum queues are reached in the same way: where only that matters, one will do.
+each_server = only(lambda backend: backend.make_server and not backend.quorum)
+on_rabbitmq = only(lambda backend: backend.server == "rabbitmq")
+on_bullmq = only(lambda backend: backend.server == "redis")
+on_sqlite = only(lambda backend: backend.make_server is None)
+
+
+class BrokerProcess:
+    """A run of broker_process.py."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], said: Path, errors: Path) -> None:
+        self._popen = popen
+        self._said = said
+        self._errors = errors
+        self.killed = False
+
+    @property
+    def events(self) -> list[Event]:
+        lines = self._said.read_text().splitlines(keepends=True)
+        return [Event.parse(line) for line in lines if line.endswith("\n")]
+
+    def names(self, what: str) -> list[str]:
+        return [event.name for event in self.events if event.what == what]
+
+    async def said(self, what: str, count: int = 1, *, within: float = 30.0) -> list[Event]:
+        def look() -> bool:
+            return len(self.names(what)) >= count or self._popen.poll() is not None
+
+        await eventually(look, within=within, what=f"the process says {what!r} {count} times")
+        found = [event for event in self.events if event.what == what]
+        assert len(found) >= count, self.errors
+        return found
+
+    async def ended(self, *, within: float = 60.0) -> None:
+        await eventually(lambda: self._popen.poll() is not None, within=within, what="it ends")
+        assert self._popen.returncode == 0, self.errors
+
+    def kill(self) -> None:
+        self.killed = True
+        self._popen.kill()
+        self._popen.wait()
+
+    @property
+    def errors(self) -> str:
+        return self._errors.read_text()[-4000:]
+
+    def check(self) -> None:
+        assert self.killed or self._popen.poll() in (None, 0), self.errors
+        for bad in ("ERROR webloom", "ERROR asyncio", "never retrieved", "was destroyed"):
+            assert bad not in self.errors, self.errors
+
+
+@dataclass(kw_only=True)
+class BrokerRoom:
+    backend: Backend
+    folder: Path
+    private_server: PrivateServer | None
+    queue: str
+    journal: Journal = field(default_factory=Journal)
+    processes: list[BrokerProcess] = field(default_factory=list)
+    _lock: sqlite3.Connection | None = None
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "webloom.db"
+
+    @property
+    def server(self) -> PrivateServer:
+        assert self.private_server is not None
+        return self.private_server
+
+    def way(self, port: int | None = None, **settings: object) -> Way:
+        if self.private_server is None:
+            url = f"{SQLITE}{self.file}"
+        elif isinstance(self.private_server, RabbitServer):
+            url = f"amqp://guest:guest@127.0.0.1:{port or self.server.port}/"
+        else:
+            url = f"redis://127.0.0.1:{port or self.server.port}/0"
+        way = Way(url=url, queue=self.queue, quorum=self.backend.quorum)
+        return replace(way, **settings)  # type: ignore[arg-type]
+
+    def open(
+        self, *, port: int | None = None, clock: Clock | None = None, **settings: object
+    ) -> AbstractAsyncContextManager[Broker]:
+        """As another process would, with a connection of its own. `port`: of a proxy."""
+        return open_broker(self.way(port, **settings), clock)
+
+    def start(
+        self, verb: str, *arguments: object, prefix: Sequence[str] = (), **settings: object
+    ) -> BrokerProcess:
+        number = len(self.processes)
+        said, errors = self.folder / f"{number}.said", self.folder / f"{number}.errors"
+        with said.open("wb") as output, errors.open("wb") as error_output:
+            popen = subprocess.Popen(
+                [
+                    *prefix, sys.executable, "-P", str(PROGRAM),  # -P: our site.py is not Python's
+                    self.way(None, **settings).as_json(), verb, *map(str, arguments),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=error_output,
+            )  # fmt: skip
+        process = BrokerProcess(popen, said, errors)
+        self.processes.append(process)
+        return process
+
+    @asynccontextmanager
+    async def proxy(self) -> AsyncIterator[Proxy]:
+        async with Proxy(self.server.port).running() as proxy:
+            yield proxy
+
+    async def kill(self) -> None:
+        await asyncio.to_thread(self.server.kill)
+
+    async def restart(self) -> None:
+        """Killed and started again on the same data."""
+        with self.journal.fault():
+            await asyncio.to_thread(self.server.restart)
+
+    def pause(self) -> None:
+        """Nobody answers; without a server, nobody else may write."""
+        if self.private_server is not None:
+            self.private_server.pause()
+        else:
+            self._lock = sqlite3.connect(self.file, timeout=30, isolation_level=None)
+            self._lock.execute("BEGIN EXCLUSIVE")
+
+    def resume(self) -> None:
+        if self.private_server is not None:
+            self.private_server.resume()
+        elif self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    async def reachable(self, broker: Broker, *, within: float = 40.0) -> None:
+        async def look() -> bool:
+            try:
+                await broker.depth(self.queue)
+            except BrokerUnavailable:
+                return False
+            return True
+
+        await eventually_async(look, within=within, what="the broker is back")
+
+    async def settled(self, say: Callable[[str], None], limit: int | None = None) -> None:
+        """Drain the queue and check that nothing was lost, and nothing came again that must not."""
+        for process in self.processes:
+            process.check()
+            self.journal.events += process.events
+        async with (
+            self.open(limit=limit) as broker,
+            broker.deliveries(self.queue, 32) as deliveries,
+        ):
+            slots = [asyncio.create_task(self.journal.acking(deliveries)) for _ in range(32)]
+            try:
+                with suppress(AssertionError):  # `check` says more
+                    await eventually_async(
+                        lambda: self._drained(broker), within=SETTLED_SECONDS, what="it is empty"
+                    )
+            finally:
+                for slot in slots:
+                    slot.cancel()
+                await asyncio.wait(slots)
+            dead = [letter.id for letter in await broker.dead_letters(self.queue, limit=100_000)]
+            depth = await broker.depth(self.queue)
+        self.journal.check(dead, say)
+        assert (depth.ready, depth.delayed, depth.in_flight or 0) == (0, 0, 0)
+
+    async def _drained(self, broker: Broker) -> bool:
+        depth = await broker.depth(self.queue)
+        dead = [letter.id for letter in await broker.dead_letters(self.queue, limit=100_000)]
+        left = depth.ready + depth.delayed + (depth.in_flight or 0)
+        return left == 0 and not self.journal.missing(dead)
+
+    async def left_behind(self) -> dict[str, int]:
+        """What the backend keeps of the queue, by its own names."""
+        if self.private_server is None:
+            with sqlite3.connect(f"file:{self.file}?mode=ro", uri=True) as reading:
+                rows = {
+                    table: int(reading.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+                    for table in ("messages", "dead_letters")
+                }
+            reading.close()
+            return rows
+        if isinstance(self.private_server, RabbitServer):
+            told = await asyncio.to_thread(
+                self.private_server.ctl, "list_queues", "name", "messages", "--no-table-headers"
+            )
+            rows = {name: int(count) for name, count in map(str.split, told.splitlines())}
+            return {name: n for name, n in rows.items() if name.startswith(self.queue)}
+        client = Redis.from_url(self.way().url)
+        found = [key.decode() async for key in client.scan_iter(f"bull:{self.queue}:*")]
+        keys = [key for key in found if await client.ttl(key) < 0]  # the others go by themselves
+        lengths = {
+            key: int(await client.xlen(key)) if key.endswith(":events") else 1 for key in keys
+        }
+        await client.aclose()
+        return lengths
+
+    async def clear(self) -> None:
+        """Remove the queue, which would slow down the next start of the server."""
+        if isinstance(self.private_server, RabbitServer):
+            layout = Layout(queue=self.queue)
+            connection = await aiormq.connect(self.way().url)
+            channel = await connection.channel()
+            for exchange in layout.exchanges:
+                await channel.exchange_delete(exchange)
+            for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
+                await channel.queue_delete(spec.name)
+            await connection.close()
+
+
+def _running(backend: Backend, servers: ServerRoom) -> PrivateServer | None:
+    """A test before may have left it dead or paused."""
+    if backend.make_server is None:
+        return None
+    server = servers.get(backend.server, backend.make_server)
+    server.resume()
+    if not accepts(server.port):
+        server.restart()
+    return server
+
+
+def _new_room(backend: Backend, servers: ServerRoom, folder: Path) -> BrokerRoom:
+    folder.mkdir(exist_ok=True)
+    return BrokerRoom(
+        backend=backend,
+        folder=folder,
+        private_server=_running(backend, servers),
+        queue=f"q{uuid.uuid4().hex[:10]}",
+    )
+
+
+class _Complaints(logging.Handler):
+    """What asyncio says of tasks that nobody looks after."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.append(self.format(record))
+
+
+@pytest.fixture(scope="module")
+def _servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerRoom]:
+    with ExitStack() as stack:
+        yield ServerRoom(stack, tmp_path_factory)
+
+
+@asynccontextmanager
+async def open_room(
+    backend: Backend, servers: ServerRoom, folder: Path
+) -> AsyncIterator[BrokerRoom]:
+    complaints = _Complaints()
+    logging.getLogger("asyncio").addHandler(complaints)
+    room = _new_room(backend, servers, folder)
+    try:
+        yield room
+    finally:
+        for process in room.processes:
+            process.kill()
+        room.resume()
+        _running(backend, servers)
+        await room.clear()
+        gc.collect()
+        logging.getLogger("asyncio").removeHandler(complaints)
+    assert not complaints.heard, complaints.heard
+
+
+@pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
+async def _room(
+    request: pytest.FixtureRequest, servers: ServerRoom, tmp_path: Path
+) -> AsyncIterator[BrokerRoom]:
+    async with open_room(request.param, servers, tmp_path) as room:
+        yield room
+
+
+fixtures = (_servers, _room)

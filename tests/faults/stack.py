@@ -1,0 +1,305 @@
+"""An installation over real servers, and what must be true of it when all is over.
+
+    stack = await stacks("mongodb+rabbitmq", site, lease=2)
+    await stack.start("api")
+    await stack.start("worker")
+    async with client_of(stack.base) as client: ...
+    await stack.ends_well(client)
+
+Each has a database of its own and an empty broker. The servers can be killed and paused: they are
+shared, and put right before the next stack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import aiormq
+import msgspec
+from aiormq.abc import AbstractChannel
+from redis.asyncio import Redis
+
+from faults.client import Client
+from faults.processes import Fleet, Process, eventually_async
+from faults.site import Site
+from servers.private import PrivateServer
+from servers.rabbitmq import RabbitServer
+from servers.redis import RedisServer
+from webloom.adapters.rabbitmq.layout import Layout
+from webloom.bootstrap import Services, open_services
+from webloom.domain.errors import Unavailable
+from webloom.domain.inventory import (
+    MAX_ATTEMPTS,
+    METADATA_QUEUE,
+    FetchRequest,
+    Record,
+    RecordFilter,
+    Status,
+)
+from webloom.ports.broker import QueueDepth
+from webloom.settings import load_settings
+
+BOTH = ("mongodb+rabbitmq", "mongodb+bullmq")
+Say = Callable[[str], None]
+_message = msgspec.json.Decoder(FetchRequest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """What the store and the broker say."""
+
+    records: list[Record]
+    counts: dict[Status, int]
+    depth: QueueDepth
+    dead: set[str]  # URLs of dead letters
+
+    @property
+    def statuses(self) -> Counter[str]:
+        return Counter(record.status.value for record in self.records)
+
+    @property
+    def attempts(self) -> Counter[int]:
+        return Counter(record.processing.attempt_number for record in self.records)
+
+    def of(self, url: str) -> Record:
+        [found] = [record for record in self.records if record.url == url]
+        return found
+
+    def check(self, accepted: set[str]) -> None:
+        """Accepted is a part of completed, failed for good and dead; nothing is left over."""
+        urls = Counter(record.url for record in self.records)
+        assert set(urls.values()) <= {1}, "a URL has one record"
+        counted = {status.value: count for status, count in self.counts.items() if count}
+        assert counted == self.statuses, "what is counted is what is there"
+        final = {record.url for record in self.records if record.status.is_final}
+        lost = accepted - final - self.dead
+        assert not lost, f"{len(lost)} accepted and lost: {sorted(lost)[:5]}"
+        assert len(final) == len(self.records), f"unfinished: {self.statuses}"
+        assert max(self.attempts, default=0) <= MAX_ATTEMPTS
+        depth = self.depth
+        assert (depth.ready, depth.delayed, depth.in_flight or 0) == (0, 0, 0), depth
+
+
+@dataclass(kw_only=True)
+class Stack:
+    kind: str
+    fleet: Fleet
+    site: Site
+    store: PrivateServer | None  # None: the embedded database
+    broker: RabbitServer | RedisServer
+
+    @property
+    def base(self) -> str:
+        return self.fleet.base
+
+    async def start(self, role: str, *, port: int | None = None, **rigging: str) -> Process:
+        return await self.fleet.start(role, port=port, **rigging)
+
+    def servers(self, which: Literal["store", "broker"]) -> PrivateServer:
+        server = self.store if which == "store" else self.broker
+        assert server is not None
+        return server
+
+    @asynccontextmanager
+    async def services(self) -> AsyncIterator[Services]:
+        """As one more process of this installation."""
+        async with open_services(load_settings(self.fleet.settings)) as services:
+            yield services
+
+    async def settled(self, *, within: float) -> None:
+        """Wait until every request has its final answer and no message is left."""
+        async with self.services() as services:
+
+            async def look() -> bool:
+                try:
+                    counts = await services.store.count_by_status()
+                    depth = await services.broker.depth(METADATA_QUEUE)
+                except Unavailable:
+                    return False
+                waiting = depth.ready + depth.delayed + (depth.in_flight or 0)
+                unfinished = sum(n for status, n in counts.items() if not status.is_final)
+                return not waiting and not unfinished
+
+            try:
+                await eventually_async(look, within=within, what="every request is answered")
+            except AssertionError as late:
+                truth = await self._truth(services)
+                raise AssertionError(f"{late}: {truth.statuses}, {truth.depth}") from None
+
+    async def truth(self) -> Truth:
+        async with self.services() as services:
+            return await self._truth(services)
+
+    async def ends_well(self, client: Client, *, within: float = 30.0) -> Truth:
+        """Settled; every process ends when it is told to; nobody held a message in secret."""
+        await self.settled(within=within)
+        self.fleet.check()
+        await self.shut_down()
+        truth = await self.truth()
+        truth.check(client.accepted)
+        return truth
+
+    async def shut_down(self) -> None:
+        running = [process for process in self.fleet.processes if process.alive]
+        for process in running:
+            terminate(process)
+        for process in running:
+            assert await process.ended(within=20) == 0, process.output[-3000:]
+        self.fleet.check()
+
+    async def health(self, client: Client) -> tuple[int, dict[str, dict[str, Any]]]:
+        """The status, and the dependencies by name."""
+        status, health = await client.get("/health")
+        return status, {each["name"]: each for each in health["dependencies"]}
+
+    async def queue(self, client: Client) -> dict[str, Any]:
+        _, health = await client.get("/health")
+        [queue] = health["queues"]
+        assert isinstance(queue, dict)
+        return queue
+
+    def told(self, truth: Truth, client: Client) -> str:
+        """Duplicates are harmless and are counted."""
+        fetches = Counter(len(times) for times in self.site.arrivals.values())
+        return (
+            f"answers {dict(client.answers)}; records {dict(truth.statuses)}; "
+            f"attempts {dict(sorted(truth.attempts.items()))}; "
+            f"fetches for one URL {dict(sorted(fetches.items()))}; dead {len(truth.dead)}"
+        )
+
+    async def _truth(self, services: Services) -> Truth:
+        records, cursor = [], None
+        while True:
+            page = await services.store.page_of_records(RecordFilter(), limit=500, cursor=cursor)
+            records += page.records
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        dead = await services.broker.dead_letters(METADATA_QUEUE, limit=1000)
+        return Truth(
+            records=records,
+            counts=await services.store.count_by_status(),
+            depth=await services.broker.depth(METADATA_QUEUE),
+            dead={_message.decode(letter.body).url for letter in dead},
+        )
+
+
+class MakeStack(Protocol):
+    async def __call__(self, kind: str, *sites: Site, **settings: object) -> Stack: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    asked: float  # monotonic
+    seconds: float
+    status: int | None
+
+
+@dataclass(kw_only=True)
+class Load:
+    """Posts a new URL every so often, whatever becomes of the others."""
+
+    client: Client
+    site: Site
+    per_second: float = 60.0
+    name: str = "steady"
+    answers: list[Answer] = field(default_factory=list)
+    asked: int = 0
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Load]:
+        stop = asyncio.Event()
+        task = asyncio.create_task(self._post_on(stop))
+        try:
+            yield self
+        finally:
+            stop.set()
+            await task
+
+    async def answered(self, status: int, *, since: float, within: float) -> float:
+        """Wait for such an answer to what was asked since then; how long after it came."""
+
+        async def look() -> float:
+            times = [
+                each.asked + each.seconds - since
+                for each in self.answers
+                if each.asked >= since and each.status == status
+            ]
+            return min(times, default=0.0)
+
+        return await eventually_async(look, within=within, what=f"POST is answered with {status}")
+
+    def slowest(self) -> float:
+        return max(each.seconds for each in self.answers)
+
+    async def _post_on(self, stop: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as group:
+            while not stop.is_set():
+                group.create_task(self._post(self.site.url(f"/{self.name}/{self.asked}")))
+                self.asked += 1
+                await asyncio.sleep(1 / self.per_second)
+
+    async def _post(self, url: str) -> None:
+        asked = time.monotonic()
+        status = await self.client.post(url)
+        self.answers.append(Answer(asked=asked, seconds=time.monotonic() - asked, status=status))
+
+
+def terminate(process: Process) -> None:
+    process.told_to_end = True
+    os.kill(process.pid, signal.SIGTERM)
+
+
+async def put_right(server: PrivateServer) -> None:
+    """However the last test left it."""
+    server.resume()
+    if not await asyncio.to_thread(server.answers):
+        await asyncio.to_thread(server.restart)
+
+
+async def empty(broker: RabbitServer | RedisServer) -> None:
+    """As a new server is."""
+    if isinstance(broker, RedisServer):
+        async with redis_client(broker) as redis:
+            await redis.config_set("maxmemory", 0)
+            await redis.flushall()
+        return
+    layout = Layout(queue=METADATA_QUEUE)
+    async with amqp_channel(broker) as channel:
+        for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
+            await channel.queue_delete(spec.name)
+        for exchange in layout.exchanges:
+            await channel.exchange_delete(exchange)
+
+
+async def purge(broker: RabbitServer | RedisServer) -> None:
+    """Lose every message."""
+    if isinstance(broker, RedisServer):
+        async with redis_client(broker) as redis:
+            await redis.flushall()
+        return
+    async with amqp_channel(broker) as channel:
+        await channel.queue_purge(METADATA_QUEUE)
+
+
+@asynccontextmanager
+async def redis_client(server: RedisServer) -> AsyncIterator[Redis]:
+    async with Redis.from_url(server.url) as client:
+        yield client
+
+
+@asynccontextmanager
+async def amqp_channel(server: RabbitServer) -> AsyncIterator[AbstractChannel]:
+    connection = await aiormq.connect(server.url)
+    try:
+        yield await connection.channel()
+    finally:
+        await connection.close()

@@ -1,0 +1,315 @@
+"""Queues that are full, servers without room, and queues that vanish: faults 5, 6, 14 and 15."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+
+import aiormq
+import pytest
+from redis.asyncio import Redis
+
+from faults import broker_rooms
+from faults.broker_process import SQLITE, message
+from faults.broker_rooms import BrokerRoom, on_bullmq, on_rabbitmq, on_sqlite, with_a_server
+from faults.processes import SmallDisk, eventually, eventually_async, small_disk
+from servers.rabbitmq import RabbitServer
+from webloom.adapters.rabbitmq.layout import Layout
+from webloom.domain.errors import BackendRefused, BrokerUnavailable, QueueFull
+from webloom.ports.broker import Broker
+
+servers, room = broker_rooms.fixtures
+
+Say = Callable[[str], None]
+LIMIT = 100
+AT_ONCE = 8
+# RabbitMQ 3.10 answers before a quorum queue is quite deleted. What is declared under its name in
+# the next milliseconds goes with it, and confirmed messages too.
+DELETION_SECONDS = 0.2
+
+
+async def accepts(room: BrokerRoom, broker: Broker, name: str) -> bool:
+    try:
+        await broker.publish(room.queue, message(name))
+    except QueueFull:
+        return False
+    room.journal.note("accepted", name)
+    return True
+
+
+async def insist(room: BrokerRoom, broker: Broker, name: str, *, within: float = 40.0) -> None:
+    async def taken() -> bool:
+        try:
+            return await accepts(room, broker, name)
+        except BrokerUnavailable:
+            return False
+
+    await eventually_async(taken, within=within, what=f"{name} is accepted")
+
+
+@pytest.mark.timeout(60)
+async def test_5_processes_fill_a_queue_to_its_limit_and_it_opens_again(
+    room: BrokerRoom, say: Say
+) -> None:
+    publishers = [room.start("publish", f"p{n}", 150, AT_ONCE, limit=LIMIT) for n in range(3)]
+    for publisher in publishers:
+        await publisher.ended()
+    accepted = sum(len(publisher.names("accepted")) for publisher in publishers)
+    refused = sum(len(publisher.names("full")) for publisher in publishers)
+    assert accepted + refused == 3 * 150
+    if room.backend.limit_is_exact:
+        assert accepted == LIMIT
+    else:
+        assert LIMIT <= accepted <= LIMIT + 3 * AT_ONCE
+    async with room.open(limit=LIMIT) as broker:
+        assert (await broker.depth(room.queue)).ready == accepted
+        assert not await accepts(room, broker, "too much")
+        async with broker.deliveries(room.queue, 1) as deliveries:
+            taken = 0
+            while not await accepts(room, broker, "fits again"):
+                taken += 1
+                delivery = await anext(deliveries)
+                room.journal.note("got", delivery.message_id)
+                await delivery.ack()
+                room.journal.note("acked", delivery.message_id)
+                await asyncio.sleep(0.02)  # a queue that is told of an ack counts a little later
+    say(f"{accepted} of {LIMIT} accepted, {refused} refused; open again after {taken} were taken")
+    assert taken <= (2 if room.backend.limit_is_exact else LIMIT // 3)
+    await room.settled(say, LIMIT)
+
+
+@pytest.mark.timeout(60)
+async def test_6_retries_that_are_due_while_the_queue_is_full_are_not_lost(
+    room: BrokerRoom, say: Say
+) -> None:
+    async with room.open(limit=6) as broker:
+        for n in range(6):
+            await accepts(room, broker, f"first{n}")
+        async with broker.deliveries(room.queue, 6) as deliveries:
+            held = [await anext(deliveries) for _ in range(6)]
+            n = 0
+            while await accepts(room, broker, f"then{n}"):
+                n += 1
+                await asyncio.sleep(0.02)
+            for delay, delivery in zip((0.0, 0.2, 0.3, 0.3, 0.5, 0.7), held, strict=True):
+                await delivery.retry(delay)
+        await asyncio.sleep(1.5)  # all are due
+        if room.backend.limit_is_exact:
+            assert not await accepts(room, broker, "too much")
+        depth = await broker.depth(room.queue)
+        assert (depth.ready, depth.delayed) == (6 + n, 0)
+    say(f"{depth.ready} ready where 6 are allowed")
+    await room.settled(say, 6)
+
+
+@asynccontextmanager
+async def short_of_room(room: BrokerRoom, ballast: int) -> AsyncIterator[None]:
+    """The server takes nothing more; what is there can be worked off."""
+    if isinstance(room.private_server, RabbitServer):
+        ctl = room.private_server.ctl
+        await asyncio.to_thread(ctl, "set_disk_free_limit", "1000000GB")
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(ctl, "set_disk_free_limit", "1MB")
+        return
+    client = Redis.from_url(room.way().url)
+    try:
+        used = (await client.info("memory"))["used_memory"]
+        await client.config_set("maxmemory", used - ballast)
+        yield
+    finally:
+        await client.config_set("maxmemory", 0)
+        await client.aclose()
+
+
+@with_a_server
+@pytest.mark.timeout(90)
+async def test_14_a_server_without_room_refuses_in_time_and_is_worked_off(
+    room: BrokerRoom, say: Say
+) -> None:
+    """Redis at its maxmemory; RabbitMQ with a disk alarm."""
+    async with room.open() as broker, room.open() as worker:
+        for n in range(40):
+            await insist(room, broker, f"m{n}")
+        async with worker.deliveries(room.queue, 4) as deliveries:
+            async with short_of_room(room, ballast=1000):
+                begun = time.monotonic()
+                with pytest.raises(BrokerUnavailable) as told:
+                    await broker.publish(room.queue, message("no room"))
+                failed = time.monotonic() - begun
+                slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(4)]
+                await eventually(
+                    lambda: len(room.journal.names("acked")) == 40, within=20, what="all are served"
+                )
+            begun = time.monotonic()
+            await insist(room, broker, "afterwards")
+            back = time.monotonic() - begun
+            for slot in slots:
+                slot.cancel()
+            await asyncio.wait(slots)
+    say(f"refused after {failed:.1f} s ({told.value}); accepted again after {back:.1f} s")
+    assert failed < room.backend.gives_up + 4
+    await room.settled(say)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(small_disk(tmp_path / "disk", "8m"))
+        except OSError as error:
+            pytest.skip(str(error))
+        yield found
+
+
+@on_sqlite
+@pytest.mark.timeout(60)
+async def test_14_a_full_disk_refuses_in_time_and_is_used_on_when_there_is_room(
+    room: BrokerRoom, say: Say, disk: SmallDisk
+) -> None:
+    """A file that can't be locked is fault 3; what an API answers meanwhile, and what a worker
+    does, is in test_database_unusable."""
+    url = f"{SQLITE}{disk.inside / room.file.name}"
+    publisher = room.start("publish", "m", 100_000, 4, prefix=disk.enter, url=url)
+    await publisher.said("accepted", 100)
+    size = disk.fill()
+    before = len(publisher.names("unsure"))
+    unsure = await publisher.said("unsure", before + 3, within=20)
+    disk.free()
+    freed = time.monotonic()
+    accepted = len(publisher.names("accepted"))
+    first = (await publisher.said("accepted", accepted + 100, within=20))[accepted]
+    say(
+        f"{size >> 10} KiB filled it, {len(unsure)} refusals; accepted again after "
+        f"{max(0.0, first.at - freed):.2f} s"
+    )
+    publisher.kill()
+    for path in disk.seen.glob(f"{room.file.name}*"):
+        shutil.copy(path, room.folder)
+    await room.settled(say)
+
+
+@pytest.mark.timeout(90)
+async def test_14_four_processes_publish_and_consume_at_once(room: BrokerRoom, say: Say) -> None:
+    """On SQLite a storm of writers that are in each other's way."""
+    begun = time.monotonic()
+    processes = [room.start("share", f"p{n}", 300) for n in range(4)]
+    for process in processes:
+        await process.said("accepted", 300, within=60)
+
+    def all_served() -> bool:
+        return sum(len(set(process.names("acked"))) for process in processes) >= 4 * 300
+
+    await eventually(all_served, within=60, what="all are served")
+    spent = time.monotonic() - begun
+    unsure = sum(len(process.names("unsure")) for process in processes)
+    acks = [name for process in processes for name in process.names("acked")]
+    say(f"1200 in {spent:.1f} s, {unsure} publishes had to be repeated")
+    assert len(acks) == len(set(acks)), "nothing is served twice when nothing fails"
+    for process in processes:
+        process.kill()
+    await room.settled(say)
+
+
+@asynccontextmanager
+async def administration(room: BrokerRoom) -> AsyncIterator[aiormq.abc.AbstractChannel]:
+    """RabbitMQ as somebody else sees it."""
+    connection = await aiormq.connect(room.way().url)
+    try:
+        yield await connection.channel()
+    finally:
+        await connection.close()
+
+
+@on_rabbitmq
+@pytest.mark.timeout(60)
+async def test_15_queues_that_are_deleted_under_use_are_there_again(
+    room: BrokerRoom, say: Say
+) -> None:
+    layout = Layout(queue=room.queue)
+    async with room.open() as broker, broker.deliveries(room.queue, 2) as deliveries:
+        slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(2)]
+        await broker.publish(room.queue, message("before"), delay=0.1)
+        room.journal.note("accepted", "before")
+        await eventually(lambda: room.journal.names("acked"), within=10, what="it is served")
+        async with administration(room) as channel:
+            for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
+                await channel.queue_delete(spec.name)
+                await asyncio.sleep(DELETION_SECONDS)
+                name = f"without {spec.name}".replace(" ", "-")
+                await insist(room, broker, name)
+            for exchange in layout.exchanges[:3]:
+                await channel.exchange_delete(exchange)
+        for delay in (0.0, 0.1, 0.3, 0.6):
+
+            async def taken(delay: float = delay) -> bool:
+                try:
+                    await broker.publish(room.queue, message(f"delay{delay}"), delay=delay)
+                except BrokerUnavailable:
+                    room.journal.note("unsure", f"delay{delay}")
+                    return False
+                room.journal.note("accepted", f"delay{delay}")
+                return True
+
+            await eventually_async(taken, within=20, what=f"a delay of {delay} is accepted")
+        await eventually(
+            lambda: not room.journal.missing(()), within=20, what="everything is served"
+        )
+        for slot in slots:
+            slot.cancel()
+        await asyncio.wait(slots)
+    await room.settled(say)
+
+
+@on_rabbitmq
+@pytest.mark.timeout(60)
+async def test_15_a_queue_that_somebody_declared_otherwise_is_told_of_and_used_when_put_right(
+    room: BrokerRoom, say: Say
+) -> None:
+    async with administration(room) as channel:
+        await channel.queue_declare(room.queue, durable=True, arguments={"x-max-length": 7})
+        async with room.open(limit=LIMIT) as broker:
+            with pytest.raises(BackendRefused, match=rf"{room.queue}.*declared with another"):
+                await broker.publish(room.queue, message("refused"))
+            with pytest.raises(BackendRefused, match="declared with another"):
+                async with broker.deliveries(room.queue, 1):
+                    pass
+            await broker.publish(f"{room.queue}-other", message("elsewhere"))
+            await channel.queue_delete(room.queue)
+            await insist(room, broker, "now it fits")
+        for suffix in ("", ".again", ".dead"):
+            await channel.queue_delete(f"{room.queue}-other{suffix}")
+    await room.settled(say, LIMIT)
+
+
+@on_bullmq
+@pytest.mark.timeout(60)
+async def test_15_a_redis_that_is_flushed_under_use_is_used_on(room: BrokerRoom, say: Say) -> None:
+    """What it held is gone, and nothing else: waiting and delayed jobs, locks, scripts."""
+    client = Redis.from_url(room.way().url)
+    async with room.open() as broker, broker.deliveries(room.queue, 3) as deliveries:
+        for n in range(5):
+            await broker.publish(room.queue, message(f"gone{n}"))
+        await broker.publish(room.queue, message("gone later"), delay=60)
+        held = await anext(deliveries)
+        await client.flushall()
+        await client.script_flush()
+        await held.ack()  # changes nothing
+        slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(3)]
+        for n in range(20):
+            await insist(room, broker, f"m{n}")
+        await broker.publish(room.queue, message("delayed"), delay=0.2)
+        room.journal.note("accepted", "delayed")
+        await eventually(
+            lambda: not room.journal.missing(()), within=20, what="everything is served"
+        )
+        for slot in slots:
+            slot.cancel()
+        await asyncio.wait(slots)
+    await client.aclose()
+    await room.settled(say)

@@ -1,0 +1,289 @@
+"""Processes and servers that are killed or stand still, over every broker: faults 1, 2, 3 and 11.
+
+The numbers are those of the list of faults that every broker has to survive; the others are in the
+neighbouring test_broker_ modules. Fault 8, an owner that settles too late, is in the contract for
+each verb (test_a_holder_that_comes_late_changes_nothing), and with a real process in test_7_.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+
+import pytest
+
+from faults import broker_rooms
+from faults.broker_process import message
+from faults.broker_rooms import BrokerRoom, each_server, with_a_server
+from faults.processes import eventually
+from webloom.adapters.rabbitmq import link
+from webloom.domain.errors import BrokerUnavailable
+from webloom.ports.broker import Broker, Delivery
+
+servers, room = broker_rooms.fixtures
+
+Say = Callable[[str], None]
+HEARTBEAT = 2  # seconds; RabbitMQ's own, of which several have to be missed
+EVERY_KIND = 60  # messages, among which each kind of treatment is found
+
+
+class Load:
+    """Publishers and consumers at work: some messages are delayed, retried or buried."""
+
+    def __init__(self, room: BrokerRoom) -> None:
+        self._room = room
+        self._journal = room.journal
+        self._stop = asyncio.Event()
+        self._ending = False
+        self.slowest = 0.0  # seconds until a publish had failed
+        self.failed = 0
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Broker]:
+        """Yields the broker of the publishers."""
+        async with AsyncExitStack() as stack:
+            publisher = await stack.enter_async_context(self._room.open())
+            consumer = await stack.enter_async_context(self._room.open())
+            deliveries = await stack.enter_async_context(consumer.deliveries(self._room.queue, 8))
+            slots = [asyncio.create_task(self._serve(deliveries)) for _ in range(8)]
+            publishers = [asyncio.create_task(self._publish(publisher, n)) for n in range(4)]
+            try:
+                yield publisher
+            finally:
+                self._stop.set()
+                await asyncio.gather(*publishers)
+                assert not any(slot.done() for slot in slots), "a slot has ended by itself"
+                self._ending = True
+                for slot in slots:
+                    slot.cancel()
+                await asyncio.wait(slots)
+
+    async def goes_on(self, *, within: float = 60.0) -> None:
+        """New messages of every kind are accepted and served."""
+        accepted, acked = (len(self._journal.names(what)) for what in ("accepted", "acked"))
+
+        def look() -> bool:
+            return (
+                len(self._journal.names("accepted")) > accepted + EVERY_KIND
+                and len(self._journal.names("acked")) > acked + EVERY_KIND
+            )
+
+        await eventually(look, within=within, what="work goes on")
+
+    async def _publish(self, broker: Broker, publisher: int) -> None:
+        number = 0
+        while not self._stop.is_set():
+            number += 1
+            name = f"p{publisher}.{number}"
+            delay = 0.4 if number % 10 == 1 else 0.0
+            begun = time.monotonic()
+            while True:
+                try:
+                    await broker.publish(self._room.queue, message(name), delay=delay)
+                except BrokerUnavailable:
+                    self.failed += 1
+                    self.slowest = max(self.slowest, time.monotonic() - begun)
+                    self._journal.note("unsure", name)
+                    if self._stop.is_set():
+                        return
+                    await asyncio.sleep(0.05)
+                    begun = time.monotonic()
+                else:
+                    self._journal.note("accepted", name)
+                    break
+            await asyncio.sleep(0.005)
+
+    async def _serve(self, deliveries: AsyncIterator[Delivery]) -> None:
+        while not self._ending:
+            delivery = await anext(deliveries)
+            name = delivery.message_id
+            self._journal.note("got", name)
+            if name.endswith("7"):
+                await self._insist(name, partial(delivery.bury, "ends with seven"))
+            elif name.endswith("3") and delivery.attempt == 1:
+                await self._insist(name, partial(delivery.retry, 0.3))
+            else:
+                await delivery.ack()
+                self._journal.note("acked", name)
+
+    async def _insist(self, name: str, settle: Callable[[], Awaitable[None]]) -> None:
+        self._journal.note("moved", name)
+        while True:
+            try:
+                await settle()
+            except BrokerUnavailable:
+                await asyncio.sleep(0.2)
+            else:
+                self._journal.note("moved", name)
+                return
+
+
+@pytest.mark.timeout(60)
+async def test_1_a_message_whose_consumers_are_killed_comes_again_each_time(
+    room: BrokerRoom, say: Say
+) -> None:
+    async with room.open() as broker:
+        await broker.publish(room.queue, message("poison"))
+        room.journal.note("accepted", "poison")
+    waits: list[float] = []
+    killed = 0.0
+    for attempt in (1, 2, 3):
+        victim = room.start("serve", 1, 600, lease=0.9)
+        [got] = await victim.said("got")
+        told = attempt if room.backend.counts_kills else min(attempt, 2)
+        assert (got.name, *got.more) == ("poison", str(told), str(int(attempt > 1)))
+        if attempt > 1:
+            waits.append(got.at - killed)
+        victim.kill()
+        killed = time.monotonic()
+    async with room.open() as broker, broker.deliveries(room.queue, 1) as deliveries:
+        async with asyncio.timeout(20):
+            survivor = await anext(deliveries)
+        assert survivor.attempt == (4 if room.backend.counts_kills else 2)
+        assert survivor.redelivered
+        await survivor.ack()
+        room.journal.note("acked", "poison")
+    say(f"came again after {', '.join(f'{wait:.1f}' for wait in waits)} s (a start included)")
+    await room.settled(say)
+
+
+@pytest.mark.timeout(60)
+async def test_1_nothing_is_lost_while_consumers_are_killed_again_and_again(
+    room: BrokerRoom, say: Say
+) -> None:
+    names = [f"m{n}" for n in range(400)]
+    async with room.open() as broker:
+        for start in range(0, len(names), 100):
+            accepted = await broker.publish_many(
+                room.queue, [message(name) for name in names[start : start + 100]]
+            )
+            for name in accepted:
+                room.journal.note("accepted", str(name))
+        for _ in range(4):
+            victim = room.start("serve", 8, 0.02, lease=0.9)
+            await victim.said("acked", 20)
+            with room.journal.fault():
+                victim.kill()
+    await room.settled(say)
+
+
+@pytest.mark.timeout(60)
+async def test_2_what_a_killed_producer_was_told_is_accepted_is_there(
+    room: BrokerRoom, say: Say
+) -> None:
+    for number in range(3):
+        victim = room.start("publish", f"p{number}", 100_000, 16)
+        await victim.said("accepted", 100 + 37 * number)
+        with room.journal.fault():
+            victim.kill()
+    await room.settled(say)
+
+
+@with_a_server
+@pytest.mark.timeout(120)
+async def test_3_a_server_that_is_killed_under_load_loses_nothing_accepted(
+    room: BrokerRoom, say: Say
+) -> None:
+    load = Load(room)
+    times = []
+    async with load.running():
+        await load.goes_on()
+        for _ in range(2):
+            with room.journal.fault():  # RabbitMQ is not done when it answers again
+                await room.restart()
+                begun = time.monotonic()
+                await load.goes_on()
+                times.append(time.monotonic() - begun)
+            await load.goes_on()
+    say(f"work goes on {', '.join(f'{each:.1f}' for each in times)} s after a restart")
+    await room.settled(say)
+
+
+@pytest.mark.timeout(120)
+async def test_3_a_broker_that_stands_still_is_told_of_in_time_and_comes_back_by_itself(
+    room: BrokerRoom, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is stopped, or, on SQLite, a file in which nobody else may write."""
+    monkeypatch.setattr(link, "HEARTBEAT", HEARTBEAT)
+    load = Load(room)
+    async with load.running() as broker:
+        await load.goes_on()
+        with room.journal.fault():
+            room.pause()
+            paused = time.monotonic()
+            try:
+                await asyncio.sleep(room.backend.gives_up + 1.5)
+                failed = load.failed
+                with pytest.raises(BrokerUnavailable):
+                    await broker.publish(room.queue, message("meanwhile"))
+                answered = time.monotonic() - paused
+            finally:
+                room.resume()
+        assert failed > 0
+        begun = time.monotonic()
+        await load.goes_on()
+        came_back = time.monotonic() - begun
+    say(
+        f"{load.failed} publishes failed within {load.slowest:.1f} s of {answered:.1f} s; "
+        f"work went on after {came_back:.1f} s"
+    )
+    assert load.slowest < room.backend.gives_up + 4
+    await room.settled(say)
+
+
+@pytest.mark.parametrize("fault", ["killed", "paused"])
+@each_server
+@pytest.mark.timeout(90)
+async def test_11_contexts_can_be_left_while_the_server_is_away(
+    room: BrokerRoom, say: Say, fault: str
+) -> None:
+    await leave_while(room, say, room.kill if fault == "killed" else None)
+
+
+@broker_rooms.on_sqlite
+@pytest.mark.timeout(60)
+async def test_11_contexts_can_be_left_while_the_file_is_locked(room: BrokerRoom, say: Say) -> None:
+    await leave_while(room, say, None)
+
+
+async def leave_while(
+    room: BrokerRoom, say: Say, kill: Callable[[], Awaitable[None]] | None
+) -> None:
+    """With one delivery held, one acknowledged on its way, and one slot that waits."""
+    before = asyncio.all_tasks()
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(room.open())
+        deliveries = await stack.enter_async_context(broker.deliveries(room.queue, 3))
+        for name in ("held", "acked"):
+            await broker.publish(room.queue, message(name))
+            room.journal.note("accepted", name)
+        held = {}
+        for _ in range(2):
+            delivery = await anext(deliveries)
+            held[delivery.message_id] = delivery
+        waiter = asyncio.ensure_future(anext(deliveries))
+        await asyncio.sleep(0.1)
+        with room.journal.fault():
+            if kill is None:
+                room.pause()
+            else:
+                await kill()
+            begun = time.monotonic()
+            await held["acked"].ack()
+            room.journal.note("acked", "acked")  # or it comes again
+            waiter.cancel()
+            with suppress(asyncio.CancelledError):
+                await waiter
+            await stack.aclose()
+        left = time.monotonic() - begun
+    say(f"left within {left:.1f} s")
+    assert left < 2 * room.backend.gives_up + 5
+    await asyncio.sleep(0.1)
+    assert asyncio.all_tasks() - before == set()
+    room.resume()
+    if kill is not None:
+        await asyncio.to_thread(room.server.start)
+    await room.settled(say)

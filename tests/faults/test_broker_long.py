@@ -1,0 +1,104 @@
+"""A long time without work, and much work: faults 10 and 17 of the list.
+
+Fault 16, jobs that go from Python to Node's BullMQ and back, is in contracts/test_bullmq_node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from conftest import ServerRoom
+from faults import broker_rooms
+from faults.broker_process import message
+from faults.broker_rooms import BACKENDS, Backend, BrokerRoom, open_room
+
+servers, _ = broker_rooms.fixtures
+
+Say = Callable[[str], None]
+IDLE_SECONDS = 36.0  # longer than every poll, heartbeat and back-off that could hide in a client
+SOAK = 20_000
+GROWTH_KIB = 12 * 1024  # from a tenth of the way to its end
+MOST_EVENTS = 2000  # of BullMQ's stream that others can follow a queue by
+
+
+@pytest.mark.timeout(240)
+async def test_10_and_17_one_consumer_idles_while_another_serves_twenty_thousand(
+    servers: ServerRoom, tmp_path: Path, say: Say
+) -> None:
+    """Over all brokers at the same time, and in queues of their own: what idles has nothing to do
+    with what is at work. Afterwards nothing is left behind, and what idled is prompt."""
+    async with AsyncExitStack() as stack:
+        idlers = [
+            await stack.enter_async_context(idling(backend, servers, tmp_path / f"idle-{number}"))
+            for number, backend in enumerate(BACKENDS)
+        ]
+        rooms = [
+            await stack.enter_async_context(open_room(backend, servers, tmp_path / f"{number}"))
+            for number, backend in enumerate(BACKENDS)
+        ]
+        idle_since = time.monotonic()
+        await asyncio.gather(*(soak(room, say) for room in rooms))
+        await asyncio.sleep(max(0.0, IDLE_SECONDS - (time.monotonic() - idle_since)))
+        times = {room.backend.name: await pick_up() for room, pick_up in idlers}
+    say(", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in times.items()))
+    assert max(times.values()) < 1, times
+
+
+@asynccontextmanager
+async def idling(
+    backend: Backend, servers: ServerRoom, folder: Path
+) -> AsyncIterator[tuple[BrokerRoom, Callable[[], Awaitable[float]]]]:
+    """Yields what publishes the first message, by another process, and says how soon it came."""
+    async with (
+        open_room(backend, servers, folder) as room,
+        room.open() as publisher,
+        room.open() as consumer,
+        consumer.deliveries(room.queue, 2) as deliveries,
+    ):
+        waiter = asyncio.ensure_future(anext(deliveries))
+
+        async def pick_up() -> float:
+            begun = time.monotonic()
+            await publisher.publish(room.queue, message("m"))
+            async with asyncio.timeout(20):
+                delivery = await waiter
+            spent = time.monotonic() - begun
+            await delivery.ack()
+            return spent
+
+        try:
+            yield room, pick_up
+        finally:
+            waiter.cancel()
+            await asyncio.wait([waiter])
+
+
+async def soak(room: BrokerRoom, say: Say) -> None:
+    process = room.start("soak", SOAK, lease=15)
+    await process.said("ready")
+    begun = time.monotonic()
+    await process.said("done", within=180)
+    spent = time.monotonic() - begun
+    await process.ended()
+    process.check()
+    memory = [int(event.more[0]) for event in process.events if event.what == "memory"]
+    log = room.file.with_name(room.file.name + "-wal")
+    assert not log.exists(), "whoever closes the file last empties its log"
+    left = await room.left_behind()
+    say(
+        f"{room.backend.name}: {SOAK / spent:.0f} messages/s; "
+        f"{' -> '.join(f'{each >> 10}' for each in memory)} MiB; left: {dict(left)}"
+    )
+    assert max(memory) - memory[0] < GROWTH_KIB
+    if room.backend.server == "redis":
+        assert left.pop(f"bull:{room.queue}:events", 0) < MOST_EVENTS
+        kept = {name.removeprefix(f"bull:{room.queue}:") for name in left}
+        assert kept <= {"meta", "id", "marker"}, "no key of a job is left"
+    else:
+        assert set(left.values()) == {0}

@@ -1,0 +1,91 @@
+"""A full queue over real servers: exactly its limit is accepted, and retries have room anyhow."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from faults.client import client_of
+from faults.processes import eventually, eventually_async, free_port
+from faults.site import Page, Site
+from faults.stack import BOTH, MakeStack, Say
+
+LIMITS = [(BOTH[0], 1000), (BOTH[1], 1000), ("sqlite+rabbitmq", 200)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("kind", "limit"), LIMITS)
+async def test_exactly_the_limit_is_accepted_by_two_apis_and_a_worker_makes_room(
+    kind: str, limit: int, site: Site, stacks: MakeStack, say: Say
+) -> None:
+    settings = {} if limit == 1000 else {"queue_limit": limit}
+    stack = await stacks(kind, site, **settings)
+    second = free_port()
+    await asyncio.gather(stack.start("api"), stack.start("api", port=second))
+    urls = [site.url(f"/page/{number}") for number in range(limit + 300)]
+    async with client_of(stack.base, f"http://127.0.0.1:{second}") as client:
+        async with asyncio.TaskGroup() as group:
+            for url in urls[:200]:
+                group.create_task(client.post(url))
+            for start in range(200, len(urls), 50):
+                group.create_task(client.post_batch(urls[start : start + 50]))
+        assert len(client.accepted) == limit
+        assert await client.post(site.url("/one-more")) == 503
+        assert await client.post_batch([site.url("/one-more")]) == [site.url("/one-more")]
+        assert (await stack.queue(client))["ready"] == limit
+        say(f"full: {dict(client.answers)}, {dict(client.server_errors)}")
+        assert set(client.answers) == {"202", "503"}
+        assert all("which is its limit" in detail for detail in client.server_errors)
+        await stack.start("worker")
+        await client.insist([url for url in urls if url not in client.accepted], batch=50)
+        truth = await stack.ends_well(client)
+    say(stack.told(truth, client))
+    assert client.accepted == set(urls)
+    assert truth.statuses == {"COMPLETED": len(urls)}
+    assert site.requests == len(urls)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", BOTH)
+async def test_retries_that_come_due_while_the_queue_is_full_are_not_lost(
+    kind: str, site: Site, stacks: MakeStack, say: Say
+) -> None:
+    site.page = lambda path, which: Page(status=500 if "/flaky" in path and which == 1 else 200)
+    flaky = [f"/flaky/{number}" for number in range(30)]
+    held = [f"/held/{number}" for number in range(4)]
+    limit = 50
+    stack = await stacks(kind, site, slots=4, queue_limit=limit, retry_delay=2)
+    await asyncio.gather(stack.start("api"), stack.start("worker"))
+    for path in held:
+        site.hold(path)
+    async with client_of(stack.base) as client:
+        await client.insist([site.url(path) for path in flaky], batch=10)
+        await eventually(
+            lambda: all(site.count(path) for path in flaky), within=10, what="each failed once"
+        )
+        await client.insist([site.url(path) for path in held], batch=4)
+        await eventually(
+            lambda: all(site.count(path) for path in held), within=10, what="no slot is free"
+        )
+        early = sum(site.count(path) == 2 for path in flaky)
+        assert early < 10, "the retries are still to come"
+        filling = 0
+        while await client.post(site.url(f"/filler/{filling}")) == 202:
+            filling += 1
+
+        async def all_are_due() -> bool:
+            queue = await stack.queue(client)
+            return bool(queue["delayed"] == 0 and queue["ready"] == filling + len(flaky) - early)
+
+        await eventually_async(all_are_due, within=10, what="all retries are due")
+        assert await client.post(site.url("/one-more")) == 503
+        for path in held:
+            site.release(path)
+        truth = await stack.ends_well(client)
+    say(f"{early} retried before the queue was full; {stack.told(truth, client)}")
+    assert filling == limit
+    assert truth.statuses == {"COMPLETED": len(flaky) + len(held) + limit}
+    assert {site.count(path) for path in flaky} == {2}
+    assert site.requests == 2 * len(flaky) + len(held) + limit
+    assert not truth.dead

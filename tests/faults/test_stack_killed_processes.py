@@ -1,0 +1,118 @@
+"""kill -9 of workers and APIs over real servers: what was accepted is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+
+import pytest
+
+from faults.client import Client, client_of
+from faults.site import Site
+from faults.stack import BOTH, MakeStack, Say
+from faults.test_killed_processes import Reaper
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("kind", BOTH)
+async def test_every_accepted_url_gets_its_record_though_workers_are_killed_again_and_again(
+    kind: str, site: Site, stacks: MakeStack, rng: random.Random, say: Say
+) -> None:
+    site.seconds = 0.02
+    stack = await stacks(kind, site, lease=2, retry_delay=0.2, slots=16, queue_limit=2000)
+    urls = [site.url(f"/page/{number}") for number in range(1500)]
+    worker = Reaper(stack.fleet, "worker", rng)
+    await stack.start("api")
+    async with client_of(stack.base) as client:
+        submitting = asyncio.create_task(_submit(client, urls))
+        try:
+            await worker.run(lambda: worker.kills >= 4 and submitting.done())
+            await submitting
+        finally:
+            submitting.cancel()
+        truth = await stack.ends_well(client, within=45)
+    say(f"{worker.kills} kills, {worker.kills_during_start} more while starting")
+    say(stack.told(truth, client))
+    assert client.accepted == set(urls)
+    assert truth.statuses["FAILED_PERMANENT"] <= 2, "the site is healthy"
+    assert not truth.dead
+    assert site.requests < 1500 * 1.3, "what was done is not done again and again"
+
+
+async def _submit(client: Client, urls: list[str]) -> None:
+    """For as long as workers are killed."""
+    for start in range(0, len(urls), 50):
+        batch = urls[start : start + 50]
+        await client.insist(batch[:40], batch=40)
+        await client.insist(batch[40:], batch=1)
+        await asyncio.sleep(0.25)
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("kind", BOTH)
+async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_no_other_with_it(
+    kind: str, site: Site, stacks: MakeStack, say: Say
+) -> None:
+    site.seconds = 0.1
+    stack = await stacks(kind, site, lease=1, slots=8)
+    deadly = site.url("/deadly")
+    others = [site.url(f"/page/{number}") for number in range(100)]
+    deaths: list[int] = []
+
+    async def keep_a_worker() -> None:
+        while 0 not in deaths:
+            worker = await stack.start("worker", deadly_path="/deadly")
+            deaths.append(await worker.ended(within=60))
+
+    await stack.start("api")
+    async with client_of(stack.base) as client:
+        await client.insist([*others[:50], deadly, *others[50:]], batch=101)
+        keeping = asyncio.create_task(keep_a_worker())
+        try:
+            truth = await stack.ends_well(client, within=60)
+            await keeping
+        finally:
+            keeping.cancel()
+    losses = Counter(each.processing.retry_count for each in truth.records if each.url != deadly)
+    failed = truth.of(deadly)
+    say(f"the worker died {len(deaths)} times; attempts that its neighbours lost: {dict(losses)}")
+    assert deaths == [-9, -9, -9, 0], "the last one ends when it is told to"
+    assert (failed.status, failed.processing.retry_count) == ("FAILED_PERMANENT", 3)
+    assert failed.processing.error_message == "the worker stopped during each of 3 attempts"
+    assert truth.statuses == {"COMPLETED": 100, "FAILED_PERMANENT": 1}
+    assert max(losses) <= 1, "a neighbour takes the blame once at most"
+    assert not truth.dead
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("kind", BOTH)
+async def test_every_202_that_reached_a_client_is_completed_though_the_api_was_killed_meanwhile(
+    kind: str, site: Site, stacks: MakeStack, rng: random.Random, say: Say
+) -> None:
+    stack = await stacks(kind, site, queue_limit=100_000, slots=64, lease=2)
+    asked: list[str] = []
+
+    async def post_until_the_connection_breaks(client: Client) -> None:
+        while True:
+            asked.append(site.url(f"/page/{len(asked)}"))
+            if await client.post(asked[-1]) is None:
+                return
+
+    async with client_of(stack.base) as client:
+        for _ in range(4):
+            api = await stack.start("api")
+            async with asyncio.TaskGroup() as group:
+                for _ in range(32):
+                    group.create_task(post_until_the_connection_breaks(client))
+                await asyncio.sleep(rng.uniform(0.2, 0.6))
+                api.kill()
+        await stack.start("worker")
+        truth = await stack.ends_well(client)
+    known = {record.url for record in truth.records}
+    say(f"{len(asked)} asked, {len(client.accepted)} answered 202, {len(known)} fetched")
+    assert len(client.accepted) > 100
+    assert not client.server_errors
+    assert known <= set(asked)
+    assert truth.statuses == {"COMPLETED": len(known)}
+    assert site.requests == len(known), "nobody died who fetches"

@@ -1,0 +1,164 @@
+"""A broker or a store that dies and comes back, or stops for a while, under load.
+
+Meanwhile requests are refused at once with 503, or after the time that a call may take; /health
+says what is away; nothing has to be restarted afterwards, and nothing accepted is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Literal
+
+import pytest
+
+from faults.client import Client, client_of
+from faults.processes import eventually, eventually_async
+from faults.site import Page, Site
+from faults.stack import Load, MakeStack, Say, Stack, redis_client
+from servers.redis import RedisServer
+
+Which = Literal["store", "broker"]
+
+LONGEST_CALL = 12.0  # seconds; RabbitMQ has ten to confirm a message
+PAUSES = {"rabbitmq": 13.0, "bullmq": 7.0, "mongodb": 7.0}  # longer than a call may take
+KILLED: list[tuple[str, Which]] = [
+    ("mongodb+rabbitmq", "broker"),
+    ("mongodb+bullmq", "broker"),
+    ("mongodb+rabbitmq", "store"),
+    ("replicas+bullmq", "store"),
+]
+PAUSED: list[tuple[str, Which]] = [
+    ("mongodb+rabbitmq", "broker"),
+    ("mongodb+bullmq", "broker"),
+    ("mongodb+bullmq", "store"),
+]
+
+
+async def says_that_it_is_down(stack: Stack, client: Client, which: Which) -> dict[str, str]:
+    async def look() -> dict[str, str] | None:
+        status, dependencies = await stack.health(client)
+        found = dependencies[which]
+        return found if status == 503 and found["state"] == "down" else None
+
+    found = await eventually_async(look, within=10, what=f"/health says that the {which} is down")
+    assert found is not None
+    return found
+
+
+async def says_that_all_is_well(stack: Stack, client: Client) -> bool:
+    status, dependencies = await stack.health(client)
+    return status == 200 and all(each["connection"] == "READY" for each in dependencies.values())
+
+
+def statuses(client: Client) -> set[str]:
+    """Beside them there may be a connection that the API closed, long idle, as it was used."""
+    return {answer for answer in client.answers if answer.isdigit()}
+
+
+async def start(stack: Stack) -> None:
+    await asyncio.gather(*(stack.start(role) for role in ("api", "worker", "worker")))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("kind", "which"), KILLED)
+async def test_a_server_that_is_killed_twice_under_load_loses_nothing_that_was_accepted(
+    kind: str, which: Which, site: Site, stacks: MakeStack, say: Say
+) -> None:
+    site.seconds = 0.05
+    stack = await stacks(kind, site, lease=3, retry_delay=0.2, slots=8)
+    server = stack.servers(which)
+    await start(stack)
+    async with client_of(stack.base) as client, Load(client=client, site=site).running() as load:
+        for _ in range(2):
+            await load.answered(202, since=time.monotonic(), within=10)
+            await asyncio.sleep(1)
+            await asyncio.to_thread(server.kill)
+            killed = time.monotonic()
+            refused = await load.answered(503, since=killed, within=LONGEST_CALL)
+            told = await says_that_it_is_down(stack, client, which)
+            assert told["connection"] != "READY"
+            await asyncio.sleep(1)
+            await asyncio.to_thread(server.start)
+            back = time.monotonic()
+            accepted = await load.answered(202, since=back, within=20)
+            say(f"503 after {refused:.2f} s, 202 again {accepted:.2f} s after its start: {told}")
+    truth = await stack.ends_well(client, within=40)
+    say(f"slowest answer {load.slowest():.1f} s; {stack.told(truth, client)}")
+    assert len(stack.fleet.processes) == 3, "nothing was restarted"
+    assert statuses(client) == {"202", "503"}
+    assert load.slowest() < LONGEST_CALL
+    assert truth.statuses.keys() == {"COMPLETED"}
+    assert not truth.dead
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("kind", "which"), PAUSED)
+async def test_a_server_that_stops_for_longer_than_a_call_may_take_loses_nothing(
+    kind: str, which: Which, site: Site, stacks: MakeStack, say: Say
+) -> None:
+    site.seconds = 0.05
+    stack = await stacks(kind, site, lease=3, retry_delay=0.2, slots=8)
+    server = stack.servers(which)
+    pause = PAUSES[kind.split("+")[which == "broker"]]
+    await start(stack)
+    async with client_of(stack.base) as client, Load(client=client, site=site).running() as load:
+        await load.answered(202, since=time.monotonic(), within=10)
+        await asyncio.sleep(1)
+        server.pause()
+        paused = time.monotonic()
+        told = await says_that_it_is_down(stack, client, which)
+        refused = await load.answered(503, since=paused, within=LONGEST_CALL)
+        await asyncio.sleep(max(0.0, paused + pause - time.monotonic()))
+        server.resume()
+        resumed = time.monotonic()
+        accepted = await load.answered(202, since=resumed, within=20)
+        await eventually_async(
+            lambda: says_that_all_is_well(stack, client), within=20, what="/health is well"
+        )
+    truth = await stack.ends_well(client, within=40)
+    say(f"503 after {refused:.2f} s, 202 again {accepted:.2f} s after it went on: {told}")
+    say(f"slowest answer {load.slowest():.1f} s; {stack.told(truth, client)}")
+    assert len(stack.fleet.processes) == 3, "nothing was restarted"
+    assert statuses(client) == {"202", "503"}
+    assert load.slowest() < 2 * LONGEST_CALL, "a call to the store and one to the broker"
+    assert truth.statuses.keys() == {"COMPLETED"}
+    assert not truth.dead
+
+
+@pytest.mark.timeout(60)
+async def test_a_redis_without_memory_is_answered_with_503_until_there_is_room(
+    site: Site, stacks: MakeStack, say: Say
+) -> None:
+    site.page = lambda path, which: Page(status=503 if "/flaky" in path and which == 1 else 200)
+    stack = await stacks("mongodb+bullmq", site, lease=2, retry_delay=0.2)
+    assert isinstance(stack.broker, RedisServer)
+    await stack.start("api")
+    await stack.start("worker")
+    held = ["/held/1", "/held/2", "/flaky/1", "/flaky/2"]
+    for path in held:
+        site.hold(path)
+    async with client_of(stack.base) as client, redis_client(stack.broker) as redis:
+        await client.insist([site.url(path) for path in held], batch=4)
+        await eventually(
+            lambda: all(site.count(path) for path in held), within=10, what="four fetches"
+        )
+        await redis.setrange("ballast", 64 << 20, "x")
+        used = (await redis.info("memory"))["used_memory"]
+        await redis.config_set("maxmemory", used - (32 << 20))
+        async with Load(client=client, site=site).running() as load:
+            full = time.monotonic()
+            await load.answered(503, since=full, within=10)
+            refused = len(client.accepted)
+            for path in held:  # what is in flight has to be settled meanwhile
+                site.release(path)
+            await asyncio.sleep(3)
+            assert len(client.accepted) == refused
+            await redis.delete("ballast")
+            freed = time.monotonic()
+            accepted = await load.answered(202, since=freed, within=10)
+        truth = await stack.ends_well(client)
+    say(f"202 again {accepted:.2f} s after there was room; {stack.told(truth, client)}")
+    assert client.answers.keys() == {"202", "503"}
+    assert truth.statuses.keys() == {"COMPLETED"}
+    assert not truth.dead

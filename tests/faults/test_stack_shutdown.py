@@ -1,0 +1,101 @@
+"""SIGTERM over real servers: drained, given back, at once, and with a broker that is away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from faults.client import client_of
+from faults.processes import eventually
+from faults.site import Site
+from faults.stack import BOTH, MakeStack, Say, terminate
+
+HELD = [f"/held/{number}" for number in range(4)]
+BEHIND = [f"/behind/{number}" for number in range(10)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", BOTH)
+async def test_sigterm_drains_then_gives_back_after_the_grace_and_a_second_one_ends_at_once(
+    kind: str, site: Site, stacks: MakeStack, say: Say
+) -> None:
+    stack = await stacks(kind, site, slots=4, lease=2, grace=4)
+    await stack.start("api")
+    for path in HELD:
+        site.hold(path)
+
+    def all_were_asked_for(times: int) -> bool:
+        return [site.count(path) for path in HELD] == [1, times, times, times]
+
+    async with client_of(stack.base) as client:
+        worker, second = await asyncio.gather(stack.start("worker"), stack.start("worker"))
+        second.kill()
+        await client.insist([site.url(path) for path in HELD + BEHIND], batch=14)
+        await eventually(lambda: all_were_asked_for(1), within=10, what="four fetches")
+        terminate(worker)
+        told = time.monotonic()
+        await worker.said("stopping", within=5)
+        site.release(HELD[0])
+        assert await worker.ended(within=30) == 0
+        given_back = time.monotonic() - told
+        assert site.requests == 4, "it took nothing new"
+        truth = await stack.truth()
+        assert truth.of(site.url(HELD[0])).status == "COMPLETED"
+        assert truth.depth.ready == 13, "three given back, ten never begun"
+
+        impatient = await stack.start("worker")
+        await eventually(lambda: all_were_asked_for(2), within=10, what="given back, at once")
+        terminate(impatient)
+        await impatient.said("stopping", within=5)
+        told = time.monotonic()
+        os.kill(impatient.pid, signal.SIGTERM)
+        assert await impatient.ended(within=3) == 128 + signal.SIGTERM
+        at_once = time.monotonic() - told
+
+        for path in HELD[1:]:
+            site.release(path)
+        await stack.start("worker")
+        truth = await stack.ends_well(client)
+    say(f"given back after {given_back:.1f} s, ended at once after {at_once:.2f} s")
+    say(stack.told(truth, client))
+    assert truth.statuses == {"COMPLETED": 14}
+    assert truth.of(site.url(HELD[0])).processing.attempt_number == 1
+    lost = [truth.of(site.url(path)).processing for path in HELD[1:]]
+    assert [each.retry_count for each in lost] == [1, 1, 1], "what was given back does not count"
+    assert {site.count(path) for path in BEHIND} == {1}
+    assert not truth.dead
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("kind", BOTH)
+async def test_every_process_ends_in_its_time_though_the_broker_is_away(
+    kind: str, site: Site, stacks: MakeStack, say: Say
+) -> None:
+    stack = await stacks(kind, site, slots=4, lease=2, grace=2)
+    roles = ("api", "worker", "worker", "scheduler")
+    api, worker, idle, scheduler = await asyncio.gather(*(stack.start(role) for role in roles))
+    for path in HELD:
+        site.hold(path)
+    async with client_of(stack.base) as client:
+        await client.insist([site.url(path) for path in HELD], batch=4)
+        await eventually(lambda: site.requests == 4, within=10, what="four fetches")
+        stack.broker.pause()
+        told = time.monotonic()
+        for process in (api, worker, idle, scheduler):
+            terminate(process)
+        for process in (api, worker, idle, scheduler):
+            code = await process.ended(within=40)
+            say(f"{process.role} ended with {code} after {time.monotonic() - told:.1f} s")
+            assert code == 0, process.output[-2000:]
+        stack.broker.resume()
+        for path in HELD:
+            site.release(path)
+        await stack.start("worker")
+        truth = await stack.ends_well(client)
+    say(stack.told(truth, client))
+    assert truth.statuses == {"COMPLETED": 4}
+    assert not truth.dead
