@@ -123,7 +123,7 @@ async def test_many_publishers_of_many_fill_the_queue_to_exactly_its_limit(
 async def test_held_messages_leave_room_for_others(brokers: Brokers) -> None:
     async with brokers.open(limits={QUEUE: 2}) as broker:
         await broker.publish_many(QUEUE, [message("m0"), message("m1")])
-        async with broker.deliveries(QUEUE, 2) as deliveries:
+        async with broker.deliveries(QUEUE, 1) as deliveries:
             await take(deliveries)
             await broker.publish(QUEUE, message("m2"))
             await one_too_many(brokers, broker, QUEUE, "m3")

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from aiormq.exceptions import ChannelNotFoundEntity
 
 from conftest import ServerRoom
 from contracts.rabbitmq_tools import (
@@ -25,7 +26,8 @@ from contracts.rabbitmq_tools import (
 from contracts.waiting import depth_becomes, take, until
 from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq import link, session
-from webloom.adapters.rabbitmq.broker import RabbitBroker
+from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
+from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import BrokerUnavailable, QueueFull
 from webloom.ports.broker import QueueDepth
 
@@ -305,6 +307,37 @@ async def test_queues_that_somebody_deletes_are_made_again(
         assert [letter.id for letter in await broker.dead_letters(queue, limit=9)] == ["second"]
 
 
+@pytest.mark.parametrize("deleted", ["", ".again"])
+async def test_a_queue_that_is_deleted_while_nobody_subscribes_is_made_again(
+    server: RabbitServer, queue: str, deleted: str
+) -> None:
+    async with opened(server) as broker, broker.deliveries(queue, 1) as deliveries:
+        await broker.publish(queue, message("first"))
+        await (await take(deliveries)).ack()
+        await subscribers(server, queue, 0)
+        async with bare_channel(server) as other:
+            await other.queue_delete(f"{queue}{deleted}")
+        waiter = asyncio.create_task(take(deliveries))
+        await subscribers(server, queue, 1)
+        await broker.publish(queue, message("second"))
+        second = await waiter
+        assert (second.message_id, second.redelivered) == ("second", False)
+        await second.ack()
+
+
+async def subscribers(server: RabbitServer, queue: str, count: int) -> None:
+    async def are() -> bool:
+        try:
+            async with bare_channel(server) as other:
+                names = (queue, f"{queue}.again")
+                found = [await other.queue_declare(name, passive=True) for name in names]
+        except ChannelNotFoundEntity:
+            return False
+        return all(each.consumer_count == count for each in found)
+
+    await until(are)
+
+
 async def test_twins_that_are_returned_by_a_deleted_queue_are_all_published_again(
     server: RabbitServer, queue: str
 ) -> None:
@@ -334,6 +367,38 @@ async def test_a_message_that_no_slot_asks_for_is_left_to_others(
             await delivery.ack()
             if n == 10:
                 await held.ack()
+
+
+@pytest.mark.parametrize("quorum", [False, True], ids=["classic", "quorum"])
+async def test_a_consumer_whose_slots_go_away_takes_no_more_and_gives_back(
+    server: RabbitServer, queue: str, quorum: bool
+) -> None:
+    names = [f"m{n}" for n in range(20)]
+    async with (
+        open_rabbitmq(server.url, SystemClock(), limits={}, quorum=quorum) as draining,
+        open_rabbitmq(server.url, SystemClock(), limits={}, quorum=quorum) as other,
+    ):
+        async with draining.deliveries(queue, 8) as deliveries:
+            await other.publish_many(queue, [message("busy"), message("done soon")])
+            busy, done_soon = await take(deliveries), await take(deliveries)
+            idle = [asyncio.ensure_future(anext(deliveries)) for _ in range(6)]
+            await subscribers(server, queue, 1)
+            for slot in idle:
+                slot.cancel()
+            await asyncio.wait(idle)
+            await other.publish_many(queue, [message(name) for name in names])
+            await done_soon.ack()
+            async with other.deliveries(queue, 20) as others:
+                served = [await take(others) for _ in names]
+                assert sorted(each.message_id for each in served) == sorted(names)
+                assert not any(each.redelivered or each.attempt > 1 for each in served)
+                for each in served:
+                    await each.ack()
+            await busy.ack()
+            await subscribers(server, queue, 0)
+        await depth_becomes(
+            other, QueueDepth(ready=0, delayed=0, in_flight=None, dead=0), queue=queue
+        )
 
 
 async def test_a_message_for_a_slot_that_went_away_goes_to_others(

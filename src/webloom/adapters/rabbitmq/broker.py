@@ -10,6 +10,7 @@ from webloom.adapters.rabbitmq import envelope
 from webloom.adapters.rabbitmq.consumer import Consumer
 from webloom.adapters.rabbitmq.dead_letters import letters
 from webloom.adapters.rabbitmq.layout import Layout
+from webloom.adapters.rabbitmq.line import read_anything
 from webloom.adapters.rabbitmq.link import Link
 from webloom.adapters.rabbitmq.session import ConfirmingChannel, Refused
 from webloom.domain.errors import BrokerUnavailable, QueueFull
@@ -28,6 +29,7 @@ async def open_rabbitmq(
     `limits` are the queues' numbers of ready messages; queues without one are unbounded. With
     `quorum` the queues are replicated; then a limit can be exceeded by what is under way at once.
     """
+    read_anything()
     link = Link(url)
     async with link.kept():
         yield RabbitBroker(link, clock, limits=limits, quorum=quorum)
@@ -121,21 +123,20 @@ class RabbitBroker:
         return await self._remove(queue, message_id, revive=False)
 
     async def _remove(self, queue: str, message_id: str, *, revive: bool) -> bool:
-        """All that have the id: a message can have been buried twice."""
+        """The oldest that has the id: a message can have been buried twice."""
         layout = self._layout(queue)
         publisher = self._link.publisher()
-        found = False
         async with letters(self._link.session(), layout) as dead:
             async for message in dead:
                 read = envelope.read(message)
                 if read.message_id != message_id:
                     continue
-                if revive and not found:
+                if revive:
                     # Like a retry, it is not refused by a full queue.
                     await publisher.send(layout, layout.to_again(0), message.body, read.revived())
                 await dead.remove(message)
-                found = True
-        return found
+                return True
+        return False
 
     def _layout(self, queue: str) -> Layout:
         layout = self._layouts.get(queue)

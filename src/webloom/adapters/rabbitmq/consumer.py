@@ -1,12 +1,11 @@
 """One process's hands on a queue.
 
-A slot that waits is what lets a message come: the server may have given out here as many as are
-held and waited for, and no more. So nothing lies in a process that nobody there is about to serve,
-where others could serve it. While a slot is between two deliveries, the acknowledgement that would
-bring the next one lingers for a moment: a busy consumer has nothing else to tell the server.
+It takes as many messages as it has slots while one of them waits. When none has waited for a
+moment though some are free, it takes nothing more, and gives back what no slot has asked for:
+others could serve it.
 
-Quorum queues know no such bound over two queues. There each queue has its own, and a message may
-wait here for a slot that is busy; leaving gives it back.
+Quorum queues know no bound over two queues. There each queue has its own, and a message may wait
+here for a slot that is busy.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ from webloom.ports.clock import Clock
 
 log = logging.getLogger(__name__)
 
-LINGER = 0.005  # seconds
-IDLE_SECONDS = 0.25  # after which a message that waits for a slot is given back
+IDLE_SECONDS = 0.25  # without a slot that waits
 RECOVERY_PAUSE = 1.0
 
 T = TypeVar("T")
@@ -126,7 +124,11 @@ class Consumer:
         publisher.raw.closing.add_done_callback(lambda _: self._changed.set())
         publisher.raw.on_consumer_cancel_callbacks.add(partial(self._unsubscribed, grip))
         try:
+            await grip.limit(self._slots, whole_channel=not self._layout.quorum)
             await self._balance(grip)
+        except BrokerUnavailable:
+            session.forget(self._layout)  # a queue may be gone
+            raise
         finally:
             await self._release(grip)
 
@@ -139,41 +141,24 @@ class Consumer:
         self._changed.set()
 
     async def _balance(self, grip: Grip) -> None:
-        """Keep what the server may send equal to what is held and waited for."""
+        """Take messages for slots that wait, and stop when there are none."""
         now = asyncio.get_running_loop().time
-        too_many_since: float | None = None
         idle_since: float | None = None
         while not self._stopping.is_set() and not grip.lost:
             self._changed.clear()
             self._match(grip)
-            wanted = self._wanted(grip)
-            if wanted > grip.allowed or (wanted and len(grip.tags) < 2):
-                await self._allow(grip, wanted)
-            if wanted >= grip.allowed:
-                too_many_since = None
-            elif too_many_since is None:
-                too_many_since = now()
-            elif now() - too_many_since >= self._linger:
-                await self._allow(grip, wanted)
-                too_many_since = None
-            await grip.acknowledge(self._covered(grip))
-            if not self._arrived or self._waiting or self._handed_out(grip) >= self._slots:
+            await grip.acknowledge()
+            if self._waiting:
+                await self._subscribe(grip)
+            if not self._idle(grip) or not (grip.tags or self._arrived):
                 idle_since = None
             elif idle_since is None:
                 idle_since = now()
             elif now() - idle_since >= IDLE_SECONDS:
+                await self._unsubscribe(grip)
                 await self._give_back()
                 idle_since = None
-            ends = []
-            if too_many_since is not None:
-                ends.append(too_many_since + self._linger)
-            if idle_since is not None:
-                ends.append(idle_since + IDLE_SECONDS)
-            await self._change(min(ends, default=None))
-
-    @property
-    def _linger(self) -> float:
-        return IDLE_SECONDS if self._layout.quorum else LINGER
+            await self._change(None if idle_since is None else idle_since + IDLE_SECONDS)
 
     async def _change(self, until: float | None) -> None:
         if until is None:
@@ -194,48 +179,41 @@ class Consumer:
     def _handed_out(self, grip: Grip) -> int:
         return grip.held - len(self._arrived)
 
-    def _wanted(self, grip: Grip) -> int:
-        if not self._layout.quorum:
-            return min(self._slots, grip.held + len(self._waiting))
-        idle = not self._waiting and self._handed_out(grip) < self._slots
-        return 0 if idle else self._slots
+    def _idle(self, grip: Grip) -> bool:
+        return not self._waiting and self._handed_out(grip) < self._slots
 
-    def _covered(self, grip: Grip) -> int:
-        """How many acknowledgements bring no more messages than are waited for."""
-        if self._layout.quorum or grip.allowed == 0:
-            return grip.unacknowledged
-        room = grip.allowed - grip.held - grip.unacknowledged
-        return max(0, len(self._waiting) - room)
-
-    async def _allow(self, grip: Grip, wanted: int) -> None:
-        queues = (self._layout.ready.name, self._layout.again.name)
-        if wanted == 0:
-            for queue in queues:
-                if (tag := grip.tags.pop(queue, None)) is not None:
-                    await grip.unsubscribe(tag)
-            grip.allowed = 0
-            return
-        await grip.session.declare(self._layout)
-        if wanted != grip.allowed:
-            await grip.limit(wanted, whole_channel=not self._layout.quorum)
-            grip.allowed = wanted
-        for queue in queues:
+    async def _subscribe(self, grip: Grip) -> None:
+        for queue in (self._layout.ready.name, self._layout.again.name):
             if queue not in grip.tags:
+                await grip.session.declare(self._layout)
                 await grip.subscribe(queue, partial(self._on_message, grip))
+
+    async def _unsubscribe(self, grip: Grip) -> None:
+        while grip.tags:
+            _, tag = grip.tags.popitem()
+            await grip.unsubscribe(tag)
 
     async def _on_message(self, grip: Grip, message: DeliveredMessage) -> None:
         grip.held += 1
+        try:
+            await self._receive(grip, message)
+        except Exception:  # or it would keep its place here for as long as the connection lives
+            log.exception("cannot take a message", extra={"queue": self._layout.queue})
+            await asyncio.sleep(RECOVERY_PAUSE)
+            await grip.put_down(message.delivery_tag or 0)
+
+    async def _receive(self, grip: Grip, message: DeliveredMessage) -> None:
         read = envelope.read(message)
         delivery = RabbitDelivery(
             grip=grip, layout=self._layout, clock=self._clock, message=message, read=read
         )
         if read.rest > 0:
             await self._wait_on(delivery)
-        else:
-            self._arrived.append(delivery)
-            self._match(grip)
-            if self._arrived or self._layout.quorum:
-                self._changed.set()
+            return
+        self._arrived.append(delivery)
+        self._match(grip)
+        if not self._waiting:
+            self._changed.set()
 
     async def _wait_on(self, delivery: RabbitDelivery) -> None:
         while not delivery.lost:
@@ -256,6 +234,6 @@ class Consumer:
     async def _release(self, grip: Grip) -> None:
         with suppress(BrokerUnavailable):
             if not grip.lost:
-                await self._allow(grip, 0)
+                await self._unsubscribe(grip)
         await self._give_back()
         await grip.leave()

@@ -46,7 +46,7 @@ class Letters:
 @asynccontextmanager
 async def letters(session: Session, layout: Layout) -> AsyncIterator[Letters]:
     """All dead letters, oldest first; those that are not removed stay where they are."""
-    await session.declare(layout)
+    await session.count(layout.dead)  # which declares it again, should somebody have deleted it
     async with _reader(session, f"{layout.dead.name}.reader") as channel:
         yield Letters(session, channel, layout.dead.name)
 
@@ -60,6 +60,7 @@ async def _reader(session: Session, name: str) -> AsyncIterator[aiormq.Channel]:
         finally:
             with suppress(BrokerUnavailable):
                 await session.close_channel(channel)
+            with suppress(BrokerUnavailable):
                 await session.delete_queue(name)
 
 

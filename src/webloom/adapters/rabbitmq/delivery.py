@@ -36,7 +36,6 @@ class Grip:
         self.channel = publisher.raw
         self.publisher = publisher
         self.held = 0  # arrived and not settled
-        self.allowed = 0  # how many the server lets this channel hold; 0: it sends none
         self.tags: dict[str, str] = {}  # of the subscriptions, by queue
         self._settled: deque[int] = deque()  # and the server does not know yet
         self._changed = changed
@@ -46,21 +45,19 @@ class Grip:
     def lost(self) -> bool:
         return self.channel.is_closed or not self.session.alive
 
-    @property
-    def unacknowledged(self) -> int:
-        return len(self._settled)
-
     async def settle(self, tag: int) -> None:
+        """The consumer acknowledges it: whoever leaves right afterwards is not to be sent another
+        in its place."""
         self.held -= 1
         self._settled.append(tag)
+        self._changed()
         if self._left:
             await self.leave()
-        else:
-            self._changed()
 
     async def put_down(self, tag: int) -> None:
         """Back to its place in the queue, where it counts as redelivered."""
         self.held -= 1
+        self._changed()
         with suppress(BrokerUnavailable), speaking(self.session.address):
             await self.channel.basic_nack(tag, requeue=True)
         if self._left:
@@ -81,17 +78,18 @@ class Grip:
         with self.session.answering():
             await self.channel.basic_cancel(tag, timeout=ANSWER_SECONDS)
 
-    async def acknowledge(self, count: int) -> None:
+    async def acknowledge(self) -> None:
         with speaking(self.session.address):
-            for _ in range(min(count, len(self._settled))):
-                # Closing the connection would overtake those that are not written yet.
-                await self.channel.basic_ack(self._settled.popleft(), wait=self._left)
+            while self._settled:
+                # Closing the connection would overtake what is not written yet; unsubscribing,
+                # which comes before that, would not.
+                await self.channel.basic_ack(self._settled.popleft(), wait=not self.tags)
 
     async def leave(self) -> None:
         """Nothing more is to come; the channel stays for what is held."""
         self._left = True
         with suppress(BrokerUnavailable):  # the server gives to others what it was not told of
-            await self.acknowledge(len(self._settled))
+            await self.acknowledge()
             if self.held == 0 and not self.lost:
                 await self.session.close_channel(self.channel)
 

@@ -24,6 +24,8 @@ REASON = "x-webloom-reason"
 BURIED_AT = "x-webloom-buried-at"
 
 LONGEST_REASON = 4000  # characters; a header has to fit into a frame
+LONGEST_FOREIGN = 64 * 1024  # bytes of headers that are copied, for the same reason
+LONGEST_REST = 10 * 365 * 86400.0  # seconds; whoever writes more did not mean a delay
 PERSISTENT = 2
 # They would send a copy to other queues too, or are the server's own notes.
 NOT_COPIED = {"CC", "BCC", "x-death", "x-delivery-count", ATTEMPTS, REDELIVERED, WAIT}
@@ -76,6 +78,8 @@ class Envelope:
             and not name.startswith(NOT_COPIED_PREFIXES)
             and _can_be_sent(value)
         }
+        if len(encode.field_table(foreign)) > LONGEST_FOREIGN:
+            foreign = {}
         if rest > 0:
             headers = headers | {WAIT: str(rest)}
         return Basic.Properties(
@@ -119,18 +123,16 @@ def dead_letter(message: DeliveredMessage) -> DeadLetter:
     )
 
 
-def _id(told: object, body: bytes) -> str:
+def _id(told: str | None, body: bytes) -> str:
     """The same one each time for a message that has none."""
-    if told:
-        return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
-    return hashlib.sha256(body).hexdigest()[:32]
+    return told or hashlib.sha256(body).hexdigest()[:32]
 
 
 def _can_be_sent(value: FieldValue) -> bool:
     """The library reads some values, text that is not UTF-8 for one, that it can't write."""
     try:
         encode.encode_table_value(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         return False
     return True
 
@@ -144,7 +146,7 @@ def _seconds(value: object) -> float:
         seconds = float(value) if isinstance(value, str) else 0.0
     except ValueError:
         return 0.0
-    return seconds if 0 < seconds < float("inf") else 0.0
+    return seconds if 0 < seconds <= LONGEST_REST else 0.0
 
 
 def _moment(value: object) -> datetime:

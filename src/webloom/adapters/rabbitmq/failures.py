@@ -26,11 +26,14 @@ NOT_ALLOWED = 530
 @contextmanager
 def speaking(address: str) -> Iterator[None]:
     """Around every call of the library that talks to the server."""
+    task = asyncio.current_task()
+    cancelled = 0 if task is None else task.cancelling()
     try:
         yield
+        if task is not None and task.cancelling() > cancelled:
+            raise asyncio.CancelledError  # which the library has swallowed
     except asyncio.CancelledError as error:
         # The library hands its own cancellations on when a connection ends.
-        task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
         raise BrokerUnavailable(f"the connection to RabbitMQ at {address} is lost") from error

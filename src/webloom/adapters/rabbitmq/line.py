@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
+import pamqp.decode
 import pamqp.frame
 from aiormq import spec
 from aiormq.connection import TransportFactory
@@ -58,6 +60,32 @@ class Line(TransportFactory):
         """At once, without a word: the other side may not listen any more."""
         if self._transport is not None:
             self._transport.abort()
+
+
+def read_anything() -> None:
+    """Other programs may write text that is not UTF-8, and times that Python can't name. The
+    library would end the connection over such a message, and the next one over the same message.
+    """
+    pamqp.decode.METHODS.update(shortstr=_text, table=_table, timestamp=_moment)
+
+
+def _text(value: bytes) -> tuple[int, str]:
+    length = value[0]
+    return length + 1, value[1 : length + 1].decode(errors="ignore")  # never longer than it was
+
+
+def _table(value: bytes) -> tuple[int, Any]:
+    try:
+        return pamqp.decode.field_table(value)
+    except (ValueError, OverflowError, OSError, RecursionError):
+        return 4 + int.from_bytes(value[:4], "big"), {}
+
+
+def _moment(value: bytes) -> tuple[int, datetime]:
+    try:
+        return pamqp.decode.timestamp(value)
+    except (ValueError, OverflowError, OSError):
+        return 8, datetime.fromtimestamp(0, UTC)
 
 
 class _Ear(asyncio.StreamReader):

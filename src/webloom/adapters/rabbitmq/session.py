@@ -17,6 +17,7 @@ from webloom.domain.errors import BrokerUnavailable
 
 ANSWER_SECONDS = 10.0  # a server that takes longer is as good as gone
 CLOSE_SECONDS = 3.0
+REDECLARE_PAUSE = 0.1  # a quorum queue that is declared as it vanishes loses what it confirms
 
 
 class Refused(Exception):
@@ -36,7 +37,6 @@ class Session:
         self._declarer: aiormq.Channel | None = None
         self._declared: set[str] = set()
         self._delaying: set[str] = set()  # whose delays are declared
-        self.blocked = False  # when it was last looked at
         self._why_dropped: str | None = None
         self.reading = asyncio.Lock()  # of dead letters
 
@@ -135,8 +135,7 @@ class Session:
     async def _declarations(self) -> AsyncIterator[aiormq.Channel]:
         """A channel of its own, because the server closes it to refuse a declaration."""
         async with self._declaring:
-            if self.blocked:
-                self.check_blocked()
+            self.check_blocked()
             if self._declarer is None or self._declarer.is_closed:
                 self._declarer = await self.channel()
             try:
@@ -148,16 +147,14 @@ class Session:
 
     def check_blocked(self) -> None:
         """Raises BrokerUnavailable while an alarm of the server keeps publishers waiting."""
-        self.blocked = _is_blocked(self._connection)
-        if self.blocked:
+        if _is_blocked(self._connection):
             raise BrokerUnavailable(
                 f"RabbitMQ at {self.address} takes no messages: it is short of memory or disk space"
             )
 
     def unanswered(self) -> None:
         """An answer did not come in time: the server has said why, or the connection is dead."""
-        self.blocked = _is_blocked(self._connection)
-        if not self.blocked:
+        if not _is_blocked(self._connection):
             self.drop(f"no answer within {ANSWER_SECONDS:.0f} s")
 
 
@@ -179,6 +176,7 @@ class ConfirmingChannel:
             await self._send(layout, route, body, properties)
         except Unroutable:
             self._session.forget(layout)
+            await asyncio.sleep(REDECLARE_PAUSE)
             try:
                 await self._send(layout, route, body, properties)
             except Unroutable:
@@ -193,8 +191,7 @@ class ConfirmingChannel:
         session = self._session
         if not session.has_declared(layout, delays=route.exchange != ""):
             await (session.declare_delays if route.exchange else session.declare)(layout)
-        if session.blocked:
-            session.check_blocked()
+        session.check_blocked()
         message_id = str(properties.message_id)
         while (twin := self._under_way.get(message_id)) is not None:
             await asyncio.wait([twin])

@@ -9,7 +9,7 @@ import typer
 import uvloop
 
 from webloom.bootstrap import Services, open_services
-from webloom.domain.errors import WebloomError
+from webloom.domain.errors import SettingsError, WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import (
     console,
@@ -21,7 +21,7 @@ from webloom.entrypoints.cli.output import (
     visible,
 )
 from webloom.ports.broker import DeadLetter
-from webloom.settings import load_settings
+from webloom.settings import Settings, load_settings
 
 PAGE = 100
 SHOWN = 50  # to a person who does not say how many
@@ -61,7 +61,7 @@ def put_back(ids: Ids = None, every: All = False, queue: Queue = METADATA_QUEUE)
     _need_choice(ids, every)
 
     async def run() -> None:
-        async with open_services(load_settings(), must_exist=True) as services:
+        async with open_services(_settings(queue), must_exist=True) as services:
             chosen = ids or await _all_ids(services, queue)
             done = await _for_each(chosen, lambda each: services.broker.put_back(queue, each))
             typer.echo(f"{done:,} put back into {visible(queue)}")
@@ -80,7 +80,7 @@ def discard(
     _need_choice(ids, every)
 
     async def run() -> None:
-        async with open_services(load_settings(), must_exist=True) as services:
+        async with open_services(_settings(queue), must_exist=True) as services:
             chosen = ids or await _all_ids(services, queue)
             if chosen and not yes:
                 question = f"Discard {len(chosen):,} dead letters of {visible(queue)} for good?"
@@ -92,7 +92,7 @@ def discard(
 
 
 async def _list(queue: str, limit: int) -> None:
-    async with open_services(load_settings(), must_exist=True) as services:
+    async with open_services(_settings(queue), must_exist=True) as services:
         letters = await services.broker.dead_letters(queue, limit=limit)
         depth = await services.broker.depth(queue)
     if not letters:
@@ -112,7 +112,7 @@ async def _list(queue: str, limit: int) -> None:
 
 
 async def _list_json(queue: str, limit: int | None) -> None:
-    async with open_services(load_settings(), must_exist=True) as services:
+    async with open_services(_settings(queue), must_exist=True) as services:
         count = 0
         async for letter in _letters(services, queue):
             json_line(
@@ -155,6 +155,17 @@ async def _for_each(ids: list[str], act: Callable[[str], Awaitable[bool]]) -> in
             "`webloom dead list` shows what there is"
         )
     return len(ids)
+
+
+def _settings(queue: str) -> Settings:
+    """Raises SettingsError for a queue that Webloom has not: some brokers would make it."""
+    settings = load_settings()
+    if queue not in settings.broker_urls:
+        raise SettingsError(
+            f"--queue: there is no queue {visible(queue)}; there are "
+            f"{', '.join(settings.broker_urls)}"
+        )
+    return settings
 
 
 def _need_choice(ids: list[str] | None, every: bool) -> None:
