@@ -14,7 +14,13 @@ from redis.utils import str_if_bytes
 from contracts.waiting import depth_becomes, take
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import open_bullmq
-from webloom.adapters.bullmq.job_ids import possible_job_ids, to_job_id, to_message_id
+from webloom.adapters.bullmq.consumer import Consumer
+from webloom.adapters.bullmq.job_ids import (
+    job_id_from,
+    possible_job_ids,
+    to_job_id,
+    to_message_id,
+)
 from webloom.adapters.bullmq.jobs import Jobs
 from webloom.adapters.bullmq.lua import MOST_EVENTS
 from webloom.adapters.bullmq.server import Server
@@ -57,6 +63,14 @@ def test_every_message_id_can_be_a_job_id_and_is_read_back(message_id: str) -> N
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_a_job_of_any_id_is_found_by_the_message_id_that_it_is_shown_with(job_id: str) -> None:
     assert job_id in possible_job_ids(to_message_id(job_id))
+
+
+@given(st.binary(min_size=1))
+def test_a_job_whose_id_is_no_text_is_shown_as_text_and_found(raw: bytes) -> None:
+    job_id = job_id_from(raw)
+    message_id = to_message_id(job_id)
+    assert message_id.encode()
+    assert job_id in possible_job_ids(message_id)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +172,56 @@ async def test_an_unseen_job_that_goes_back_was_never_taken(
         first, second = await take(deliveries), await take(deliveries)
         assert [first.message_id, second.message_id] == ["a", "b"]
         assert (first.attempt, first.redelivered) == (1, False)
+
+
+async def test_a_reason_is_cut(broker: Broker, queue: str) -> None:
+    await broker.publish(queue, Message(id="m", body=b"1"))
+    async with broker.deliveries(queue, 1) as deliveries:
+        await (await take(deliveries)).bury("\U0001f600" * 4000 + "end")
+    [letter] = await broker.dead_letters(queue, limit=9)
+    assert letter.reason == "\U0001f600" * 4000
+
+
+async def test_a_waiter_that_is_cancelled_leaves_nothing_behind(broker: Broker, queue: str) -> None:
+    async with broker.deliveries(queue, 1) as deliveries:
+        assert isinstance(deliveries, Consumer)
+        for _ in range(100):
+            waiter = asyncio.ensure_future(anext(deliveries))
+            await asyncio.sleep(0)
+            waiter.cancel()
+            await asyncio.wait([waiter])
+        assert len(deliveries._waiting) == 0
+
+
+@pytest.mark.parametrize("verb", ["retry", "bury"])
+async def test_a_verb_whose_caller_goes_away_is_carried_out_and_frees_its_slot(
+    broker: Broker, queue: str, verb: str
+) -> None:
+    await broker.publish_many(queue, [Message(id=name, body=b"1") for name in "ab"])
+    async with broker.deliveries(queue, 1) as deliveries:
+        held = await take(deliveries)
+        settling = asyncio.ensure_future(held.retry(60) if verb == "retry" else held.bury("bad"))
+        await asyncio.sleep(0)
+        settling.cancel()
+        await asyncio.wait([settling])
+        assert settling.cancelled()
+        assert (await take(deliveries)).message_id == "b"
+        depth = await broker.depth(queue)
+        assert (depth.delayed, depth.dead) == ((1, 0) if verb == "retry" else (0, 1))
+
+
+async def test_an_ack_that_was_not_accepted_can_be_repeated(
+    broker: Broker, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await broker.publish(queue, Message(id="m", body=b"1"))
+    async with broker.deliveries(queue, 1) as deliveries:
+        held = await take(deliveries)
+        with monkeypatch.context() as patch:
+            patch.setattr(Jobs, "complete", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                await held.ack()
+        await held.ack()
+        await depth_becomes(broker, EMPTY, queue)
 
 
 async def test_a_job_that_others_gave_up_becomes_a_dead_letter(

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 import trustme
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
 from contracts.waiting import PATIENCE, depth_becomes, take, until
 from servers.private import free_port
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import BullmqBroker, open_bullmq
-from webloom.adapters.bullmq.refusals import check_server
+from webloom.adapters.bullmq.refusals import check_server, translated
+from webloom.adapters.bullmq.server import QUIET_SECONDS
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
 from webloom.ports.broker import Message, QueueDepth
@@ -148,8 +150,9 @@ async def test_a_node_of_a_cluster_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "match"),
     [
-        ({"redis_version": "6.0.16"}, "is version 6.0.16: BullMQ needs 6.2 or newer"),
-        ({"redis_version": "5.0"}, "is version 5.0"),
+        ({"redis_version": "6.2.14"}, "is version 6.2.14: Webloom needs 7.0 or newer"),
+        ({"redis_version": "6-rc7"}, "is version 6-rc7"),
+        ({"redis_version": "unknown"}, "is version unknown"),
         ({"maxmemory_policy": "allkeys-random"}, "allkeys-random"),
     ],
     ids=str,
@@ -158,6 +161,75 @@ def test_what_a_server_says_of_itself_can_rule_it_out(said: dict[str, str], matc
     check_server(GOOD_INFO, "redis://there")
     with pytest.raises(BackendRefused, match=match):
         check_server(GOOD_INFO | said, "redis://there")
+
+
+@pytest.mark.parametrize("version", ["7.0", "7", "7.0-rc1", "7.2.4-v1", "8.0.0", "10.1"])
+def test_versions_that_are_new_enough(version: str) -> None:
+    check_server(GOOD_INFO | {"redis_version": version}, "redis://there")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("NOREPLICAS Not enough good replicas to write.", BrokerUnavailable),
+        ("MISCONF Redis is configured to save RDB snapshots", BrokerUnavailable),
+        ("user_script:656: attempt to perform arithmetic", BackendRefused),
+    ],
+)
+def test_only_what_does_not_pass_needs_a_person(said: str, kind: type[Exception]) -> None:
+    assert isinstance(translated(ResponseError(said), "redis://there"), kind)
+
+
+async def test_a_lack_of_replicas_passes(redis: RedisServer) -> None:
+    raw = Redis.from_url(redis.url)
+    async with opened(redis.url) as broker, broker.deliveries(QUEUE, 1) as deliveries:
+        await broker.publish(QUEUE, message("m"))
+        held = await take(deliveries)
+        await raw.config_set("min-replicas-to-write", 1)
+        for call in (broker.publish(QUEUE, message("n")), held.retry(), held.bury("bad")):
+            with pytest.raises(BrokerUnavailable, match="NOREPLICAS"):
+                await call
+        await held.ack()
+        await raw.config_set("min-replicas-to-write", 0)
+        await depth_becomes(broker, EMPTY)
+    await raw.aclose()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "decode_responses=true", "socket_timeout=0.05", "socket_connect_timeout=9", "protocol=3",
+        "retry_on_timeout=true", "retry=5", "encoding=utf-16", "encoding_errors=ignore",
+        "health_check_interval=1", "client_name=somebody",
+    ],
+)  # fmt: skip
+async def test_an_address_changes_nothing_about_how_redis_is_spoken_to(
+    redis: RedisServer, option: str
+) -> None:
+    async with opened(f"{redis.url}?{option}") as broker, broker.deliveries(QUEUE, 1) as deliveries:
+        waiter = asyncio.create_task(take(deliveries))
+        await asyncio.sleep(0.2)
+        await broker.publish(QUEUE, message("\xe4"))
+        delivery = await waiter
+        assert delivery.message_id == "\xe4"
+        await delivery.ack()
+        await depth_becomes(broker, EMPTY)
+        assert broker.connection().state == "READY"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "nonsense=1", "host=elsewhere", "connection_class=x", "credential_provider=x",
+        "max_connections=1", "ssl_ca_certs=not-with-redis", "ssl_cert_reqs=s3cret",
+    ],
+)  # fmt: skip
+async def test_an_unknown_option_is_refused_without_showing_it(
+    redis: RedisServer, option: str
+) -> None:
+    text = await refusal_of(f"redis://:s3cret@127.0.0.1:{redis.port}/0?{option}")
+    assert f"redis://127.0.0.1:{redis.port}/0 has an option that Webloom does not know" in text
+    assert "s3cret" not in text
 
 
 async def test_a_server_without_an_append_only_file_is_warned_of(
@@ -270,6 +342,35 @@ async def test_a_paused_server_does_not_hold_a_call_for_ever(redis: RedisServer)
             return delivery.message_id == "after"
 
         await until(all_came)  # a publish that failed may have arrived all the same
+
+
+async def test_a_server_that_hangs_is_tried_now_and_then_and_keeps_nobody_else_waiting(
+    redis: RedisServer,
+) -> None:
+    async with opened(redis.url) as broker:
+        redis.pause()
+        try:
+            with pytest.raises(BrokerUnavailable, match="does not answer"):
+                await broker.publish(QUEUE, message("first"))
+            async with asyncio.timeout(1):
+                for _ in range(50):
+                    with pytest.raises(BrokerUnavailable, match="does not answer"):
+                        await broker.depth(QUEUE)
+            await asyncio.sleep(QUIET_SECONDS)
+            probe = asyncio.create_task(
+                broker.publish_many(QUEUE, [message(f"m{n}") for n in range(9)])
+            )
+            await asyncio.sleep(0.05)
+            async with asyncio.timeout(1):
+                for _ in range(50):
+                    with pytest.raises(BrokerUnavailable, match="does not answer"):
+                        await broker.depth(QUEUE)
+            assert not probe.done()
+        finally:
+            redis.resume()
+        assert await probe == [f"m{n}" for n in range(9)]  # they came back with the server
+        assert broker.connection().state == "READY"
+        assert (await broker.depth(QUEUE)).ready > 0
 
 
 async def test_a_context_can_be_left_while_the_server_is_away(redis: RedisServer) -> None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from webloom.adapters.bullmq import lua
 from webloom.adapters.bullmq.consumer import Consumer
-from webloom.adapters.bullmq.job_ids import to_message_id
+from webloom.adapters.bullmq.job_ids import job_id_from, to_message_id
 from webloom.adapters.bullmq.jobs import Jobs
 from webloom.adapters.bullmq.server import Server
 from webloom.domain.errors import QueueFull
@@ -75,10 +75,10 @@ class BullmqBroker:
     ) -> list[DeadLetter]:
         return [
             DeadLetter(
-                id=to_message_id(job_id.decode()),
+                id=to_message_id(job_id_from(job_id)),
                 body=b"null" if body is None else body,
                 reason=(reason or b"").decode(errors="replace"),
-                buried_at=datetime.fromtimestamp(int(finished or 0) / 1000, UTC),
+                buried_at=_time(finished or b"0"),
             )
             for job_id, body, reason, finished in await self._jobs(queue).dead_letters(limit, after)
         ]
@@ -95,3 +95,10 @@ class BullmqBroker:
                 self._server, queue, limit=self._limits.get(queue), lease=self._lease
             )
         return self._queues[queue]
+
+
+def _time(milliseconds: bytes) -> datetime:
+    try:
+        return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
+    except (ValueError, OverflowError, OSError):  # written by others
+        return datetime.fromtimestamp(0, UTC)

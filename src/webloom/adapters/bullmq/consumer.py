@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from webloom.adapters.bullmq import lua
 from webloom.adapters.bullmq.job_ids import to_message_id
 from webloom.adapters.bullmq.jobs import Held, Jobs, Nothing
-from webloom.adapters.bullmq.refusals import FOREIGN, translated
+from webloom.adapters.bullmq.refusals import FOREIGN, CommandRefused, translated
 from webloom.adapters.bullmq.server import ANSWER_SECONDS
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
 from webloom.ports.broker import Delivery
@@ -33,7 +33,7 @@ TROUBLE = (BrokerUnavailable, BackendRefused)
 
 
 class Marker(NamedTuple):
-    member: str
+    member: bytes
     score: float  # milliseconds since 1970, or 0
 
 
@@ -68,7 +68,9 @@ class Consumer:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():  # handed over too late
-                self._start(self._give_back(future.result().held))
+                self.carry_out(self._give_back(future.result().held))
+            with suppress(ValueError):
+                self._waiting.remove(future)
             raise
 
     @asynccontextmanager
@@ -82,13 +84,15 @@ class Consumer:
             self._wanted.set()
             await pump
             await self._unblock()
-            unfinished: set[asyncio.Future[Any]] = {*self._acks, *self._releases}
-            if unfinished:
+            while unfinished := self._unfinished():
                 await asyncio.wait(unfinished)
             for task in care:
                 task.cancel()
             await asyncio.wait(care)
             await self._blocking.aclose()
+
+    def _unfinished(self) -> set[asyncio.Future[Any]]:
+        return {*self._acks, *self._releases}
 
     def ack(self, held: Held) -> None:
         future = self.jobs.complete(held)
@@ -98,12 +102,25 @@ class Consumer:
     def _acked(self, held: Held, future: asyncio.Future[object]) -> None:
         self._acks.discard(future)
         if (error := future.exception()) is None:
-            self._held.pop(held.token, None)
+            if future.result() in lua.UNFINISHED:
+                self._bury_done(held, self.jobs.fail, "what it depends on is not done")
+            else:
+                self._held.pop(held.token, None)
             return
         self._warn("cannot acknowledge", error)
-        if not self._stopping.is_set():
+        if isinstance(error, CommandRefused):
+            self._bury_done(held, self.jobs.put_aside, str(error))
+        elif not self._stopping.is_set():
             # Nobody else gets the job while its lock is kept here, so it must go.
             asyncio.get_running_loop().call_later(RECOVERY_PAUSE, self.ack, held)
+
+    def _bury_done(
+        self, held: Held, bury: Callable[[Held, str], Awaitable[object]], why: str
+    ) -> None:
+        """A job that can't be completed would come again and again."""
+        self._free -= 1  # until it is let go
+        reason = f"the work was done, but the job can't be completed: {why}"
+        self.carry_out(self._release(held, partial(bury, held, reason)))
 
     def free_slot(self) -> None:
         self._free += 1
@@ -182,12 +199,13 @@ class Consumer:
 
     def _release_again(self, held: Held, how: Callable[[], Awaitable[object]]) -> None:
         if not self._stopping.is_set():
-            self._start(self._release(held, how))
+            self.carry_out(self._release(held, how))
 
-    def _start(self, release: Coroutine[Any, Any, None]) -> None:
+    def carry_out(self, release: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(release)
         self._releases.add(task)
         task.add_done_callback(self._releases.discard)
+        return task
 
     async def _idle(self, nothing: Nothing) -> None:
         """Until there may be something to take."""
@@ -232,9 +250,9 @@ class Consumer:
             )
         except FOREIGN as error:
             raise translated(error, self.jobs.server.address) from error
-        if not popped or popped[0].decode() == self._wake_key:
+        if not popped or popped[0] == self._wake_key.encode():
             return None
-        return Marker(popped[1].decode(), float(popped[2]))
+        return Marker(popped[1], float(popped[2]))
 
     def _collect(self) -> None:
         block, self._block = self._block, None
@@ -317,25 +335,27 @@ class BullmqDelivery:
 
     @property
     def redelivered(self) -> bool:
-        return int(self.held.fields.get(b"stc", 0)) > 0
+        return self.held.redelivered
 
     async def ack(self) -> None:
         if not self._settled:
-            self._settled = True
             self._consumer.ack(self.held)
+            self._settled = True
             self._consumer.free_slot()
 
     async def retry(self, after: float = 0.0) -> None:
-        if not self._settled:
-            await self._consumer.jobs.delay(self.held, after)
-            self._let_go()
+        await self._settle(partial(self._consumer.jobs.delay, self.held, after))
 
     async def bury(self, reason: str) -> None:
-        if not self._settled:
-            await self._consumer.jobs.fail(self.held, reason)
-            self._let_go()
+        await self._settle(partial(self._consumer.jobs.fail, self.held, reason))
 
-    def _let_go(self) -> None:
+    async def _settle(self, how: Callable[[], Awaitable[object]]) -> None:
+        """What was begun is carried out, though the caller goes away meanwhile."""
+        if not self._settled:
+            await asyncio.shield(self._consumer.carry_out(self._let_go_after(how)))
+
+    async def _let_go_after(self, how: Callable[[], Awaitable[object]]) -> None:
+        await how()
         if not self._settled:
             self._settled = True
             self._consumer.let_go(self.held)

@@ -2,7 +2,8 @@
 
 A job's id is a part of the names of its keys in Redis, where some names are taken, and Node's
 package refuses whole numbers and colons. Such ids are written as "~" and a percent-encoded form.
-Ids that others have given to their jobs stay as they are.
+Ids that others have given to their jobs stay as they are, except for those that are no text: they
+are shown in that form too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from urllib.parse import quote, unquote
 from bullmq.queue_keys import QueueKeys  # type: ignore[import-untyped]
 
 _MARK = "~"
+_KEEPING = "surrogateescape"  # bytes that are no text go through a string and come out again
 _TAKEN = frozenset(QueueKeys().getKeys("any"))  # "wait", "active", "meta" and their like
+
+
+def job_id_from(raw: bytes) -> str:
+    return raw.decode(errors=_KEEPING)
 
 
 def to_job_id(message_id: str) -> str:
@@ -27,10 +33,26 @@ def to_job_id(message_id: str) -> str:
 
 
 def to_message_id(job_id: str) -> str:
+    if not _is_text(job_id):
+        return _MARK + quote(job_id, safe="", errors=_KEEPING)
     message_id = unquote(job_id.removeprefix(_MARK))
     return message_id if to_job_id(message_id) == job_id else job_id
 
 
 def possible_job_ids(message_id: str) -> list[str]:
-    """Under which the job of a message can be found: its own, and one that somebody else gave."""
-    return list(dict.fromkeys((to_job_id(message_id), message_id)))
+    """Under which the job of a message can be found: its own, and those that others may have given
+    to it."""
+    ids = [to_job_id(message_id), message_id]
+    if message_id.startswith(_MARK):
+        raw = unquote(message_id.removeprefix(_MARK), errors=_KEEPING)
+        if not _is_text(raw):
+            ids.append(raw)
+    return list(dict.fromkeys(ids))
+
+
+def _is_text(job_id: str) -> bool:
+    try:
+        job_id.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

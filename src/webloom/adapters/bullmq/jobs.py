@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
-from bullmq.job import Job, optsFromJSON  # type: ignore[import-untyped]
+from bullmq.job import Job  # type: ignore[import-untyped]
 from bullmq.scripts import Scripts  # type: ignore[import-untyped]
 
 from webloom.adapters.bullmq import lua
-from webloom.adapters.bullmq.job_ids import possible_job_ids, to_job_id
+from webloom.adapters.bullmq.job_ids import job_id_from, possible_job_ids, to_job_id
+from webloom.adapters.bullmq.refusals import CommandRefused
 from webloom.adapters.bullmq.server import Script, Server
 from webloom.ports.broker import Message
 
@@ -27,6 +29,8 @@ OPTIONS = {
     "removeOnComplete": True,
     "removeOnFail": False,
 }
+MOST_REASON = 4000  # characters
+MOST_COUNT = 1 << 31  # for BullMQ's scripts
 OFTEN = 1_000_000_000  # however often its consumers vanish, a job comes again
 
 
@@ -37,6 +41,7 @@ class Held:
     job: Any  # of the bullmq package
     token: str
     fields: dict[bytes, bytes]  # as Redis has them
+    removal: bool | int | dict[str, int]  # once it is done, in BullMQ's words
 
     @property
     def id(self) -> str:
@@ -44,7 +49,12 @@ class Held:
 
     @property
     def attempt(self) -> int:
-        return int(self.fields[b"ats"])
+        return max(1, int(self.fields[b"ats"]))
+
+    @property
+    def redelivered(self) -> bool:
+        stalled = self.fields.get(b"stc", b"")
+        return stalled.isdigit() and stalled.strip(b"0") != b""
 
     @property
     def unfit(self) -> str | None:
@@ -82,18 +92,40 @@ class _Direct:
         return call
 
 
+class _Wishes(NamedTuple):
+    """What a job's options say of its end. The rest is for others."""
+
+    attempts: int = 1
+    removal: bool | int | dict[str, int] = True
+
+
 @lru_cache(maxsize=64)
-def _options(text: bytes) -> dict[str, Any]:
-    """Not to be changed: jobs with the same options share them."""
+def _wishes(options: bytes) -> _Wishes:
+    """Of options that anybody may have written: what BullMQ's scripts can't use is left out."""
     try:
-        return dict(optsFromJSON(json.loads(text)))
-    except (ValueError, AttributeError):  # written by hand
-        return {}
+        asked = json.loads(options)
+    except (ValueError, RecursionError):
+        return _Wishes()
+    if not isinstance(asked, dict):
+        return _Wishes()
+    attempts = asked.get("attempts")
+    return _Wishes(attempts if _is_count(attempts) else 1, _removal(asked.get("removeOnComplete")))
 
 
-def _plain(text: str) -> str:
-    """Text as Redis can carry it: no lone surrogates."""
-    return text.encode(errors="replace").decode()
+def _removal(asked: Any) -> bool | int | dict[str, int]:
+    if isinstance(asked, dict):
+        names = [name for name in ("count", "age", "limit") if _is_count(asked.get(name))]
+        return {name: asked[name] for name in names} or True
+    return asked if isinstance(asked, bool) or _is_count(asked) else True
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and -1 <= value < MOST_COUNT
+
+
+def _cut(reason: str) -> str:
+    """As Redis can carry it: no lone surrogates."""
+    return reason[:MOST_REASON].encode(errors="replace").decode()
 
 
 class Jobs:
@@ -134,25 +166,36 @@ class Jobs:
             token, {"lockDuration": self._lock_ms}
         )
         if not fields:
-            return Nothing(due=int(due) / 1000 if due else None, pause=max(0, limited or 0) / 1000)
-        job = Job(self, self._name, None, {}, job_id.decode())
-        job.opts = _options(fields.get(b"opts", b"{}"))
-        job.attempts = job.opts.get("attempts") or 1
-        job.attemptsMade = int(fields.get(b"atm", 0))
-        return Held(job, token, fields)
+            is_due = due is not None and due > 0
+            return Nothing(due=due / 1000 if is_due else None, pause=max(0, limited or 0) / 1000)
+        wishes = _wishes(fields.get(b"opts", b"{}"))
+        job = Job(self, self._name, None, {"attempts": wishes.attempts}, job_id_from(job_id))
+        return Held(job, token, fields, wishes.removal)
 
     def complete(self, held: Held) -> asyncio.Future[Any]:
-        removal = held.job.opts.get("removeOnComplete", True)
+        """Answers with one of lua.UNFINISHED when it can't be completed."""
         keys, arguments = self._scripts.moveToCompletedArgs(
-            held.job, None, removal, held.token, fetchNext=False
+            held.job, None, held.removal, held.token, fetchNext=False
         )
         return self.server.call(lua.FINISH, keys, arguments)
 
-    def fail(self, held: Held, reason: str) -> asyncio.Future[Any]:
+    async def fail(self, held: Held, reason: str) -> None:
         keys, arguments = self._scripts.moveToFailedArgs(
-            held.job, _plain(reason), False, held.token, fetchNext=False
+            held.job, _cut(reason), False, held.token, fetchNext=False
         )
-        return self.server.call(lua.FINISH, keys, arguments)
+        with suppress(CommandRefused):
+            if await self.server.call(lua.FINISH, keys, arguments) not in lua.UNLOCKED:
+                return
+        await self.put_aside(held, reason)  # this attempt, or one before, may have got half-way
+
+    def put_aside(self, held: Held, reason: str) -> asyncio.Future[Any]:
+        """To the failed ones, without those who follow or depend on the job being told."""
+        keys = [
+            *self._keys("active", "stalled"), self._scripts.toKey(held.id),
+            *self._keys("wait", "delayed", "prioritized", "completed", "failed"),
+        ]  # fmt: skip
+        arguments: list[str | bytes] = [held.id, held.token, held.fields[b"ats"], _cut(reason)]
+        return self.server.call(lua.PUT_ASIDE, keys, arguments)
 
     def delay(self, held: Held, seconds: float) -> asyncio.Future[Any]:
         keys, arguments = self._scripts.moveToDelayedArgs(
@@ -171,9 +214,9 @@ class Jobs:
 
     def renew(self, held: Sequence[Held]) -> asyncio.Future[Any]:
         """Answers with the tokens of those that are lost."""
-        arguments: list[str | int] = [self.keys[""], self._lock_ms]
+        arguments: list[str | bytes | int] = [self.keys[""], self._lock_ms]
         for each in held:
-            arguments += [each.id, each.token, each.attempt]
+            arguments += [each.id, each.token, each.fields[b"ats"]]
         return self.server.call(lua.RENEW, self._keys("stalled", "active"), arguments)
 
     async def free_stalled(self, interval: float) -> list[bytes]:
@@ -183,7 +226,7 @@ class Jobs:
         )
         return freed
 
-    def pass_on(self, member: str, score: float) -> asyncio.Future[Any]:
+    def pass_on(self, member: bytes, score: float) -> asyncio.Future[Any]:
         return self.server.call(lua.PASS_ON, self._keys("marker"), [member, score])
 
     def depth(self) -> asyncio.Future[Any]:

@@ -12,6 +12,8 @@ from bullmq.redis_connection import loadScript  # type: ignore[import-untyped]
 from webloom.adapters.bullmq.server import Script
 
 FULL = -1000  # what ADD answers when the queue holds as many as it may
+UNFINISHED = (-4, -9)  # what FINISH answers when jobs that this one depends on are not done
+UNLOCKED = (-2, -3)  # what it answers when the lock is gone, or the job is not active
 MOST_EVENTS = 1000  # in the stream that others can follow a queue by
 
 # A script that has written may write on although Redis is full. What empties a queue has to: it is
@@ -29,6 +31,40 @@ local function due(delayed)
 end
 """
 _AT_THIS_TIME = _NOW + "ARGV[2] = string.format('%.0f', now())\n"
+
+# An error in the midst of a script leaves a job on no list, or on one from which it comes again for
+# ever. So a counter that others have scribbled on begins anew.
+_COUNTING = """
+local redis = {call = function(...)
+  local command, key, field = ...
+  if command ~= 'HINCRBY' then return redis.call(...) end
+  local answer = redis.pcall(...)
+  if type(answer) == 'number' then return answer end
+  redis.call('HDEL', key, field)
+  return redis.call(...)
+end}
+"""
+
+# ARGV[1]: prefix. KEYS[2]: active. An id whose key holds something else than a job is dropped when
+# its turn comes, and that is an error then; a priority is 0 unless it is one.
+_TAKING = """
+local redis = {call = function(...)
+  local command, key = ...
+  if command ~= 'HGET' and command ~= 'HSET' and command ~= 'HMSET' then
+    return redis.call(...)
+  end
+  local kind = redis.call('TYPE', key).ok
+  if kind ~= 'hash' and kind ~= 'none' then
+    if command ~= 'HMSET' then return false end
+    redis.call('LREM', KEYS[2], 1, string.sub(key, #ARGV[1] + 1))
+    redis.call('DEL', key .. ':lock')
+  end
+  local answer = redis.call(...)
+  if command ~= 'HGET' then return answer end
+  local priority = tonumber(answer)
+  return priority and priority > 0 and priority <= 0x200000 and priority or 0
+end}
+"""
 
 # ARGV[5]: the limit, or -1. A job that has ended makes room for a new one with its id; one that
 # waits or runs stands for it. A delayed job whose time has come is ready: BullMQ moves it when
@@ -74,13 +110,41 @@ if not redis.call('ZSCORE', ARGV[3] .. 'failed', ARGV[1]) then return 0 end
 
 ADD = Script(_BEFORE_ADD + loadScript("addStandardJob-9.lua"))
 ADD_DELAYED = Script(_BEFORE_ADD + loadScript("addDelayedJob-6.lua"))
-TAKE = Script(_THOUGH_FULL + _AT_THIS_TIME + loadScript("moveToActive-11.lua"))
-FINISH = Script(_AT_THIS_TIME + loadScript("moveToFinished-14.lua"))
+TAKE = Script(
+    _THOUGH_FULL + _AT_THIS_TIME + _COUNTING + _TAKING + loadScript("moveToActive-11.lua")
+)
+FINISH = Script(_AT_THIS_TIME + _COUNTING + loadScript("moveToFinished-14.lua"))
 DELAY = Script(_AT_THIS_TIME + loadScript("moveToDelayed-11.lua"))
 GIVE_BACK = Script(_THOUGH_FULL + _BEFORE_GIVE_BACK + loadScript("moveJobFromActiveToWait-9.lua"))
-FREE_STALLED = Script(_THOUGH_FULL + loadScript("moveStalledJobsToWait-9.lua"))
+FREE_STALLED = Script(_THOUGH_FULL + _COUNTING + loadScript("moveStalledJobsToWait-9.lua"))
 PUT_BACK = Script(_BEFORE_PUT_BACK + loadScript("reprocessJob-9.lua"))
 DISCARD = Script(_BEFORE_DISCARD + loadScript("removeJob-2.lua"))
+
+# KEYS: active, stalled, job, wait, then the sorted sets a job can be in, the last for failed ones.
+# ARGV: id, token, attempt, reason. A job that FINISH can't bring to its end becomes a failed one
+# all the same, perhaps after half of FINISH, unless somebody else has it by now.
+PUT_ASIDE = Script(
+    _THOUGH_FULL
+    + _NOW
+    + """
+local id, job, failed = ARGV[1], KEYS[3], KEYS[#KEYS]
+local holder = redis.call('GET', job .. ':lock')
+if holder and holder ~= ARGV[2] then return 0 end
+if not holder and redis.call('HGET', job, 'ats') ~= ARGV[3] then return 0 end
+if redis.call('LPOS', KEYS[4], id) then return 0 end
+for n = 5, #KEYS do
+  if redis.call('ZSCORE', KEYS[n], id) then return 0 end
+end
+redis.call('DEL', job .. ':lock')
+redis.call('SREM', KEYS[2], id)
+redis.call('LREM', KEYS[1], 0, id)
+local time = string.format('%.0f', now())
+redis.call('HSET', job, 'failedReason', ARGV[4], 'finishedOn', time)
+redis.call('HDEL', job, 'defa')
+redis.call('ZADD', failed, time, id)
+return 1
+"""
+)
 
 # KEYS: stalled, active. ARGV: prefix, milliseconds, then id, token and attempt of each job. A lock
 # that has run out is taken again if nobody has touched the job since: after an outage of Redis all
@@ -136,8 +200,8 @@ for n = 3, #ARGV do
 end
 local letters = {}
 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], first, first + ARGV[2] - 1)) do
-  local job = redis.call('HMGET', ARGV[1] .. id, 'data', 'failedReason', 'finishedOn')
-  letters[#letters + 1] = {id, job[1], job[2], job[3]}
+  local job = redis.pcall('HMGET', ARGV[1] .. id, 'data', 'failedReason', 'finishedOn')
+  letters[#letters + 1] = {id, job[1] or false, job[2] or false, job[3] or false}
 end
 return letters
 """)

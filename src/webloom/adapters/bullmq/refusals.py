@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +20,13 @@ from redis.exceptions import (
 
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
 
-OLDEST = (6, 2)
-PASSING = ("MISCONF", "BUSY ", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN")  # how such replies begin
+OLDEST = (7, 0)  # older ones hide why a script failed
+# How replies begin that say what passes.
+PASSING = ("NOREPLICAS", "MISCONF", "BUSY ", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN")
+
+
+class CommandRefused(BackendRefused):
+    """Of one command or script: what it was to work on is not as it must be."""
 
 
 def translated(error: Exception, address: str) -> BrokerUnavailable | BackendRefused:
@@ -49,8 +55,10 @@ def translated(error: Exception, address: str) -> BrokerUnavailable | BackendRef
             return BrokerUnavailable(f"Redis at {address} is still reading its data")
         case ReadOnlyError():
             return BrokerUnavailable(f"Redis at {address} is a replica, which can't be written to")
-        case ResponseError() if not str(error).startswith(PASSING):
-            return BackendRefused(f"Redis at {address} refuses a command: {error}")
+        case ResponseError() if str(error).startswith(PASSING):
+            return BrokerUnavailable(f"Redis at {address} can't do it now: {error}")
+        case ResponseError():
+            return CommandRefused(f"Redis at {address} refuses a command: {error}")
     if isinstance(_root(error), ssl.SSLCertVerificationError):
         return BackendRefused(
             f"the certificate of Redis at {address} is not trusted ({_root(error)}): name its "
@@ -68,9 +76,10 @@ def _root(error: BaseException) -> BaseException:
 def check_server(info: Mapping[str, Any], address: str) -> None:
     """Refuse a server that would lose or mix up messages; `info` is its answer to INFO."""
     version = str(info.get("redis_version", "0"))
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+    numbers = [int(number) for number in re.findall(r"\d+", version)]
+    if (*numbers, 0, 0)[:2] < OLDEST:
         raise BackendRefused(
-            f"Redis at {address} is version {version}: BullMQ needs 6.2 or newer, so upgrade it"
+            f"Redis at {address} is version {version}: Webloom needs 7.0 or newer, so upgrade it"
         )
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":

@@ -16,11 +16,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from redis.asyncio import Redis
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import TimeoutError as NoAnswerError
 
 from webloom.adapters.bullmq.refusals import FOREIGN, check_server, translated
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, WebloomError
@@ -33,9 +36,17 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 5.0  # a server that takes longer is as good as away
 LOOK_SECONDS = 5.0  # between looks at a server that nobody calls
+QUIET_SECONDS = 1.0  # after a wait in vain: nobody else is kept waiting
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # before the next attempt to reach it
 MOST_CALLS, MOST_BYTES = 500, 1 << 20  # that travel together
 TURNS = 2  # of the event loop in which others join: an ack and the look for the next job
+
+# What an address may say. Of what is set here it may say what it likes: nobody listens.
+OPTIONS = frozenset((
+    "db", "username", "password", "client_name", "ssl_ca_certs", "ssl_ca_path", "ssl_ca_data",
+    "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs", "ssl_check_hostname",
+    "ssl_ciphers",
+))  # fmt: skip
 
 Argument = str | bytes | int | float
 
@@ -73,6 +84,7 @@ class Server:
         self._sender: asyncio.Task[None] | None = None
         self._checked = False  # since the last loss: it may be another server now
         self._failure: str | None = None
+        self._quiet_until: float | None = None  # on the clock of the event loop
         self._lost = asyncio.Event()
         self.reached = asyncio.Event()
         self.reached_at = 0.0  # on the clock of the event loop; since then it has answered
@@ -103,19 +115,37 @@ class Server:
 
     def client(self, answer_seconds: float) -> Redis:
         """A client that gives up at the first failure. Whoever asks for one closes it."""
-        try:
-            return Redis.from_url(
-                self._url,
-                protocol=2,
-                socket_connect_timeout=CONNECT_SECONDS,
-                socket_timeout=answer_seconds,
-                retry=Retry(NoBackoff(), 0),
-            )
-        except ValueError:  # whose text can hold a part of the password
+        ours: dict[str, Any] = {
+            "protocol": 2,
+            "encoding": "utf-8",
+            "encoding_errors": "surrogateescape",  # as in ids of jobs that are no text
+            "decode_responses": False,
+            "socket_connect_timeout": CONNECT_SECONDS,
+            "socket_timeout": answer_seconds,
+            "retry": Retry(NoBackoff(), 0),
+            "retry_on_timeout": False,
+            "health_check_interval": 0,
+        }
+        try:  # the library's own texts can hold a part of the password
+            given: dict[str, Any] = {**parse_url(self._url)}
+            named = parse_qs(urlsplit(self._url).query).keys()
+        except ValueError:
             raise BackendRefused(
                 f"{self.address} is no address of a Redis server: it looks like "
                 "redis://user:password@host:6379/0, with a password that is percent-encoded"
             ) from None
+        try:
+            if not named <= OPTIONS | ours.keys():
+                raise TypeError
+            pool = ConnectionPool(**(given | ours))
+            pool.make_connection()  # type: ignore[no-untyped-call]  # it is not connected
+        except (TypeError, ValueError, RedisError):
+            raise BackendRefused(
+                f"the address of Redis at {self.address} has an option that Webloom does not "
+                "know, or a value that is none: it takes db and client_name, and with rediss:// "
+                "those of redis-py that begin with ssl_"
+            ) from None
+        return Redis.from_pool(pool)
 
     def now(self) -> float:
         """Seconds since 1970 by the server's clock, which is the same for all who share a queue.
@@ -134,10 +164,20 @@ class Server:
         if self._closed:
             answer.set_exception(BrokerUnavailable(f"the way to {self.address} is closed"))
             return answer
+        if self._is_quiet(loop.time()):
+            answer.set_exception(BrokerUnavailable(str(self._failure)))
+            return answer
         self._calls.append(_Call(script, keys, arguments, answer))
         if self._sender is None or self._sender.done():
             self._sender = loop.create_task(self._send())
         return answer
+
+    def _is_quiet(self, now: float) -> bool:
+        """A server that keeps everybody waiting is tried now and then, by who calls just then."""
+        if self._quiet_until is None or self._calls:
+            return False
+        is_tried = self._sender is not None and not self._sender.done()
+        return is_tried or now < self._quiet_until
 
     async def look(self) -> None:
         """See whether the server answers, and whether it is as it must be."""
@@ -155,7 +195,7 @@ class Server:
                         extra={"address": self.address},
                     )
         except FOREIGN as error:
-            raise self._failed(translated(error, self.address)) from error
+            raise self._lost_by(error) from error
         except BackendRefused as error:
             raise self._failed(error) from None
         self._checked = True
@@ -212,7 +252,7 @@ class Server:
                 for n, answer in zip(unknown, again, strict=True):
                     answers[n] = answer
         except FOREIGN as error:
-            raise self._failed(translated(error, self.address)) from error
+            raise self._lost_by(error) from error
         self._succeeded()
         return [
             translated(each, self.address) if isinstance(each, Exception) else each
@@ -227,6 +267,11 @@ class Server:
                 )
             return await pipe.execute(raise_on_error=False)
 
+    def _lost_by(self, error: Exception) -> WebloomError:
+        if isinstance(error, NoAnswerError):
+            self._quiet_until = asyncio.get_running_loop().time() + QUIET_SECONDS
+        return self._failed(translated(error, self.address))
+
     def _failed(self, error: BrokerUnavailable | BackendRefused) -> WebloomError:
         if self._failure is None:
             log.warning("no way to Redis", extra={"address": self.address, "error": str(error)})
@@ -239,6 +284,7 @@ class Server:
     def _succeeded(self) -> None:
         if not self.reached.is_set():
             self._failure = None
+            self._quiet_until = None
             self._lost.clear()
             self.reached_at = asyncio.get_running_loop().time()
             self.reached.set()

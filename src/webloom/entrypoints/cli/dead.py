@@ -129,13 +129,17 @@ async def _list_json(queue: str, limit: int | None) -> None:
 
 
 async def _letters(services: Services, queue: str) -> AsyncIterator[DeadLetter]:
+    """Each once: RabbitMQ may hold a letter twice that was buried again after a lost answer."""
+    seen: set[str] = set()
     after = None
     while True:
         page = await services.broker.dead_letters(queue, limit=PAGE, after=after)
-        for letter in page:
+        fresh = [letter for letter in page if letter.id not in seen]
+        for letter in fresh:
             yield letter
-        if len(page) < PAGE:
+        if len(page) < PAGE or not fresh:
             return
+        seen.update(letter.id for letter in fresh)
         after = page[-1].id
 
 
