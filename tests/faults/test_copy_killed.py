@@ -48,8 +48,8 @@ def address_of(server: MongoServer) -> str:
 
 
 def position_of(note: str) -> str:
-    """The last word: a number, or a text of 32 letters. They can be compared as texts."""
-    return note.rpartition(" ")[2].zfill(9)
+    """A number, which a store may follow by a key. They can be compared as texts."""
+    return note.split(" ", 3)[3].partition(" ")[0].zfill(20)
 
 
 def position_in_file(file: Path) -> str:

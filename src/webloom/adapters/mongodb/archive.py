@@ -93,21 +93,36 @@ class MongoInventoryArchive:
         await self._raw.bulk_write([_replacing(each) for each in documents], ordered=False)
 
     async def fingerprint(self, progress: Callable[[int], None]) -> Fingerprint:
+        """In two halves at the same time: the server reads with one thread for each."""
         total = Fingerprint()
-        reading = asyncio.create_task(self._scan(""))
+        for half in await asyncio.gather(
+            self._fingerprint_of_keys("", "8", progress),  # keys are hexadecimal
+            self._fingerprint_of_keys("8", "g", progress),
+            return_exceptions=True,
+        ):
+            if isinstance(half, BaseException):
+                raise half
+            total += half
+        return total
+
+    async def _fingerprint_of_keys(
+        self, first: str, end: str, progress: Callable[[int], None]
+    ) -> Fingerprint:
+        total = Fingerprint()
+        reading = asyncio.create_task(self._scan({"$gte": first, "$lt": end}))
         try:
             while documents := await reading:
                 last = RawBSONDocument(bytes(documents[-1]))["_id"]
-                reading = asyncio.create_task(self._scan(last))
+                reading = asyncio.create_task(self._scan({"$gt": last, "$lt": end}))
                 total += await asyncio.to_thread(_fingerprint, documents)
                 progress(len(documents))
         finally:
             reading.cancel()
         return total
 
-    async def _scan(self, last: str) -> list[memoryview]:
+    async def _scan(self, keys: Document) -> list[memoryview]:
         with self._db.use():
-            cursor = self._records.find_raw_batches({"_id": {"$gt": last}})
+            cursor = self._records.find_raw_batches({"_id": keys})
             ordered = cursor.sort("_id", 1).limit(SCANNED_AT_ONCE).batch_size(SCANNED_AT_ONCE)
             async with ordered as batches:
                 batch: Any  # bytes, whatever the types say
