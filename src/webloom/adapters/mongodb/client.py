@@ -27,7 +27,7 @@ from pymongo import AsyncMongoClient, ReadPreference
 from pymongo.errors import ConfigurationError, InvalidURI
 
 from webloom.adapters.mongodb import indexes
-from webloom.adapters.mongodb.errors import Unsure, translated
+from webloom.adapters.mongodb.errors import NotTried, Unsure, translated
 from webloom.adapters.mongodb.gathering import Gathering
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.domain.errors import BackendRefused, StoreUnavailable, WebloomError
@@ -120,7 +120,7 @@ class MongoDatabase:
         if not self._is_prepared:
             raise self._trouble or StoreUnavailable(f"MongoDB at {self.address}: not reached yet")
         if self._trouble is not None and time.monotonic() < self._quiet_until:
-            kind = BackendRefused if isinstance(self._trouble, BackendRefused) else StoreUnavailable
+            kind = BackendRefused if isinstance(self._trouble, BackendRefused) else NotTried
             raise kind(str(self._trouble)) from self._trouble
         try:
             with translated(self.address):

@@ -31,6 +31,10 @@ class Unsure(StoreUnavailable):
     and it may be made yet."""
 
 
+class NotTried(StoreUnavailable):
+    """The server was away a moment ago: the call was not made."""
+
+
 @contextmanager
 def translated(address: str) -> Iterator[None]:
     try:
