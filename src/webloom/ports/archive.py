@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
-from webloom.domain.inventory import Metadata, Processing, Status
+from webloom.domain.inventory import Metadata, Processing, Record, RequestState, Status
 
 Item = TypeVar("Item")
 
@@ -30,6 +30,32 @@ class StoredRecord:
     request_id: str | None  # the outstanding request
     background: bool
     waits: bool  # for its retry
+
+    @classmethod
+    def of(cls, record: Record, state: RequestState) -> StoredRecord:
+        status, attempts = record.status, record.processing.attempt_number
+        error = record.processing.error_message
+        if state.in_progress_for is not None:
+            attempts -= 1
+            status = Status.PENDING if status is Status.IN_PROGRESS else status
+        return cls(
+            url=record.url,
+            status=status,
+            metadata=record.metadata,
+            processing=replace(
+                record.processing,
+                attempt_number=attempts,
+                error_message=error and error.replace("\0", "\ufffd"),  # SQLite can't hold a NUL
+                last_request_id=state.last_request_id,
+            ),
+            additional_details=record.additional_details,
+            created_at=record.created_at,
+            updated_at=record.updated_at,
+            token=int(state.token),  # a driver may have a type of its own for it
+            request_id=state.request_id,
+            background=state.background,
+            waits=state.waits_for is not None,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

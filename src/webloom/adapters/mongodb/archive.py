@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import bson
@@ -25,12 +24,12 @@ from webloom.adapters.mongodb.documents import (
     plain_values,
     record_of,
     shelf_of,
+    state_of,
     url_key,
 )
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.indexes import BY_CREATION
 from webloom.adapters.mongodb.marks import Places
-from webloom.domain.inventory import Status
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice, StoredRecord
 
 SCANNED_AT_ONCE = 1000
@@ -194,30 +193,7 @@ def _fingerprint(documents: Sequence[bytes | memoryview]) -> Fingerprint:
 
 
 def _stored(document: Document) -> StoredRecord:
-    record, work = record_of(document), document["work"]
-    error = record.processing.error_message
-    processing = replace(
-        record.processing,
-        error_message=error and error.replace("\0", "\ufffd"),  # which SQLite can't hold
-        last_request_id=document["processing"]["last_request_id"],
-    )
-    status = record.status
-    if work["lease"] is not None:
-        processing = replace(processing, attempt_number=processing.attempt_number - 1)
-        status = Status.PENDING if status is Status.IN_PROGRESS else status
-    return StoredRecord(
-        url=record.url,
-        status=status,
-        metadata=record.metadata,
-        processing=processing,
-        additional_details=record.additional_details,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-        token=int(work["token"]),
-        request_id=work["request_id"],
-        background=work["background"],
-        waits=work["retry_due"] is not None,
-    )
+    return StoredRecord.of(record_of(document), state_of(document, now=0.0))
 
 
 def _document(item: StoredRecord, *, now: float, place: int) -> Document:

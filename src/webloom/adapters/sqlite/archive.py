@@ -6,22 +6,25 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, overload
 
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.page_sources import compress, decompress, write_sources
-from webloom.adapters.sqlite.record_rows import RECORD_COLUMNS, record_of, shelf_of, url_key
-from webloom.domain.inventory import Status
+from webloom.adapters.sqlite.record_rows import (
+    RECORD_COLUMNS,
+    STATE_COLUMNS,
+    record_of,
+    shelf_of,
+    state_of,
+    url_key,
+)
 from webloom.parsing.web_url import host_of
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice, StoredRecord
 
-COLUMNS_READ = (
-    RECORD_COLUMNS
-    + ", token, request_id, last_request_id, background, lease IS NOT NULL, retry_due IS NOT NULL"
-)
+COLUMNS_READ = f"{RECORD_COLUMNS}, {STATE_COLUMNS}"
 SCANNED_AT_ONCE = 1000
 COLUMNS_WRITTEN = (
     "url_key", "url", "host", "status", "shelf", "token", "request_id", "background",
@@ -138,26 +141,8 @@ class SqliteInventoryArchive:
 
 def _stored(row: Sequence[Any]) -> StoredRecord:
     source = None if row[0] is None else decompress(row[0])
-    record = record_of(row[1:], source)
-    token, request_id, last_request_id, background, in_progress, waits = row[-6:]
-    processing = replace(record.processing, last_request_id=last_request_id)
-    status = record.status
-    if in_progress:
-        processing = replace(processing, attempt_number=processing.attempt_number - 1)
-        status = Status.PENDING if status is Status.IN_PROGRESS else status
-    return StoredRecord(
-        url=record.url,
-        status=status,
-        metadata=record.metadata,
-        processing=processing,
-        additional_details=record.additional_details,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-        token=token,
-        request_id=request_id,
-        background=bool(background),
-        waits=bool(waits),
-    )
+    state = state_of(row[-len(STATE_COLUMNS.split(",")) :], now=0.0)
+    return StoredRecord.of(record_of(row[1:], source), state)
 
 
 def _pack(items: list[_Write]) -> None:
