@@ -46,7 +46,8 @@ async def test_7_a_job_that_takes_longer_than_the_lease_stays_with_its_holder(
             for slot in slots:
                 slot.cancel()
             await asyncio.wait(slots)
-        holder.kill()
+        with room.journal.fault():  # its acknowledgement may still be on its way
+            holder.kill()
     await room.settled(say)
 
 
