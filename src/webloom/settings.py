@@ -92,6 +92,15 @@ class Settings(BaseModel):
     heartbeats_collection: str = _setting(
         "heartbeats", "HEARTBEATS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
     )
+    feeds_collection: str = _setting(
+        "feeds", "FEEDS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    jobs_collection: str = _setting(
+        "jobs", "JOBS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    import_logs_collection: str = _setting(
+        "import_logs", "IMPORT_LOGS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
     allow_addresses: Annotated[
         tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_addresses)
     ] = _setting(
@@ -135,6 +144,24 @@ class Settings(BaseModel):
         "seconds that a stop waits for running fetches, 0 to 3600",
         ge=0,
         le=3600,
+    )
+    batch_size: int = _setting(
+        200, "WEBLOOM_BATCH_SIZE", "a whole number from 1 to 5000", ge=1, le=5000
+    )
+    import_interval_minutes: float = _setting(
+        60.0, "IMPORT_INTERVAL_MINUTES", "minutes from 0.05 to 525600", ge=0.05, le=525_600
+    )
+    import_concurrency: int = _setting(
+        4, "WEBLOOM_IMPORT_CONCURRENCY", "batches at a time, from 1 to 100", ge=1, le=100
+    )
+    import_queue_limit: int = _setting(
+        100, "WEBLOOM_IMPORT_QUEUE_LIMIT", "batches from 1 to 100000", ge=1, le=100_000
+    )
+    feed_timeout: float = _setting(
+        600.0, "WEBLOOM_FEED_TIMEOUT", "seconds from 1 to 86400", ge=1, le=86_400
+    )
+    max_feed: int = _setting(
+        2 << 30, "WEBLOOM_MAX_FEED", "bytes from 1024 to 1 TiB", ge=1024, le=1 << 40
     )
     log_level: str = _setting(
         "info",

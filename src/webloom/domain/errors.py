@@ -9,7 +9,8 @@ WebloomError
 ├── Unavailable              a dependency does not answer now; trying again later can help
 │   ├── BrokerUnavailable
 │   └── StoreUnavailable
-└── FetchFailed              a fetch ended without a usable response; says whether to try again
+├── FetchFailed              a fetch ended without a usable response; says whether to try again
+└── FeedUnreadable           what was fetched is no feed, or one that is refused
 """
 
 from __future__ import annotations
@@ -62,3 +63,7 @@ class FetchFailed(WebloomError):
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
+
+
+class FeedUnreadable(WebloomError):
+    """The text is one sentence for the person who added the feed."""

@@ -1,8 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import Received
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Downloaded:
+    status_code: int
+    final_url: str
+    bytes: int = 0  # in the file; it holds the body of a 2xx answer only
+    sha256: str | None = None  # of the file
+    etag: str | None = None
+    last_modified: str | None = None
+    content_type: str | None = None
+    retry_after: float | None = None  # seconds
 
 
 class Fetcher(Protocol):
@@ -16,4 +31,15 @@ class Fetcher(Protocol):
 
         Raises FetchFailed for everything else: refused by the gate, no connection, a timeout, a
         response that is broken or too large.
+        """
+
+
+class Downloader(Protocol):
+    """As Fetcher, for bodies that are too large to be held in memory."""
+
+    async def download(self, url: str, into: Path, *, known: LastFetch) -> Downloaded:
+        """GET through the gate, and write the body to a file as it comes, transfer encodings
+        undone. `known` makes the request conditional; a 304 is an answer as any other.
+
+        Raises FetchFailed as Fetcher does; what is in the file then is of no use.
         """

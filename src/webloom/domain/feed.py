@@ -1,0 +1,73 @@
+"""Feeds: where postings come from, and when each is due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from webloom.domain.import_run import RunStatus
+
+AUTO = "auto"
+MOST_JITTER = 300.0  # seconds
+LONGEST_BACKOFF = timedelta(hours=24)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FeedConfig:
+    """What a person decides about a feed."""
+
+    url: str  # normalised; one feed for each
+    name: str
+    format: str = AUTO  # or the name of a format
+    interval_minutes: float | None = None  # None: IMPORT_INTERVAL_MINUTES
+    enabled: bool = True  # False: it is only imported on demand
+    mapping: dict[str, str] = field(default_factory=dict)  # field of a posting: path in the item
+    close_missing: bool = False  # the feed lists every open posting, so that others are closed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LastFetch:
+    """What the next fetch can be spared by. Only of an import that was completed."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    content_hash: str | None = None  # sha256 of the body
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Feed:
+    feed_id: str
+    config: FeedConfig
+    created_at: datetime
+    updated_at: datetime
+    next_run_at: datetime | None  # None: not scheduled
+    active_run_id: str | None = None
+    last_run_id: str | None = None
+    last_status: RunStatus | None = None
+    last_error: str | None = None
+    last_run_at: datetime | None = None
+    failures: int = 0  # failed runs in a row
+    last_fetch: LastFetch = field(default_factory=LastFetch)
+
+
+def next_run(
+    config: FeedConfig,
+    *,
+    now: datetime,
+    usual_minutes: float,
+    failures: int,
+    spread: float,
+    retry_after: float | None = None,
+) -> datetime | None:
+    """When a feed is due after a run that ended now; None when it is paused.
+
+    `spread`, from 0 to 1, is the caller's randomness. After failures the interval doubles each
+    time, up to a day; a feed is never given up.
+    """
+    if not config.enabled:
+        return None
+    interval = timedelta(minutes=config.interval_minutes or usual_minutes)
+    longest = max(LONGEST_BACKOFF, interval)
+    wait = min(interval * 2.0 ** min(failures, 20), longest)
+    wait = max(wait, min(timedelta(seconds=retry_after or 0.0), longest))
+    return now + wait + timedelta(seconds=spread * min(wait.total_seconds() / 10, MOST_JITTER))

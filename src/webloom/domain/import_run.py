@@ -1,0 +1,192 @@
+"""One import of one feed, and how its records are counted.
+
+A posting remembers the batch that first wrote it and the batch that last changed it; each batch
+leaves one row in the run's ledger. All counters are sums over the ledger, so that a batch which is
+delivered twice, or whose worker dies half-way, ends with the same numbers:
+
+    totalFetched = newJobs + updatedJobs + unchangedJobs + duplicateJobs + failedJobs
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+IMPORT_QUEUE = "import-feed"
+IMPORT_BATCH = "IMPORT_FEED_BATCH"  # what a message of that queue is called
+MOST_FAILURES = 100  # that a run shows; all are counted
+MOST_REASONS = 50
+LONGEST_SAMPLE = 500
+
+
+class RunStatus(StrEnum):
+    RUNNING = "running"
+    COMPLETED = "completed"
+    PARTIAL = "partial"  # some records failed
+    FAILED = "failed"  # the feed could not be fetched or read, or nothing of it be stored
+
+
+class Phase(StrEnum):
+    """How far a running import has got."""
+
+    WAITING = "waiting"
+    FETCHING = "fetching"
+    READING = "reading"
+    STORING = "storing"  # all batches are on the queue
+    CLOSING = "closing"  # postings that are no longer in the feed
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """One record that was not imported."""
+
+    reason: str
+    sample: str  # what there was of it, shortened
+    index: int | None = None  # its place in the feed, from 0
+
+
+class Counts(NamedTuple):
+    """What became of the records of a batch."""
+
+    new: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    duplicate: int = 0
+    failed: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self)
+
+    def plus(self, other: Counts) -> Counts:
+        return Counts(*map(sum, zip(self, other, strict=True)))
+
+
+class Mark(NamedTuple):
+    """The batch that wrote something."""
+
+    run_id: str
+    batch_index: int
+
+
+class Known(NamedTuple):
+    """What a store knows of a posting when a batch brings it again."""
+
+    content_hash: str
+    created_by: Mark
+    changed_by: Mark  # the same as created_by until it is changed
+    is_open: bool
+
+
+class Verdict(StrEnum):
+    INSERT = "insert"  # counts as new
+    UPDATE = "update"  # counts as updated
+    WAS_NEW = "was new"  # this batch has inserted it before
+    WAS_UPDATED = "was updated"  # this batch has changed it before
+    UNCHANGED = "unchanged"
+    DUPLICATE = "duplicate"  # another batch of the run brought it
+
+
+def judge(known: Known | None, content_hash: str, mark: Mark) -> Verdict:
+    """What a record of the batch `mark` means for what is stored under its key."""
+    if known is None:
+        return Verdict.INSERT
+    if known.created_by == mark:
+        return Verdict.WAS_NEW
+    if known.changed_by == mark:
+        return Verdict.WAS_UPDATED
+    if mark.run_id in (known.created_by.run_id, known.changed_by.run_id):
+        return Verdict.DUPLICATE
+    if known.content_hash == content_hash and known.is_open:
+        return Verdict.UNCHANGED
+    return Verdict.UPDATE
+
+
+def count(verdicts: dict[Verdict, int], *, failed: int = 0) -> Counts:
+    def of(*kinds: Verdict) -> int:
+        return sum(verdicts.get(kind, 0) for kind in kinds)
+
+    return Counts(
+        new=of(Verdict.INSERT, Verdict.WAS_NEW),
+        updated=of(Verdict.UPDATE, Verdict.WAS_UPDATED),
+        unchanged=of(Verdict.UNCHANGED),
+        duplicate=of(Verdict.DUPLICATE),
+        failed=failed,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """What the producer has done for a run so far. The counts are of records that it put into no
+    batch: duplicates within the feed, and records that lack what a posting needs."""
+
+    phase: Phase
+    fetched: int = 0  # records read from the feed
+    duplicates: int = 0
+    failed: int = 0
+    failures: list[Failure] = field(default_factory=list)  # the first MOST_FAILURES
+    failure_reasons: dict[str, int] = field(default_factory=dict)  # at most MOST_REASONS
+    repairs: dict[str, int] = field(default_factory=dict)  # by what was repaired
+    published: int = 0  # batches that are on the queue, the first so many
+    all_published: bool = False
+    bytes_read: int = 0
+    bytes_total: int | None = None
+    format: str | None = None  # of the feed, once it is recognised
+    content_hash: str | None = None  # of its body
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportRun:
+    run_id: str
+    feed_id: str
+    source_url: str
+    source_name: str
+    status: RunStatus
+    trigger: str  # schedule, manual, cli, retry
+    started_at: datetime
+    updated_at: datetime  # the last change that a reader sees
+    batch_size: int
+    concurrency: int
+    reading: Reading
+    counts: Counts  # all of the run's, the producer's included
+    processed_batches: int = 0
+    closed_jobs: int = 0  # postings that vanished from the feed
+    failures: list[Failure] = field(default_factory=list)  # the producer's, then the workers'
+    failure_reasons: dict[str, int] = field(default_factory=dict)
+    finished_at: datetime | None = None
+    duration_ms: int | None = None
+    error: str | None = None  # why it failed, or what is left to know about it
+    retry_of: str | None = None
+    cancel_requested: bool = False
+
+    @property
+    def total_batches(self) -> int | None:
+        return self.reading.published if self.reading.all_published else None
+
+
+def status_at_end(counts: Counts, *, error: str | None) -> RunStatus:
+    """Of a run that ended, by what came of it."""
+    stored = counts.total - counts.failed
+    if error is not None:
+        return RunStatus.PARTIAL if stored else RunStatus.FAILED
+    if not counts.failed:
+        return RunStatus.COMPLETED
+    return RunStatus.PARTIAL if stored else RunStatus.FAILED
+
+
+def merged_failures(
+    kept: list[Failure], more: list[Failure], most: int = MOST_FAILURES
+) -> list[Failure]:
+    return (kept + more)[:most]
+
+
+def merged_reasons(kept: dict[str, int], more: dict[str, int]) -> dict[str, int]:
+    """Beyond MOST_REASONS different ones, the rest is counted together."""
+    merged = dict(kept)
+    for reason, times in more.items():
+        name = reason if reason in merged or len(merged) < MOST_REASONS else "other reasons"
+        merged[name] = merged.get(name, 0) + times
+    return merged

@@ -1,0 +1,58 @@
+"""What a feed offers, in one form, as it travels on `import-feed` and is kept.
+
+It is a msgspec value and no dataclass: a million of them are made, written and read again in one
+import, and msgspec does that many times quicker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+import msgspec
+
+
+class Salary(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    min: int | float | None = None
+    max: int | float | None = None
+    currency: str | None = None  # ISO 4217, where it is known
+    period: str | None = None  # hour, day, week, month or year
+    text: str | None = None  # as the feed has it, where it is free text
+
+
+class JobPosting(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    dedupe_key: str  # see `dedupe_key`
+    content_hash: str  # of everything that follows; see `content_hash`
+    source_url: str  # the feed's
+    source_name: str
+    title: str
+    external_id: str | None = None
+    job_url: str | None = None
+    company: str | None = None
+    location: str | None = None  # for a reader; the three that follow only where they are given
+    city: str | None = None
+    region: str | None = None
+    country: str | None = None
+    remote: bool | None = None
+    job_type: str | None = None
+    salary: Salary | None = None
+    categories: list[str] = []
+    description: str | None = None  # sanitised HTML, or plain text
+    published_at: datetime | None = None  # UTC
+    expires_at: datetime | None = None
+
+
+class ImportBatch(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The message on `import-feed`, named IMPORT_FEED_BATCH where a broker has names."""
+
+    run_id: str
+    source_url: str
+    batch_index: int  # from 0
+    jobs: list[msgspec.Raw]  # each a JobPosting; one that is not must not cost the others
+    total_batches: int | None = None  # once it is known
+
+
+def dedupe_key(source_url: str, external_id: str | None, job_url: str | None) -> str:
+    """One posting of one feed, however often it is imported."""
+    identity = f"{source_url}|{external_id or job_url}"
+    return hashlib.sha1(identity.encode(errors="replace"), usedforsecurity=False).hexdigest()
