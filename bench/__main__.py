@@ -6,7 +6,7 @@ import time
 
 import uvloop
 
-from bench import api, inventory, scale, stack
+from bench import api, imports, inventory, scale, stack
 from bench.table import Row, print_table
 
 BENCHES = {
@@ -15,6 +15,7 @@ BENCHES = {
     "scale": scale.measure,
     "memory": inventory.measure_memory,
     "stack": stack.measure,
+    "imports": imports.measure,
 }
 
 

@@ -9,15 +9,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from webloom.adapters.feed_process.reader import ProcessFeedReader
+from webloom.adapters.http.download import DownloadLimits, HttpDownloader
 from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
 from webloom.adapters.routed_broker import RoutedBroker
 from webloom.adapters.sqlite.archive import SqliteInventoryArchive
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database, open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
+from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.lock import SqliteLock
 from webloom.adapters.system_clock import SystemClock
+from webloom.application.imports.clear_spool import ClearSpool
+from webloom.application.imports.manage_feeds import ManageFeeds
+from webloom.application.imports.obtain_feed import ObtainFeed
+from webloom.application.imports.run_import import RunImport
+from webloom.application.imports.start_import import StartImport
+from webloom.application.imports.store_batch import StoreBatch
 from webloom.application.inventory.check_url import check_url
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.application.inventory.host_turns import HostTurns
@@ -26,6 +35,7 @@ from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
 from webloom.application.move.copy_collection import CopyCollection
 from webloom.domain.errors import SettingsError, StoreUnavailable, WebloomError
+from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.politeness import HostLimits
@@ -35,8 +45,10 @@ from webloom.ports.archive import Archive, StoredRecord
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connected
+from webloom.ports.feed_reader import FeedReader
 from webloom.ports.fetcher import Fetcher
 from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeats
+from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.settings import Settings
@@ -54,6 +66,7 @@ class Services:
     clock: Clock
     broker: Broker
     store: InventoryStore
+    imports: ImportStore
     heartbeats: Heartbeats
     lock: Lock
     policy: NetworkPolicy
@@ -77,6 +90,32 @@ class Services:
             clock=self.clock,
             cache_ttl=self.settings.cache_ttl,
         )
+
+    @property
+    def manage_feeds(self) -> ManageFeeds:
+        return ManageFeeds(
+            store=self.imports,
+            clock=self.clock,
+            check=partial(check_url, policy=self.policy),
+            usual_minutes=self.settings.import_interval_minutes,
+        )
+
+    @property
+    def start_import(self) -> StartImport:
+        return StartImport(
+            store=self.imports,
+            clock=self.clock,
+            batch_size=self.settings.batch_size,
+            concurrency=self.settings.import_concurrency,
+        )
+
+    @property
+    def store_batch(self) -> StoreBatch:
+        return StoreBatch(store=self.imports)
+
+    @property
+    def clear_spool(self) -> ClearSpool:
+        return ClearSpool(store=self.imports, spool=self.settings.spool)
 
     @property
     def requeue_forgotten(self) -> RequeueForgotten:
@@ -109,6 +148,36 @@ def http_fetcher(settings: Settings) -> HttpFetcher:
     return HttpFetcher(policy=network_policy(settings), limits=limits)
 
 
+def http_downloader(settings: Settings) -> HttpDownloader:
+    """To be opened by `async with`."""
+    limits = DownloadLimits(total_seconds=settings.feed_timeout, max_bytes=settings.max_feed)
+    return HttpDownloader(policy=network_policy(settings), limits=limits)
+
+
+def feed_reader() -> FeedReader:
+    return ProcessFeedReader()
+
+
+@asynccontextmanager
+async def open_run_import(services: Services) -> AsyncIterator[RunImport]:
+    settings = services.settings
+    async with http_downloader(settings) as downloader:
+        yield RunImport(
+            store=services.imports,
+            broker=services.broker,
+            obtain=ObtainFeed(
+                downloader=downloader,
+                spool=settings.spool,
+                retry_delay=settings.retry_delay,
+            ),
+            reader=feed_reader(),
+            clock=services.clock,
+            max_feed=settings.max_feed,
+            usual_minutes=settings.import_interval_minutes,
+            lease=settings.lease,
+        )
+
+
 @asynccontextmanager
 async def open_services(
     settings: Settings, clock: Clock | None = None, *, must_exist: bool = False
@@ -133,6 +202,7 @@ async def open_services(
             clock=clock,
             broker=routes[METADATA_QUEUE] if len(brokers) == 1 else RoutedBroker(routes),
             store=stores.inventory,
+            imports=stores.imports,
             heartbeats=stores.heartbeats,
             lock=stores.lock,
             policy=network_policy(settings),
@@ -178,6 +248,7 @@ async def open_copy(
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Stores:
     inventory: InventoryStore
+    imports: ImportStore
     inventory_archive: Archive[StoredRecord]
     heartbeats: Heartbeats
     lock: Lock
@@ -199,6 +270,7 @@ class _MachineRoom:
             file = await self._file(url)
             return _Stores(
                 inventory=SqliteInventoryStore(file),
+                imports=SqliteImportStore(file, durable_batches=self._has_own_broker(url)),
                 inventory_archive=SqliteInventoryArchive(file),
                 heartbeats=SqliteHeartbeats(file),
                 lock=SqliteLock(file),
@@ -208,6 +280,7 @@ class _MachineRoom:
             from webloom.adapters.mongodb.archive import MongoInventoryArchive
             from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
             from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
+            from webloom.adapters.mongodb.import_store import MongoImportStore
             from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
             from webloom.adapters.mongodb.lock import MongoLock
         database = await self._stack.enter_async_context(
@@ -219,11 +292,15 @@ class _MachineRoom:
                     metadata=self._settings.metadata_collection,
                     locks=self._settings.locks_collection,
                     heartbeats=self._settings.heartbeats_collection,
+                    feeds=self._settings.feeds_collection,
+                    jobs=self._settings.jobs_collection,
+                    import_logs=self._settings.import_logs_collection,
                 ),
             )
         )
         return _Stores(
             inventory=MongoInventoryStore(database),
+            imports=MongoImportStore(database),
             inventory_archive=MongoInventoryArchive(database),
             heartbeats=MongoHeartbeats(database),
             lock=MongoLock(database),
@@ -231,7 +308,10 @@ class _MachineRoom:
         )
 
     async def broker(self, url: str) -> tuple[Broker, Connected]:
-        limits = {METADATA_QUEUE: self._settings.queue_limit}
+        limits = {
+            METADATA_QUEUE: self._settings.queue_limit,
+            IMPORT_QUEUE: self._settings.import_queue_limit,
+        }
         if url.startswith(SQLITE):
             file = await self._file(url)
             return SqliteBroker(file, limits=limits, lease=self._settings.lease), file
@@ -248,6 +328,10 @@ class _MachineRoom:
             open_bullmq(url, self._clock, limits=limits, lease=self._settings.lease)
         )
         return bullmq, bullmq
+
+    def _has_own_broker(self, url: str) -> bool:
+        """Whether batches of imports come from elsewhere than this file."""
+        return self._settings.broker_urls[IMPORT_QUEUE] != url
 
     async def _file(self, url: str) -> Database:
         if url not in self._files:

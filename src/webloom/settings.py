@@ -186,6 +186,11 @@ class Settings(BaseModel):
         return Path(self.embedded_url.removeprefix(SQLITE))
 
     @property
+    def spool(self) -> Path:
+        """Where feeds lie while they are read."""
+        return self.data_dir / "spool"
+
+    @property
     def broker_urls(self) -> dict[str, str]:
         """The broker of each queue."""
         usual = self.broker or self.embedded_url

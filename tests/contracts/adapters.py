@@ -7,19 +7,23 @@ truly differs, its entry says so in a field, and the suite reads the field.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from contracts.fake_clock import FakeClock
 from contracts.mongodb_backend import (
+    lose_mongodb_row,
     open_mongodb_heartbeats,
+    open_mongodb_imports,
     open_mongodb_lock,
     open_mongodb_store,
+    tie_mongodb_feed,
 )
 from contracts.server_view import ServerView
 from servers.private import PrivateServer
@@ -30,12 +34,15 @@ from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
+from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.lock import SqliteLock
 from webloom.adapters.system_clock import SystemClock
+from webloom.domain.import_run import Mark
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 
@@ -86,6 +93,22 @@ class PortAdapter(Generic[PortOut]):
     open: OpenPort[PortOut]
     pass_time: Callable[[FakeClock, float], Awaitable[None]]
     server: str | None = None  # the fixture of the server that it needs
+
+
+class LoseRow(Protocol):
+    async def __call__(self, place: Place, clock: Clock, mark: Mark) -> None: ...
+
+
+class TieFeed(Protocol):
+    async def __call__(self, place: Place, clock: Clock, feed_id: str, run_id: str) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportAdapter(PortAdapter[ImportStore]):
+    """With what a process that dies between two writes can leave behind."""
+
+    lose_row: LoseRow  # a batch's in the ledger
+    tie_feed: TieFeed  # to an active run that is none
 
 
 @dataclass(kw_only=True)
@@ -163,6 +186,17 @@ class Processes(Generic[Port]):
         await self.adapter.pass_time(self.clock, seconds)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ImportProcesses(Processes[ImportStore]):
+    adapter: ImportAdapter
+
+    async def lose_row(self, mark: Mark) -> None:
+        await self.adapter.lose_row(self.place, self.clock, mark)
+
+    async def tie_feed(self, feed_id: str, run_id: str) -> None:
+        await self.adapter.tie_feed(self.place, self.clock, feed_id, run_id)
+
+
 def database_file(place: Place) -> Path:
     return place.folder / "webloom.db"
 
@@ -179,6 +213,30 @@ async def open_sqlite_broker(
 async def open_sqlite_store(place: Place, clock: Clock) -> AsyncIterator[InventoryStore]:
     async with open_database(database_file(place), clock) as database:
         yield SqliteInventoryStore(database)
+
+
+@asynccontextmanager
+async def open_sqlite_imports(place: Place, clock: Clock) -> AsyncIterator[ImportStore]:
+    async with open_database(database_file(place), clock) as database:
+        yield SqliteImportStore(database, durable_batches=False)
+
+
+async def lose_sqlite_row(place: Place, clock: Clock, mark: Mark) -> None:
+    _change_file(
+        place,
+        "DELETE FROM import_batches WHERE batch_index = ? AND run = "
+        "(SELECT id FROM run_names WHERE run_id = ?)",
+        (mark.batch_index, mark.run_id),
+    )
+
+
+async def tie_sqlite_feed(place: Place, clock: Clock, feed_id: str, run_id: str) -> None:
+    _change_file(place, "UPDATE feeds SET active_run_id = ? WHERE feed_id = ?", (run_id, feed_id))
+
+
+def _change_file(place: Place, statement: str, values: tuple[Any, ...]) -> None:
+    with closing(sqlite3.connect(database_file(place))) as connection, connection:
+        assert connection.execute(statement, values).rowcount == 1
 
 
 @asynccontextmanager
@@ -271,4 +329,24 @@ LOCKS: tuple[PortAdapter[Lock], ...] = (
 HEARTBEATS: tuple[PortAdapter[Heartbeats], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_heartbeats, pass_time=move_clock),
     *on_mongodb(open_mongodb_heartbeats),
+)
+IMPORTS: tuple[ImportAdapter, ...] = (
+    ImportAdapter(
+        name="sqlite",
+        open=open_sqlite_imports,
+        pass_time=move_clock,
+        lose_row=lose_sqlite_row,
+        tie_feed=tie_sqlite_feed,
+    ),
+    *(
+        ImportAdapter(
+            name=name,
+            open=open_mongodb_imports,
+            pass_time=move_clock,
+            server=server,
+            lose_row=lose_mongodb_row,
+            tie_feed=tie_mongodb_feed,
+        )
+        for name, server in (("mongodb", "mongod"), ("mongodb-replica-set", "replica_set"))
+    ),
 )

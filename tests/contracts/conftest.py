@@ -11,10 +11,12 @@ import pytest
 from contracts.adapters import (
     BROKERS,
     HEARTBEATS,
+    IMPORTS,
     LOCKS,
     STORES,
     BrokerAdapter,
     Brokers,
+    ImportProcesses,
     Place,
     PortAdapter,
     Processes,
@@ -22,6 +24,7 @@ from contracts.adapters import (
 from contracts.fake_clock import FakeClock
 from webloom.ports.broker import Broker
 from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 
@@ -91,4 +94,17 @@ def observers(
 @pytest.fixture
 async def heartbeats(observers: Processes[Heartbeats]) -> AsyncIterator[Heartbeats]:
     async with observers.open() as opened:
+        yield opened
+
+
+@pytest.fixture(params=IMPORTS, ids=lambda adapter: adapter.name)
+def imports(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> ImportProcesses:
+    return ImportProcesses(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
+
+
+@pytest.fixture
+async def import_store(imports: ImportProcesses) -> AsyncIterator[ImportStore]:
+    async with imports.open() as opened:
         yield opened

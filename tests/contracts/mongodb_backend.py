@@ -16,10 +16,13 @@ from contracts.fake_clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import CollectionNames, MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
+from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.lock import MongoLock
+from webloom.domain.import_run import Mark
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 
@@ -56,6 +59,11 @@ async def empty(database: MongoDatabase) -> None:
                 database.forgotten,
                 database.locks,
                 database.heartbeats,
+                database.feeds,
+                database.jobs,
+                database.job_words,
+                database.import_logs,
+                database.import_batches,
             )
         )
     )
@@ -77,3 +85,23 @@ async def open_mongodb_lock(place: Place, clock: Clock) -> AsyncIterator[Lock]:
 async def open_mongodb_heartbeats(place: Place, clock: Clock) -> AsyncIterator[Heartbeats]:
     async with open_mongodb_at(place, clock) as database:
         yield MongoHeartbeats(database)
+
+
+@asynccontextmanager
+async def open_mongodb_imports(place: Place, clock: Clock) -> AsyncIterator[ImportStore]:
+    async with open_mongodb_at(place, clock) as database:
+        yield MongoImportStore(database)
+
+
+async def lose_mongodb_row(place: Place, clock: Clock, mark: Mark) -> None:
+    async with open_mongodb_at(place, clock) as database:
+        lost = await database.import_batches.delete_one(
+            {"runId": mark.run_id, "batchIndex": mark.batch_index}
+        )
+        assert lost.deleted_count == 1
+
+
+async def tie_mongodb_feed(place: Place, clock: Clock, feed_id: str, run_id: str) -> None:
+    async with open_mongodb_at(place, clock) as database:
+        tied = await database.feeds.update_one({"_id": feed_id}, {"$set": {"activeRunId": run_id}})
+        assert tied.matched_count == 1

@@ -41,7 +41,7 @@ from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.sqlite.archive import SqliteInventoryArchive
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
-from webloom.adapters.sqlite.schema import APPLICATION_ID, TABLES, VERSION
+from webloom.adapters.sqlite.schema import APPLICATION_ID, IMPORTS, TABLES, VERSION
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -589,12 +589,23 @@ def place(tmp_path: Path) -> Place:
     return Place(folder=tmp_path, name="here", server=None)
 
 
-def make_older(file: Path) -> None:
-    """As layout 1 has left it."""
+def make_older(file: Path, layout: int) -> None:
+    """As that layout has left it."""
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("DROP TABLE copies")
-        connection.execute("PRAGMA user_version = 1")
+        kinds = "'table', 'trigger'"
+        made = connection.execute(f"SELECT name, type FROM sqlite_schema WHERE type IN ({kinds})")
+        for name, kind in made.fetchall():
+            if f"CREATE TRIGGER {name} " in IMPORTS or f"TABLE {name} " in IMPORTS:
+                connection.execute(f"DROP {kind} {name}")
+        if layout == 1:
+            connection.execute("DROP TABLE copies")
+        connection.execute(f"PRAGMA user_version = {layout}")
         connection.commit()
+
+
+def schema_of(file: Path) -> set[tuple[str, ...]]:
+    with closing(sqlite3.connect(file)) as connection:
+        return set(connection.execute("SELECT type, name, sql FROM sqlite_schema"))
 
 
 def layout_of(file: Path) -> int:
@@ -602,13 +613,15 @@ def layout_of(file: Path) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-async def test_a_file_of_layout_1_is_brought_to_layout_2_with_all_it_holds(
-    place: Place, clock: FakeClock
+@pytest.mark.parametrize("layout", [1, 2])
+async def test_a_file_of_an_older_layout_is_brought_to_this_one_with_all_it_holds(
+    place: Place, clock: FakeClock, layout: int
 ) -> None:
     async with open_sqlite_whole(place, clock) as whole:
         await furnish(whole.store, clock)
         before = await everything(whole.archive)
-    make_older(database_file(place))
+    tables = schema_of(database_file(place))
+    make_older(database_file(place), layout)
     for _ in range(2):
         async with open_sqlite_whole(place, clock) as whole:
             assert await everything(whole.archive) == before
@@ -617,7 +630,8 @@ async def test_a_file_of_layout_1_is_brought_to_layout_2_with_all_it_holds(
             state = await state_of(whole.store, url("running"))
             assert state.in_progress_for is not None
             assert state.in_progress_for > LEASE
-    assert layout_of(database_file(place)) == VERSION == 2
+    assert layout_of(database_file(place)) == VERSION == 3
+    assert schema_of(database_file(place)) == tables
 
 
 async def test_an_empty_file_of_layout_1_opens(place: Place, clock: FakeClock) -> None:
@@ -628,7 +642,7 @@ async def test_an_empty_file_of_layout_1_opens(place: Place, clock: FakeClock) -
     async with open_sqlite_whole(place, clock) as whole:
         await complete(whole.store)
         await whole.archive.note_copied("source", "1")
-    assert layout_of(database_file(place)) == 2
+    assert layout_of(database_file(place)) == VERSION
 
 
 async def test_a_file_of_a_later_layout_is_refused_and_left_alone(
@@ -637,8 +651,8 @@ async def test_a_file_of_a_later_layout_is_refused_and_left_alone(
     async with open_sqlite_whole(place, clock) as whole:
         await complete(whole.store)
     with closing(sqlite3.connect(database_file(place))) as connection:
-        connection.execute("PRAGMA user_version = 3")
-    with pytest.raises(StoreUnavailable, match=r"layout 3 .* knows layout 2"):
+        connection.execute("PRAGMA user_version = 4")
+    with pytest.raises(StoreUnavailable, match=r"layout 4 .* knows layout 3"):
         async with open_database(database_file(place), clock):
             pass
-    assert layout_of(database_file(place)) == 3
+    assert layout_of(database_file(place)) == 4

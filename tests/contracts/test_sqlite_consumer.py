@@ -62,7 +62,7 @@ class StepwiseBroker:
 
 
 def taken(row: int) -> Taken:
-    return Taken(row=row, message_id=f"m{row}", body="{}", attempt=1, redelivered=0)
+    return Taken(row=row, message_id=f"m{row}", body=b"{}", attempt=1, redelivered=0)
 
 
 @asynccontextmanager

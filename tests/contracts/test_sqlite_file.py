@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,33 @@ from contracts.adapters import (
     database_file,
     open_sqlite_broker,
     open_sqlite_heartbeats,
+    open_sqlite_imports,
     open_sqlite_lock,
     open_sqlite_store,
 )
 from contracts.fake_clock import FakeClock
+from contracts.import_samples import (
+    SOURCE,
+    add_feed,
+    all_read,
+    apply,
+    claimed,
+    end,
+    import_all,
+    posting,
+    postings,
+    started,
+)
+from contracts.import_samples import (
+    begin as begin_import,
+)
 from contracts.inventory_samples import COMPLETED, begin, found, request
 from contracts.test_heartbeats import WORKER
 from contracts.waiting import take
+from webloom.adapters.sqlite import posting_keys
 from webloom.adapters.sqlite.database import open_database
 from webloom.domain.errors import StoreUnavailable
+from webloom.domain.import_run import Counts
 from webloom.domain.inventory import Status
 from webloom.ports.broker import Message
 
@@ -129,3 +148,77 @@ async def test_a_restart_with_the_clock_behind_delays_nothing(
 
     async with open_sqlite_broker(place, clock, limits={}, lease=LEASE) as broker:
         assert (await broker.depth("queue")).ready == 1
+
+
+async def test_a_restart_of_the_machine_frees_the_runs_of_its_producers(
+    place: Place, clock: FakeClock
+) -> None:
+    async with open_sqlite_imports(place, clock) as store:
+        await add_feed(store)
+        await started(store)
+        claim = await claimed(store, "one", lease=3600)
+        assert await store.claim_run("two", lease=3600) is None
+    clock.restart_machine()
+    async with open_sqlite_imports(place, clock) as store:
+        assert (await claimed(store, "two")).token > claim.token
+
+
+async def test_a_large_message_comes_whole_and_leaves_nothing(
+    place: Place, clock: FakeClock
+) -> None:
+    bodies = [b"%d" % n + b"x" * (100_000 * (n % 2)) for n in range(6)]
+    async with open_sqlite_broker(place, clock, limits={}, lease=LEASE) as broker:
+        messages = [Message(id=f"m{n}", body=body) for n, body in enumerate(bodies)]
+        await broker.publish_many("queue", [*messages, Message(id="empty", body=b"")])
+        async with broker.deliveries("queue", 9) as deliveries:
+            taken = [await take(deliveries) for _ in range(7)]
+            assert [each.body for each in taken] == [*bodies, b""]
+            await taken[1].retry()
+            again = await take(deliveries)
+            assert again.body == bodies[1]
+            await taken[3].bury("no")
+            [dead] = await broker.dead_letters("queue", limit=5)
+            assert dead.body == bodies[3]
+            assert await broker.put_back("queue", "m3")
+            back = await take(deliveries)
+            assert back.body == bodies[3]
+            for each in (again, back, *taken):
+                await each.ack()
+    assert rows_in(place, "messages") == rows_in(place, "large_bodies") == 0
+
+
+async def test_new_keys_move_to_the_large_index_together(
+    place: Place, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(posting_keys, "MOST_FRESH", 5)
+    names = [f"p{n}" for n in range(8)]
+    async with open_sqlite_imports(place, clock) as store:
+        await import_all(store, postings(*names), size=3)
+        assert (rows_in(place, "posting_keys"), rows_in(place, "fresh_keys")) == (6, 2)
+        run = await import_all(store, postings(*names), size=3)
+        assert run.counts == Counts(unchanged=8)
+        keys = await store.open_keys(SOURCE, after="", limit=9)
+        assert keys == sorted(each.dedupe_key for each in postings(*names))
+
+
+async def test_keys_that_begin_alike_are_told_apart(place: Place, clock: FakeClock) -> None:
+    jobs = [posting(f"p{n}", dedupe_key="ab" * 19 + f"{n:02x}") for n in range(4)]
+    async with open_sqlite_imports(place, clock) as store:
+        await import_all(store, jobs[:3])
+        run = await import_all(store, jobs)
+        assert run.counts == Counts(new=1, unchanged=3)
+        for each in jobs:
+            found = await store.find_posting(each.dedupe_key)
+            assert found is not None
+            assert found.posting == each
+        claim = await begin_import(store)
+        await apply(store, claim, 0, jobs[:1])
+        await store.close_postings(claim, [jobs[1].dedupe_key])
+        assert (await end(store, claim, all_read(1, 1))).closed_jobs == 1
+        keys = await store.open_keys(SOURCE, after="", limit=9)
+        assert keys == [jobs[n].dedupe_key for n in (0, 2, 3)]
+
+
+def rows_in(place: Place, table: str) -> int:
+    with closing(sqlite3.connect(database_file(place))) as connection:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])

@@ -28,6 +28,15 @@ async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None
     assert re.search(r"/till +always 500 +FAILED_PERMANENT +500 +3", shown.out)
     assert "10.0.0.1 is a private address" in shown.out
     assert not (tmp_path / "data" / "webloom.db").exists(), "the user's own data is not touched"
+    first, second = shown.out.partition("The first import:")[2].split("The same feeds again")
+    assert re.search(r"Loom & Weft +completed +40 +40 +0 +0 +0 +0 +0 +0 ", first)
+    assert re.search(r"Loom & Weft +completed +40 +2 +3 +35 +0 +0 +2 +0 ", second)
+    assert re.search(r"Weavers' guild +completed, unmodified +0 ", second)
+    assert re.search(r"Mills of the valley +partial +67 +60 +0 +0 +4 +3 ", first)
+    assert re.search(r"Flea market +completed +30 +30 +0 +0 +0 +0 +0 +[1-9]", first)
+    assert re.search(r"Everything everywhere +completed +5,000 +5,000 +0 +0 ", first)
+    assert re.search(r"Everything everywhere +completed +5,000 +2 +20 +4,978 ", second)
+    assert re.search(r"Notice board +failed +0 ", first)
 
 
 async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: Path) -> None:

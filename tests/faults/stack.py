@@ -36,6 +36,7 @@ from servers.redis import RedisServer
 from webloom.adapters.rabbitmq.layout import Layout
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import Unavailable
+from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import (
     MAX_ATTEMPTS,
     METADATA_QUEUE,
@@ -162,7 +163,7 @@ class Stack:
 
     async def queue(self, client: Client) -> dict[str, Any]:
         _, health = await client.get("/health")
-        [queue] = health["queues"]
+        [queue, _] = health["queues"]
         assert isinstance(queue, dict)
         return queue
 
@@ -272,12 +273,12 @@ async def empty(broker: RabbitServer | RedisServer) -> None:
             await redis.config_set("maxmemory", 0)
             await redis.flushall()
         return
-    layout = Layout(queue=METADATA_QUEUE)
     async with amqp_channel(broker) as channel:
-        for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
-            await channel.queue_delete(spec.name)
-        for exchange in layout.exchanges:
-            await channel.exchange_delete(exchange)
+        for layout in (Layout(queue=METADATA_QUEUE), Layout(queue=IMPORT_QUEUE)):
+            for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
+                await channel.queue_delete(spec.name)
+            for exchange in layout.exchanges:
+                await channel.exchange_delete(exchange)
 
 
 async def purge(broker: RabbitServer | RedisServer) -> None:

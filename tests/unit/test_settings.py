@@ -35,7 +35,15 @@ def test_every_setting_has_a_default() -> None:
 def test_every_setting_says_what_it_wants() -> None:
     assert all(field.description for field in Settings.model_fields.values())
     own = [name for name in VARIABLES if not name.startswith("WEBLOOM_")]
-    assert own == ["METADATA_COLLECTION", "LOCKS_COLLECTION", "HEARTBEATS_COLLECTION"]
+    assert own == [
+        "METADATA_COLLECTION",
+        "LOCKS_COLLECTION",
+        "HEARTBEATS_COLLECTION",
+        "FEEDS_COLLECTION",
+        "JOBS_COLLECTION",
+        "IMPORT_LOGS_COLLECTION",
+        "IMPORT_INTERVAL_MINUTES",
+    ]
 
 
 BAD = [

@@ -10,6 +10,8 @@ WebloomError
 │   ├── BrokerUnavailable
 │   └── StoreUnavailable
 ├── FetchFailed              a fetch ended without a usable response; says whether to try again
+├── FeedRefused              a feed's settings are wrong; names the setting
+├── FeedBusy                 a feed is being imported, so that this must wait
 └── FeedUnreadable           what was fetched is no feed, or one that is refused
 """
 
@@ -59,10 +61,19 @@ class StoreUnavailable(Unavailable):
 class FetchFailed(WebloomError):
     """`reason` is one sentence for the person who asked for the URL."""
 
-    def __init__(self, *, reason: str, retryable: bool) -> None:
+    def __init__(self, *, reason: str, retryable: bool, retry_after: float | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
+        self.retry_after = retry_after  # seconds that the server asks for
+
+
+class FeedRefused(WebloomError):
+    pass
+
+
+class FeedBusy(WebloomError):
+    pass
 
 
 class FeedUnreadable(WebloomError):

@@ -136,6 +136,7 @@ class Reading:
     bytes_total: int | None = None
     format: str | None = None  # of the feed, once it is recognised
     content_hash: str | None = None  # of its body
+    is_unmodified: bool = False  # the server, or the body, says that nothing has changed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,8 @@
 """Loom & Weft, a small made-up shop with a newspaper, served on loopback for the demo and tests.
 
 It does what real sites do to a fetcher: redirects, cookies, errors that pass and errors that stay,
-slow answers, old encodings, large pages. The server speaks as much HTTP/1.1 as that takes.
+slow answers, old encodings, large pages. The server speaks as much HTTP/1.1 as that takes. The
+job feeds are in `demo_feeds`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import html
 import json
 import struct
 import zlib
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 IDLE_SECONDS = 30.0
@@ -33,7 +34,14 @@ class Answer:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
     path: str
-    answers: tuple[Answer, ...]  # the first request gets the first, and so on; the last one stays
+    # The first request gets the first, and so on; the last one stays. Or they are made as they are
+    # asked for: of the n-th request, from 0.
+    answers: tuple[Answer, ...] | Callable[[int], Answer]
+
+    def answer(self, turn: int) -> Answer:
+        if callable(self.answers):
+            return self.answers(turn)
+        return self.answers[min(turn, len(self.answers) - 1)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +106,11 @@ class _Handler:
         method, target, version = first.split(" ")
         given = {name.lower(): value for name, _, value in (each.partition(":") for each in fields)}
         answer = self._answer(method, target)
+        if (
+            "ETag" in answer.headers
+            and given.get("if-none-match", "").strip() == (answer.headers["ETag"])
+        ):
+            answer = replace(answer, status=304, body=b"")
         await asyncio.sleep(answer.after)
         stays = (
             version == "HTTP/1.1"
@@ -118,7 +131,7 @@ class _Handler:
             return Answer(status=404, body=_html("Not found", "<p>There is no such page.</p>"))
         turn = self._served.get(page.path, 0)
         self._served[page.path] = turn + 1
-        return page.answers[min(turn, len(page.answers) - 1)]
+        return page.answer(turn)
 
 
 def _head(answer: Answer, stays: bool) -> str:

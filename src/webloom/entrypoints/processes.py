@@ -103,7 +103,7 @@ async def _run_api(
 ) -> None:
     beat = first_beat(services, "api")
     config = uvicorn.Config(
-        create_app(services, beat),
+        create_app(services, beat, stop),
         loop="uvloop",
         http=BoundedHttp,
         ws="none",

@@ -1,40 +1,97 @@
-"""The scheduler: what must happen from time to time. Of many, the one that holds the lock acts."""
+"""The scheduler: what must happen from time to time, and the imports of feeds."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from webloom.bootstrap import Services
+from webloom.application.imports.run_import import RunImport
+from webloom.bootstrap import Services, open_run_import
 from webloom.domain.errors import Unavailable
+from webloom.domain.import_run import ImportRun
 from webloom.entrypoints.heartbeat import beating, first_beat
 
 log = logging.getLogger(__name__)
 
 LOCK = "scheduler"
 TICK_SECONDS = 60.0
+LOOK_SECONDS = 0.5  # how soon an import that was asked for begins
+MOST_RUNS = 4  # that one scheduler carries out at a time
 
 
 async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
     beat = first_beat(services, "scheduler")
     log.info("scheduler started")
-    async with beating(services, beat):
-        while not stop.is_set():
-            try:
-                await _tick(services, beat.process_id)
-            except Unavailable as error:
-                log.warning("a tick failed", extra={"error": str(error)})
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), TICK_SECONDS)
+    async with beating(services, beat), open_run_import(services) as run_import:
+        producer = _Producer(services, run_import, beat.process_id)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_again_and_again(lambda: _tick(services, beat.process_id), stop))
+            group.create_task(producer.run(stop))
+            group.create_task(_again_and_again(lambda: _clear_spool(services), stop))
         with suppress(Unavailable):
             await services.lock.release(LOCK, beat.process_id)
     log.info("scheduler stopped")
 
 
+async def _again_and_again(
+    action: Callable[[], Awaitable[None]], stop: asyncio.Event, pause: float = TICK_SECONDS
+) -> None:
+    while not stop.is_set():
+        try:
+            await action()
+        except Unavailable as error:
+            log.warning("a tick failed", extra={"error": str(error)})
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), pause)
+
+
 async def _tick(services: Services, owner: str) -> None:
+    """Of many schedulers, the one that holds the lock acts."""
     if await services.lock.acquire(LOCK, owner, 2 * TICK_SECONDS) is None:
         return
     found = await services.requeue_forgotten()
     if found:
         log.warning("put forgotten requests back on the queue", extra={"requests": found})
+
+
+async def _clear_spool(services: Services) -> None:
+    if removed := await services.clear_spool():
+        log.info("removed files of imports that have ended", extra={"files": removed})
+
+
+class _Producer:
+    """Starts the imports that are due and carries out those that nobody does. Every scheduler
+    may: the store gives one run to a feed, and one producer to a run."""
+
+    def __init__(self, services: Services, run_import: RunImport, owner: str) -> None:
+        self._services = services
+        self._run_import = run_import
+        self._owner = owner
+        self._runs: set[asyncio.Task[ImportRun | None]] = set()
+        self._claims = 0  # an owner has one claim
+
+    async def run(self, stop: asyncio.Event) -> None:
+        try:
+            await _again_and_again(self._look, stop, LOOK_SECONDS)
+        finally:
+            for task in self._runs:
+                task.cancel()  # another scheduler goes on with them, or this one when it is back
+            if self._runs:
+                await asyncio.wait(self._runs)
+
+    async def _look(self) -> None:
+        for feed, started in await self._services.start_import.due():
+            if started.is_new:
+                log.info("an import is due", extra={"source_url": feed.config.url})
+        while len(self._runs) < MOST_RUNS:
+            claim = await self._services.imports.claim_run(
+                f"{self._owner}.{self._claims}", lease=self._services.settings.lease
+            )
+            if claim is None:
+                return
+            self._claims += 1
+            task = asyncio.create_task(self._run_import(claim))
+            self._runs.add(task)
+            task.add_done_callback(self._runs.discard)

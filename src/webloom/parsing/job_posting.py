@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]  # UTC
 
 
 class Salary(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -22,7 +25,7 @@ class Salary(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 class JobPosting(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     dedupe_key: str  # see `dedupe_key`
-    content_hash: str  # of everything that follows; see `content_hash`
+    content_hash: str  # of everything that follows
     source_url: str  # the feed's
     source_name: str
     title: str
@@ -38,8 +41,8 @@ class JobPosting(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     salary: Salary | None = None
     categories: list[str] = []
     description: str | None = None  # sanitised HTML, or plain text
-    published_at: datetime | None = None  # UTC
-    expires_at: datetime | None = None
+    published_at: Moment | None = None
+    expires_at: Moment | None = None
 
 
 class ImportBatch(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

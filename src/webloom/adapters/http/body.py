@@ -23,7 +23,7 @@ from webloom.parsing.text_decoding import decode_body
 ACCEPT_ENCODING = "gzip, deflate"
 _INLINE_BYTES = 128 * 1024  # more than this is worked on in a thread
 _MAX_MEMBERS = 100  # of a gzip body; each costs a copy of all that follows it
-_WBITS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
+WBITS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 class Body(NamedTuple):  # made for every page, and cheaper than a frozen dataclass
@@ -40,7 +40,7 @@ async def read_body(content: StreamReader, headers: Mapping[str, str], *, limit:
     """
     body = content.read_nowait() if content.is_eof() else await _read(content, headers, limit)
     if len(body) > limit:
-        raise _too_large(limit)
+        raise too_large(limit)
     content_type = headers.get("content-type")
     encoding = headers.get("content-encoding")
     if encoding is None or not body:
@@ -51,9 +51,7 @@ async def read_body(content: StreamReader, headers: Mapping[str, str], *, limit:
 
 
 async def _read(content: StreamReader, headers: Mapping[str, str], limit: int) -> bytes:
-    declared = headers.get("content-length", "")
-    if declared.isdecimal() and int(declared[:20]) > limit:
-        raise _too_large(limit)
+    refuse_declared(headers, limit)
     first = await content.readany()
     if content.at_eof():
         return first
@@ -61,19 +59,16 @@ async def _read(content: StreamReader, headers: Mapping[str, str], limit: int) -
     while chunk := await content.readany():
         body += chunk
         if len(body) > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
     return bytes(body)
 
 
 async def _decode_body(body: bytes, encoding: str, content_type: str | None, limit: int) -> Body:
     if encoding == "identity":
         return await asyncio.to_thread(_digest, body, content_type)
-    wbits = _WBITS.get(encoding)
+    wbits = WBITS.get(encoding)
     if wbits is None:
-        raise FetchFailed(
-            reason=f"the body is encoded as {encoding[:40]!r}, which was not asked for",
-            retryable=False,
-        )
+        raise not_asked_for(encoding)
     if len(body) <= _INLINE_BYTES:  # unless it unfolds into more
         small = _decompress(body, wbits, _INLINE_BYTES)
         if small is not None:
@@ -81,8 +76,21 @@ async def _decode_body(body: bytes, encoding: str, content_type: str | None, lim
     return await asyncio.to_thread(_decompress_and_digest, body, wbits, limit, content_type)
 
 
-def _too_large(limit: int) -> FetchFailed:
+def refuse_declared(headers: Mapping[str, str], limit: int) -> None:
+    declared = headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:20]) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> FetchFailed:
     return FetchFailed(reason=f"the body is larger than {limit} bytes", retryable=False)
+
+
+def not_asked_for(encoding: str) -> FetchFailed:
+    return FetchFailed(
+        reason=f"the body is encoded as {encoding[:40]!r}, which was not asked for",
+        retryable=False,
+    )
 
 
 def _digest(body: bytes, content_type: str | None) -> Body:
@@ -96,7 +104,7 @@ def _digest(body: bytes, content_type: str | None) -> Body:
 def _decompress_and_digest(body: bytes, wbits: int, limit: int, content_type: str | None) -> Body:
     decompressed = _decompress(body, wbits, limit)
     if decompressed is None:
-        raise _too_large(limit)
+        raise too_large(limit)
     return _digest(decompressed, content_type)
 
 

@@ -1,60 +1,38 @@
 """One fetch: GET, follow redirects, read, within bounds.
 
-fetch -> normalise -> [ request -> redirect? -> join -> ] ... -> read_body -> Received
-          `---------------- all of it within total_seconds -----------------'
+fetch -> normalise -> GatedClient.follow -> read_body -> Received
+          `--------- all of it within total_seconds ---------'
 
 Each request goes through the gate; every error becomes FetchFailed in `failures.explain`.
 """
 
 from __future__ import annotations
 
-import re
 import ssl
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-from aiohttp import (
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    CookieJar,
-    DummyCookieJar,
-    HttpVersion11,
-    TCPConnector,
-)
+from aiohttp import ClientResponse, HttpVersion11
 from aiohttp.abc import AbstractResolver
 from aiohttp.connector import Connection
-from yarl import URL
 
-from webloom import __version__
-from webloom.adapters.http.body import ACCEPT_ENCODING, Body, read_body
+from webloom.adapters.http.body import Body, read_body
+from webloom.adapters.http.client import GatedClient, Journey
 from webloom.adapters.http.deadline import Deadline
 from webloom.adapters.http.failures import explain
-from webloom.adapters.http.gate import (
-    Dial,
-    GuardedResolver,
-    SystemResolver,
-    current_dial,
-    guarded_socket_factory,
-)
-from webloom.adapters.http.headers import cookie_of, plain_headers, seconds_to_wait
-from webloom.domain.errors import FetchFailed, UrlRefused
+from webloom.adapters.http.headers import seconds_to_wait
+from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import MAX_SOURCE_CHARACTERS, Received
 from webloom.domain.network_policy import NetworkPolicy
-from webloom.parsing.web_url import join, normalise
+from webloom.parsing.web_url import normalise
 
-_HEADERS = {
-    "User-Agent": f"Webloom/{__version__} (+self-hosted)",
-    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-    "Accept-Encoding": ACCEPT_ENCODING,
-}
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_RAW_BYTE = re.compile("[\udc80-\udcff]")  # how aiohttp hands over a byte that is not UTF-8
+_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,30 +42,6 @@ class FetchLimits:
     max_body_bytes: int = 10 * 1024 * 1024  # on the wire and decompressed
     max_redirects: int = 5
     connections: int = 256  # open at the same time; a fetch beyond waits, within its total time
-
-
-class _Journey:
-    """What a fetch gathers on its way."""
-
-    __slots__ = ("chain", "cookies", "jar", "seen", "started")
-
-    def __init__(self, started: float) -> None:
-        self.started = started
-        self.chain: list[dict[str, Any]] = []  # the hops before the final one
-        self.cookies: dict[str, str] = {}
-        self.jar: CookieJar | None = None  # only once a redirect has set a cookie
-        self.seen: set[tuple[str, str | None]] = set()
-
-    def keep_cookies(self, response: ClientResponse) -> None:
-        lines = response.headers.getall("Set-Cookie")
-        for line in lines:
-            if cookie := cookie_of(line):
-                self.cookies[cookie[0]] = cookie[1]
-        if response.status in _REDIRECTS:
-            if self.jar is None:
-                # Values go back as they came; sites at an address may have cookies too.
-                self.jar = CookieJar(unsafe=True, quote_cookie=False)
-            self.jar.update_cookies_from_headers(lines, response.url)
 
 
 class HttpFetcher:
@@ -101,32 +55,21 @@ class HttpFetcher:
         resolver: AbstractResolver | None = None,  # closed with the fetcher
         ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
     ) -> None:
-        self._policy = policy
         self._limits = limits or FetchLimits()
-        self._given_resolver = resolver
-        self._ssl_context = ssl_context
+        self._client = GatedClient(
+            _TimedResponse,
+            policy=policy,
+            accept=_ACCEPT,
+            connections=self._limits.connections,
+            connect_seconds=self._limits.connect_seconds,
+            max_redirects=self._limits.max_redirects,
+            resolver=resolver,
+            ssl_context=ssl_context,
+        )
 
     async def __aenter__(self) -> Self:
-        self._resolver = GuardedResolver(self._policy, self._given_resolver or SystemResolver())
         self._deadline = Deadline(self._limits.total_seconds)
-        self._session = ClientSession(
-            connector=TCPConnector(
-                resolver=self._resolver,
-                socket_factory=guarded_socket_factory(self._policy),
-                ssl=self._ssl_context or True,
-                limit=self._limits.connections,
-            ),
-            headers=_HEADERS,
-            cookie_jar=DummyCookieJar(),
-            response_class=_TimedResponse,
-            # The total is bounded around the whole chain, and sharply, which aiohttp's is not.
-            timeout=ClientTimeout(sock_connect=self._limits.connect_seconds),
-            auto_decompress=False,
-            trust_env=False,
-            max_line_size=8190,
-            max_field_size=8190,
-            max_headers=128,
-        )
+        await self._client.__aenter__()
         return self
 
     async def __aexit__(
@@ -136,14 +79,14 @@ class HttpFetcher:
         traceback: TracebackType | None,
     ) -> None:
         self._deadline.close()
-        await self._session.close()
-        await self._resolver.close()
+        await self._client.__aexit__(exc_type, exc, traceback)
 
     async def fetch(self, url: str) -> Received:
-        journey = _Journey(perf_counter())
+        journey = Journey()
         try:
             with self._deadline.running():
-                return await self._follow(normalise(url), journey)
+                take = partial(self._take, journey)
+                return await self._client.follow(normalise(url), journey, take)
         except FetchFailed:
             raise
         except Exception as error:
@@ -152,64 +95,13 @@ class HttpFetcher:
                 raise
             raise failure from error
 
-    async def _follow(self, url: str, journey: _Journey) -> Received:
-        while True:
-            target = URL(url, encoded=True)
-            cookie = _cookie_header(journey.jar, target)
-            dial = Dial()
-            current_dial.set(dial)
-            response = cast(
-                "_TimedResponse",
-                await self._session.get(
-                    target, allow_redirects=False, headers={"Cookie": cookie} if cookie else None
-                ),
-            )
-            first_byte_at = perf_counter()
-            try:
-                status = response.status
-                if not 200 <= status <= 599:
-                    raise FetchFailed(
-                        reason=f"the answer has the status {status}, which means nothing",
-                        retryable=False,
-                    )
-                headers = plain_headers(response.headers)
-                if "set-cookie" in headers:
-                    journey.keep_cookies(response)
-                if status not in _REDIRECTS or not headers.get("location"):
-                    body = await read_body(
-                        response.content, headers, limit=self._limits.max_body_bytes
-                    )
-                    timings = _timings(response, dial, first_byte_at, journey.started)
-                    return _received(url, response, headers, body, timings, journey)
-            finally:
-                if not response.closed:  # its body was not read to the end
-                    response.close()
-            url = self._next_hop(url, cookie, response, journey)
-
-    def _next_hop(
-        self, url: str, cookie: str | None, response: ClientResponse, journey: _Journey
-    ) -> str:
-        journey.chain.append({"url": url, "status_code": response.status})
-        if len(journey.chain) > self._limits.max_redirects:
-            raise FetchFailed(
-                reason=f"there were more than {self._limits.max_redirects} redirects",
-                retryable=False,
-            )
-        journey.seen.add((url, cookie))
-        location = _RAW_BYTE.sub(
-            lambda found: f"%{ord(found[0]) - 0xDC00:02X}", response.headers["Location"]
-        )
-        try:
-            following = join(url, location)
-        except UrlRefused as refused:
-            raise FetchFailed(
-                reason=f"the redirect cannot be followed: {refused}", retryable=False
-            ) from refused
-        # A site may send us to the same URL to see that the cookie it set comes back.
-        next_cookie = _cookie_header(journey.jar, URL(following, encoded=True))
-        if (following, next_cookie) in journey.seen:
-            raise FetchFailed(reason="the redirects go round in a circle", retryable=False)
-        return following
+    async def _take(
+        self, journey: Journey, url: str, response: _TimedResponse, headers: dict[str, str]
+    ) -> Received:
+        first_byte_at = perf_counter()
+        body = await read_body(response.content, headers, limit=self._limits.max_body_bytes)
+        timings = _timings(response, journey, first_byte_at)
+        return _received(url, response, headers, body, timings, journey)
 
 
 class _TimedResponse(ClientResponse):
@@ -248,19 +140,13 @@ def _tls_facts(connection: ssl.SSLObject | None) -> dict[str, str | None] | None
     return facts
 
 
-def _cookie_header(jar: CookieJar | None, url: URL) -> str | None:
-    if jar is None:
-        return None
-    return "; ".join(f"{c.key}={c.coded_value}" for c in jar.filter_cookies(url).values()) or None
-
-
 def _received(
     url: str,
     response: _TimedResponse,
     headers: dict[str, str],
     body: Body,
     timings: dict[str, float | None],
-    journey: _Journey,
+    journey: Journey,
 ) -> Received:
     details: dict[str, Any] = {
         "redirect_chain": journey.chain,
@@ -289,10 +175,11 @@ def _received(
 
 
 def _timings(
-    response: _TimedResponse, dial: Dial, first_byte_at: float, started: float
+    response: _TimedResponse, journey: Journey, first_byte_at: float
 ) -> dict[str, float | None]:
     """Of the final hop; the total is of the whole chain."""
     dns = connect = None
+    dial = journey.dial
     if dial.connecting_since is not None:
         dns = _milliseconds(dial.lookup_seconds)
         connect = _milliseconds(response.connected_at - dial.connecting_since)
@@ -300,7 +187,7 @@ def _timings(
         "dns": dns,
         "connect": connect,
         "first_byte": _milliseconds(first_byte_at - response.connected_at),
-        "total": _milliseconds(perf_counter() - started),
+        "total": _milliseconds(perf_counter() - journey.started),
     }
 
 

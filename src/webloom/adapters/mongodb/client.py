@@ -58,6 +58,9 @@ class CollectionNames:
     metadata: str = "metadata"
     locks: str = "locks"
     heartbeats: str = "heartbeats"
+    feeds: str = "feeds"
+    jobs: str = "jobs"
+    import_logs: str = "import_logs"
 
 
 class MongoDatabase:
@@ -84,6 +87,11 @@ class MongoDatabase:
         self.locks: Collection = chosen[names.locks]
         self.heartbeats: Collection = chosen[names.heartbeats]
         self.copies: Collection = chosen["copies"]
+        self.feeds: Collection = chosen[names.feeds]
+        self.jobs: Collection = chosen[names.jobs]
+        self.job_words: Collection = chosen[f"{names.jobs}_words"]
+        self.import_logs: Collection = chosen[names.import_logs]
+        self.import_batches: Collection = chosen[f"{names.import_logs}_batches"]
         self._client = client
         self._clock = clock
         self._offset: float | None = None  # None: the server's clock was never seen
@@ -195,10 +203,17 @@ class MongoDatabase:
                 "or newer: upgrade the server"
             )
         is_sharded = hello.get("msg") == "isdbgrid"
-        of_records = indexes.of_records(is_sharded=is_sharded)
-        await indexes.make(self.records, of_records, self.address)
-        await indexes.make(self.forgotten, indexes.OF_FORGOTTEN, self.address)
-        await indexes.make(self.heartbeats, indexes.OF_HEARTBEATS, self.address)
+        for collection, wanted in (
+            (self.records, indexes.of_records(is_sharded=is_sharded)),
+            (self.forgotten, indexes.OF_FORGOTTEN),
+            (self.heartbeats, indexes.OF_HEARTBEATS),
+            (self.feeds, indexes.OF_FEEDS),
+            (self.jobs, indexes.of_jobs(is_sharded=is_sharded)),
+            (self.job_words, indexes.OF_JOB_WORDS),
+            (self.import_logs, indexes.OF_IMPORT_LOGS),
+            (self.import_batches, indexes.OF_IMPORT_BATCHES),
+        ):
+            await indexes.make(collection, wanted, self.address)
         for collection in (self.locks, self.copies):
             await indexes.make_collection(collection)
 

@@ -2,6 +2,8 @@
 
 A message is a row: waiting (no owner), held (owner and lease) or gone. Its place in the queue is
 the time when it is due. A row whose lease has run out is waiting again, marked as redelivered.
+
+A large body lies in a row beside it, so that a claim or a renewal does not write it again.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
 
 LONGEST_SLEEP = 60.0
 RELEASE_SECONDS = 0.1
+LARGE_BODY = 4000  # bytes, about as many as a page holds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,7 +186,8 @@ class SqliteBroker:
     ) -> list[list[str | None]]:
         now = self._db.now()
         waiting, room = self._waiting(connection, items)
-        rows = []
+        [number] = connection.execute("SELECT coalesce(max(id), 0) FROM messages").fetchone()
+        rows, large = [], []
         standing: list[list[str | None]] = []
         for item in items:
             answers: list[str | None] = []
@@ -192,15 +196,21 @@ class SqliteBroker:
                 if place not in waiting and room[item.queue] > 0:
                     room[item.queue] -= item.due <= now
                     waiting[place] = message.id
-                    rows.append((item.queue, message.id, place[1], message.body.decode(), item.due))
+                    number += 1
+                    body = message.body
+                    if len(body) > LARGE_BODY:
+                        large.append((number, body))
+                        body = b""
+                    rows.append((number, *place, message.id, body.decode(), item.due))
                 answers.append(waiting.get(place))
             standing.append(answers)
         change(
             connection,
-            given("queue", "message_id", "key", "body", "due")
-            + "INSERT INTO messages (queue, message_id, key, body, due) SELECT * FROM given",
+            given("id", "queue", "key", "message_id", "body", "due")
+            + "INSERT INTO messages (id, queue, key, message_id, body, due) SELECT * FROM given",
             rows,
         )
+        connection.executemany("INSERT INTO large_bodies VALUES (?, ?)", large)
         return standing
 
     def _waiting(
@@ -276,7 +286,10 @@ class SqliteBroker:
                 (claim.owner, now + self._lease, as_json([row[0] for row in rows])),
             )
         look_again = now if len(rows) == claim.most else self._next_event(connection, claim.queue)
-        return [Taken(*row) for row in rows], look_again
+        return [
+            Taken(row, message_id, body.encode() or _large_body(connection, row), *rest)
+            for row, message_id, body, *rest in rows
+        ], look_again
 
     def _next_event(self, connection: sqlite3.Connection, queue: str) -> float:
         due, lease = connection.execute(
@@ -329,7 +342,9 @@ class SqliteBroker:
                 """
                 INSERT OR REPLACE INTO dead_letters
                     (queue, message_id, key, body, reason, buried_at)
-                SELECT queue, message_id, key, body, ?, ? FROM messages
+                SELECT queue, message_id, key,
+                       coalesce(CAST(large_bodies.body AS TEXT), messages.body), ?, ?
+                FROM messages LEFT JOIN large_bodies ON message = id
                 WHERE id = ? AND owner = ? AND attempt = ?
                 """,
                 (plain(reason), self._db.wall_ms(), *proof),
@@ -358,3 +373,8 @@ class SqliteBroker:
     ) -> list[bool]:
         statement = "DELETE FROM dead_letters WHERE queue = ? AND message_id = ?"
         return [connection.execute(statement, item).rowcount > 0 for item in items]
+
+
+def _large_body(connection: sqlite3.Connection, row: int) -> bytes:
+    found = connection.execute("SELECT body FROM large_bodies WHERE message = ?", (row,)).fetchone()
+    return b"" if found is None else bytes(found[0])

@@ -23,7 +23,7 @@ RECOVERY_PAUSE = 1.0  # after the database refused a claim
 class Taken(NamedTuple):
     row: int
     message_id: str
-    body: str
+    body: bytes
     attempt: int
     redelivered: int
 
@@ -197,7 +197,7 @@ class SqliteDelivery:
 
     @property
     def body(self) -> bytes:
-        return self._taken.body.encode()
+        return self._taken.body
 
     @property
     def attempt(self) -> int:

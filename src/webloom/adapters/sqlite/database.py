@@ -187,6 +187,8 @@ def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA cache_size = -16000")
         connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        # Some builds of SQLite write zeros over all that is deleted, page by page.
+        connection.execute("PRAGMA secure_delete = FAST")
         connection.execute("PRAGMA journal_size_limit = 67108864")
         connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
     except sqlite3.Error:

@@ -2,6 +2,13 @@
 
 A record changes its status three times and more while it is fetched. The indexes of the listing
 hold its shelf instead, which changes once: open records are few and can be looked through.
+
+A million postings come in one import, so that every page which a new one touches counts. Their
+rows and bodies are written at the end of their tables. The listing reads the index of words, which
+merges what is new by and by, and whose rows are the places of postings in the listing.
+
+The body of a large message has a row of its own, which is written once: a change to a row that
+spans many pages writes all of them again.
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ import sqlite3
 from webloom.ports.clock import Clock
 
 APPLICATION_ID = 0x57EB1003
-VERSION = 2
+VERSION = 3
 
 TABLES = """
 CREATE TABLE timeline (  -- one row: what is added to the steady clock of this boot
@@ -108,7 +115,118 @@ CREATE TABLE copies (       -- how far a copy from another store has come
     position TEXT NOT NULL
 ) STRICT;
 """
-CHANGES = {1: COPIES}  # what brings a file of this layout to the next
+IMPORTS = """
+CREATE TABLE large_bodies (
+    message INTEGER PRIMARY KEY,  -- whose own body is empty
+    body BLOB NOT NULL
+) STRICT;
+CREATE TRIGGER large_bodies_go AFTER DELETE ON messages WHEN old.body = '' BEGIN
+    DELETE FROM large_bodies WHERE message = old.id;
+END;
+
+CREATE TABLE feeds (
+    feed_id TEXT PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    config TEXT NOT NULL,
+    revision INTEGER NOT NULL,  -- grows with every edit
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    next_run_at INTEGER,
+    active_run_id TEXT,
+    last_run_id TEXT,
+    last_status TEXT,
+    last_error TEXT,
+    last_run_at INTEGER,
+    failures INTEGER NOT NULL,
+    last_fetch TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE run_names (    -- of every run that a row speaks of
+    id INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE import_runs (
+    run INTEGER PRIMARY KEY,
+    feed_id TEXT NOT NULL,
+    source_url TEXT NOT NULL,
+    search TEXT NOT NULL,   -- where a text is looked for, case folded
+    status TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    body TEXT NOT NULL,     -- all that a reader sees
+    revision INTEGER,       -- of the feed when the run was started
+    started REAL NOT NULL,  -- on the timeline
+    owner TEXT,             -- the producer that holds it
+    token INTEGER NOT NULL,
+    lease REAL NOT NULL     -- on the timeline
+) STRICT;
+CREATE INDEX import_runs_by_source ON import_runs (source_url, started_at);
+CREATE INDEX import_runs_by_status ON import_runs (status, started_at);
+CREATE INDEX import_runs_by_start ON import_runs (started_at);
+CREATE INDEX import_runs_by_change ON import_runs (updated_at);
+
+CREATE TABLE import_batches (  -- the ledger; of a feed's last run, and of one under way
+    run INTEGER NOT NULL,
+    batch_index INTEGER NOT NULL,
+    new INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    unchanged INTEGER NOT NULL,
+    duplicate INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    failures TEXT,          -- the first
+    reasons TEXT,           -- of all
+    PRIMARY KEY (run, batch_index)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sources (      -- feeds that postings came from
+    id INTEGER PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE postings (
+    id INTEGER PRIMARY KEY,
+    source INTEGER NOT NULL,
+    key BLOB NOT NULL,      -- the dedupe key, 20 bytes
+    content_hash TEXT NOT NULL,
+    time INTEGER NOT NULL,  -- when it was published, else created
+    created_run INTEGER NOT NULL,
+    created_batch INTEGER NOT NULL,
+    changed_run INTEGER NOT NULL,
+    changed_batch INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    closed_at INTEGER,
+    closed_run INTEGER,
+    closed_place INTEGER    -- in the listing, of one that is closed
+) STRICT;
+CREATE TABLE posting_keys (  -- the index of keys
+    source INTEGER NOT NULL,
+    prefix INTEGER NOT NULL,  -- the first bytes of the key
+    posting INTEGER NOT NULL,
+    PRIMARY KEY (source, prefix, posting)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE fresh_keys (   -- those that will move there
+    source INTEGER NOT NULL,
+    prefix INTEGER NOT NULL,
+    posting INTEGER NOT NULL,
+    PRIMARY KEY (source, prefix, posting)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX postings_closed ON postings (closed_place) WHERE closed_run IS NOT NULL;
+CREATE INDEX postings_closed_by ON postings (closed_run) WHERE closed_run IS NOT NULL;
+
+CREATE TABLE posting_bodies (
+    id INTEGER PRIMARY KEY,  -- the posting's
+    body TEXT NOT NULL      -- as JSON
+) STRICT;
+
+CREATE VIRTUAL TABLE posting_words USING fts5 (  -- its rows are places
+    title, company, location, source,
+    content='', columnsize=0, tokenize='unicode61 remove_diacritics 2'
+);
+"""
+CHANGES = {1: COPIES, 2: IMPORTS}  # what brings a file of this layout to the next
 
 
 class NotOurs(Exception):
@@ -131,7 +249,7 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
     if version == 0 and owner == 0:
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             raise NotOurs("it is another program's SQLite database")
-        for statement in _statements(TABLES + COPIES):
+        for statement in _statements(TABLES + COPIES + IMPORTS):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -171,6 +289,7 @@ def _timeline_offset(connection: sqlite3.Connection, clock: Clock) -> float:
     connection.execute("INSERT INTO timeline VALUES (?, ?)", (clock.boot_id(), offset))
     connection.execute("UPDATE messages SET lease = 0 WHERE owner IS NOT NULL")
     connection.execute("UPDATE records SET lease = 0 WHERE lease IS NOT NULL")
+    connection.execute("UPDATE import_runs SET lease = 0 WHERE owner IS NOT NULL")
     connection.execute("UPDATE locks SET lease = 0")
     connection.execute("DELETE FROM heartbeats")
     return float(offset)

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import msgspec
 
 from webloom.application.inventory.host_turns import HostTurns
+from webloom.application.persist import persist, spread
 from webloom.domain.errors import FetchFailed, Unavailable, UrlRefused
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -41,9 +39,7 @@ from webloom.ports.inventory_store import InventoryStore
 
 log = logging.getLogger(__name__)
 
-Result = TypeVar("Result")
 RENEWAL_PAUSE = 0.1  # after a renewal that failed
-LONGEST_PAUSE = 30.0  # between two tries to reach a store or broker that is away
 
 _decoder = msgspec.json.Decoder(FetchRequest)
 
@@ -84,7 +80,7 @@ class FetchUrl:
         if not delivery.redelivered:
             await self._in_turn(delivery, request)
         elif self._alone.locked():  # the slot is free for others meanwhile
-            await persist(lambda: delivery.retry(1 + _spread()))
+            await persist(lambda: delivery.retry(1 + spread()))
         else:
             async with self._alone:
                 await self._in_turn(delivery, request)
@@ -105,7 +101,7 @@ class FetchUrl:
     async def _in_turn(self, delivery: Delivery, request: FetchRequest) -> None:
         turn = await self.turns.take(host_of(request.url))
         if isinstance(turn, Defer):
-            seconds = turn.seconds * (1 + _spread() / 2)
+            seconds = turn.seconds * (1 + spread() / 2)
             await persist(lambda: delivery.retry(seconds))
             return
         try:
@@ -137,7 +133,7 @@ class FetchUrl:
             result = await self._result(attempt.url)
             self._heed(attempt.url, result)
             outcome = decide_outcome(
-                result, retry_count=attempt.retry_count, policy=self.retries, spread=_spread()
+                result, retry_count=attempt.retry_count, policy=self.retries, spread=spread()
             )
             stands = await persist(lambda: self.store.finish_attempt(attempt, outcome))
         except asyncio.CancelledError:
@@ -187,22 +183,6 @@ class FetchUrl:
         self.tally.failed += isinstance(outcome, Failed)
 
 
-async def persist(action: Callable[[], Awaitable[Result]]) -> Result:
-    """Do it, however long the store or the broker is away: what was fetched is not thrown away."""
-    pause = 0.5
-    while True:
-        try:
-            return await action()
-        except Unavailable as error:
-            log.warning("waiting for the database", extra={"error": str(error), "seconds": pause})
-            await asyncio.sleep(pause * (0.5 + _spread()))
-            pause = min(pause * 2, LONGEST_PAUSE)
-
-
 def _unexpected(url: str, error: BaseException) -> FetchFailed:
     log.error("unexpected error in a fetch", exc_info=error, extra={"url": url})
     return FetchFailed(reason=f"unexpected {type(error).__name__}: {error}", retryable=False)
-
-
-def _spread() -> float:
-    return random.random()  # noqa: S311 - jitter, not a secret

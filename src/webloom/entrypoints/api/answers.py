@@ -13,7 +13,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from webloom.domain.errors import BackendRefused, BadCursor, QueueFull, Unavailable, UrlRefused
+from webloom.domain.errors import (
+    BackendRefused,
+    BadCursor,
+    FeedBusy,
+    FeedRefused,
+    FeedUnreadable,
+    QueueFull,
+    Unavailable,
+    UrlRefused,
+)
 from webloom.entrypoints.api.schemas import Problem
 
 log = logging.getLogger(__name__)
@@ -28,8 +37,15 @@ def answer(body: object, status: int = 200, headers: dict[str, str] | None = Non
     return Response(_encoder.encode(body), status, headers, "application/json")
 
 
-def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail)
+def problem(
+    status: int,
+    detail: str,
+    headers: dict[str, str] | None = None,
+    *,
+    kind: type[Problem] = Problem,
+    **more: Any,  # fields that this kind has
+) -> Response:
+    body = kind(title=HTTPStatus(status).phrase, status=status, detail=detail, **more)
     return Response(_encoder.encode(body), status, headers, "application/problem+json")
 
 
@@ -63,7 +79,19 @@ def install_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(BadCursor)
     async def bad_cursor(_: Request, error: BadCursor) -> Response:
-        return problem(422, f"cursor: {error}. Take it from next_cursor as it is.")
+        return problem(422, f"cursor: {error}. Take it from the page before as it is.")
+
+    @app.exception_handler(FeedRefused)
+    async def bad_feed(_: Request, error: FeedRefused) -> Response:
+        return problem(422, f"{error}.")
+
+    @app.exception_handler(FeedUnreadable)
+    async def unreadable(_: Request, error: FeedUnreadable) -> Response:
+        return problem(422, f"The body does not fit: {error}.")
+
+    @app.exception_handler(FeedBusy)
+    async def busy(_: Request, error: FeedBusy) -> Response:
+        return problem(409, f"{error}.")
 
     @app.exception_handler(QueueFull)
     async def full(_: Request, error: QueueFull) -> Response:

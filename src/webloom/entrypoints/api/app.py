@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -15,16 +16,22 @@ from starlette.types import ASGIApp
 
 from webloom import __version__
 from webloom.bootstrap import Services
-from webloom.entrypoints.api import schemas
+from webloom.entrypoints.api import import_schemas, schemas
 from webloom.entrypoints.api.answers import install_problem_handlers
+from webloom.entrypoints.api.feeds import FeedRoutes
 from webloom.entrypoints.api.guard import Guard
 from webloom.entrypoints.api.health import HealthRoutes, request_histogram
+from webloom.entrypoints.api.import_logs import ImportLogRoutes
+from webloom.entrypoints.api.imports import ImportRoutes
+from webloom.entrypoints.api.jobs import JobRoutes
+from webloom.entrypoints.api.live import LiveRuns
 from webloom.entrypoints.api.metadata import MetadataRoutes
 from webloom.entrypoints.api.start_page import START_PAGE
 from webloom.ports.heartbeats import Heartbeat
 
 DESCRIPTION = (
-    "Ask for the HTTP metadata of any URL. Errors are problem+json (RFC 9457). "
+    "Ask for the HTTP metadata of any URL; import job postings from feeds. "
+    "Errors are problem+json (RFC 9457). "
     "Bound beyond loopback, every route but /health/live asks for a key."
 )
 REFERENCE = "#/components/schemas/{name}"
@@ -37,7 +44,10 @@ class DirectRoute(APIRoute):
         return self.endpoint
 
 
-def create_app(services: Services, beat: Heartbeat) -> ASGIApp:
+def create_app(
+    services: Services, beat: Heartbeat, stopping: asyncio.Event | None = None
+) -> ASGIApp:
+    """`stopping` ends what would go on for ever: streams of events."""
     app = FastAPI(
         title="Webloom", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
     )
@@ -122,9 +132,119 @@ def create_app(services: Services, beat: Heartbeat) -> ASGIApp:
         route(path, probe, methods=["HEAD"], include_in_schema=False)
     route("/metrics", health.metrics, methods=["GET"], responses=_answers({200: "text/plain"}))
 
+    _add_imports(app, services, stopping or asyncio.Event())
     install_problem_handlers(app)
     _add_components(app)
     return Guard(app, services.settings, request_histogram(registry))
+
+
+def _add_imports(app: FastAPI, services: Services, stopping: asyncio.Event) -> None:
+    feeds = FeedRoutes(services)
+    imports = ImportRoutes(services)
+    logs = ImportLogRoutes(services, LiveRuns(services.imports, stopping))
+    jobs = JobRoutes(services)
+    of = import_schemas
+
+    route = app.add_api_route
+    route(
+        "/api/feeds",
+        feeds.add,
+        methods=["POST"],
+        status_code=201,
+        responses=_answers({201: of.FeedAnswer}, 400, 413, 422, 503) | _problem(409, of.FeedExists),
+        openapi_extra=_takes({"application/json": of.AddFeedBody}),
+    )
+    route(
+        "/api/feeds",
+        feeds.listing,
+        methods=["GET"],
+        responses=_answers({200: of.FeedsAnswer}, 422, 503),
+    )
+    route(  # before the feeds, as it looks like the id of one
+        "/api/feeds/opml",
+        feeds.export_opml,
+        methods=["GET"],
+        responses=_answers({200: "text/x-opml"}, 503),
+    )
+    route(
+        "/api/feeds/opml",
+        feeds.import_opml,
+        methods=["POST"],
+        responses=_answers({200: of.OpmlImported}, 413, 422, 503),
+        openapi_extra=_takes({"text/x-opml": str}),
+    )
+    one_feed = _answers({200: of.FeedAnswer}, 404, 422, 503)
+    route("/api/feeds/{feedId}", feeds.show, methods=["GET"], responses=one_feed)
+    route(
+        "/api/feeds/{feedId}",
+        feeds.edit,
+        methods=["PATCH"],
+        responses=one_feed | _answers({}, 400, 409, 413),
+        openapi_extra=_takes({"application/json": of.EditFeedBody}),
+    )
+    route(
+        "/api/feeds/{feedId}",
+        feeds.remove,
+        methods=["DELETE"],
+        status_code=204,
+        responses=_answers({}, 404, 422, 503),
+    )
+    route("/api/feeds/{feedId}/pause", feeds.pause, methods=["POST"], responses=one_feed)
+    route("/api/feeds/{feedId}/resume", feeds.resume, methods=["POST"], responses=one_feed)
+    route(
+        "/api/import/run",
+        imports.run,
+        methods=["POST"],
+        status_code=202,
+        responses=_answers({202: of.RunsStarted}, 400, 404, 413, 422, 503)
+        | _problem(409, of.AlreadyRunning),
+        openapi_extra=_takes({"application/json": of.RunImportBody}, required=False),
+    )
+    route(
+        "/api/import-logs",
+        logs.listing,
+        methods=["GET"],
+        responses=_answers({200: of.ImportLogsPage}, 422, 503),
+    )
+    for path in ("/api/import-logs/stream", "/api/import-logs/sse"):
+        route(
+            path,
+            logs.stream,
+            methods=["GET"],
+            responses=_answers({200: "text/event-stream"}, 422, 503),
+        )
+    route(
+        "/api/import-logs/{runId}",
+        logs.show,
+        methods=["GET"],
+        responses=_answers({200: of.ImportLogDetail}, 404, 422, 503),
+    )
+    route(
+        "/api/import-logs/{runId}/retry",
+        logs.retry,
+        methods=["POST"],
+        status_code=202,
+        responses=_answers({202: of.RunsStarted}, 404, 422, 503) | _problem(409, of.AlreadyRunning),
+    )
+    route(
+        "/api/import-logs/{runId}/cancel",
+        logs.cancel,
+        methods=["POST"],
+        status_code=202,
+        responses=_answers({202: of.ImportLog}, 404, 409, 422, 503),
+    )
+    route(
+        "/api/jobs",
+        jobs.listing,
+        methods=["GET"],
+        responses=_answers({200: of.JobsPage}, 422, 503),
+    )
+    route(
+        "/api/jobs/{dedupeKey}",
+        jobs.show,
+        methods=["GET"],
+        responses=_answers({200: of.JobAnswer}, 404, 422, 503),
+    )
 
 
 def _answers(bodies: dict[int, Any], *problems: int) -> dict[int | str, dict[str, Any]]:
@@ -142,14 +262,18 @@ def _answers(bodies: dict[int, Any], *problems: int) -> dict[int | str, dict[str
     return documented
 
 
+def _problem(status: int, kind: type[schemas.Problem]) -> dict[int | str, dict[str, Any]]:
+    return {status: _documented("application/problem+json", kind)}
+
+
 def _documented(media_type: str, body: Any) -> dict[str, Any]:
     description = (getattr(body, "__doc__", None) or "Answers").strip().split("\n")[0]
     return {"description": description, "content": {media_type: {"schema": _schema(body)}}}
 
 
-def _takes(bodies: dict[str, Any]) -> dict[str, Any]:
+def _takes(bodies: dict[str, Any], *, required: bool = True) -> dict[str, Any]:
     content = {media_type: {"schema": _schema(body)} for media_type, body in bodies.items()}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": required, "content": content}}
 
 
 def _schema(body: Any) -> dict[str, Any]:
@@ -162,7 +286,8 @@ def _add_components(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         document = generate()
-        _, components = msgspec.json.schema_components(schemas.ALL, ref_template=REFERENCE)
+        every = [*schemas.ALL, *import_schemas.ALL]
+        _, components = msgspec.json.schema_components(every, ref_template=REFERENCE)
         known = document.setdefault("components", {}).setdefault("schemas", {})
         known.update(components)
         for unused in ("HTTPValidationError", "ValidationError"):

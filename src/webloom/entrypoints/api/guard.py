@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_BATCH_BODY_BYTES = 16 * 1024 * 1024
-BATCH_PATH = "/metadata/batch"
+BATCH_PATHS = frozenset({"/metadata/batch", "/api/feeds/opml"})
 BODY_SECONDS = 30.0
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
 STATIC_PATHS = frozenset({"/"})  # harmless to be linked to
@@ -187,7 +187,7 @@ def _too_large(limit: int) -> str:
 def _body_of(scope: Scope, headers: Headers, receive: Receive) -> _Body | None:
     if b"content-length" not in headers and b"transfer-encoding" not in headers:
         return None
-    limit = MAX_BATCH_BODY_BYTES if scope["path"] == BATCH_PATH else MAX_BODY_BYTES
+    limit = MAX_BATCH_BODY_BYTES if scope["path"] in BATCH_PATHS else MAX_BODY_BYTES
     announced = headers.get(b"content-length", b"0")
     if not announced.isdigit() or int(announced[:20]) > limit:
         raise Refusal(413, _too_large(limit))

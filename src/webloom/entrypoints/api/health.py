@@ -14,6 +14,7 @@ from starlette.responses import Response
 from webloom import __version__
 from webloom.bootstrap import BrokerLink, Services
 from webloom.domain.errors import BackendRefused, Unavailable
+from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.api.answers import answer
 from webloom.entrypoints.api.schemas import (
@@ -29,6 +30,7 @@ from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, SeenProcess
 
 Result = TypeVar("Result")
 PROBE_SECONDS = 2.0
+SHOWN_QUEUES = (METADATA_QUEUE, IMPORT_QUEUE)
 SHOWN_SECONDS = 300.0  # how long a process that is gone stays in the answer
 
 
@@ -64,8 +66,8 @@ class HealthRoutes:
             _ask(lambda: services.heartbeats.seen(SHOWN_SECONDS)),
             asyncio.gather(*(self._broker(link) for link in services.broker_links)),
         )
-        (broker, depth), *others = brokers
-        aside = [dependency for dependency, _ in others]
+        broker, *aside = [dependency for dependency, _ in brokers]
+        queues = {queue.name: queue for _, found in brokers for queue in found}
         processes = [_process(each) for each in seen.result or []]
         workers = [each for each in processes if each.role == "worker"]
         status = "ok"
@@ -79,7 +81,7 @@ class HealthRoutes:
             status=status,
             version=__version__,
             dependencies=[store, broker, *aside],
-            queues=[self._queue(depth)] if depth else [],
+            queues=[queues[name] for name in SHOWN_QUEUES if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
         )
@@ -88,15 +90,25 @@ class HealthRoutes:
         beat = self._services.heartbeats.beat
         return _dependency("store", self._services.store_link, await _ask(lambda: beat(self._beat)))
 
-    async def _broker(self, link: BrokerLink) -> tuple[Dependency, QueueDepth | None]:
-        asked = await _ask(lambda: self._services.broker.depth(link.queues[0]))
+    async def _broker(self, link: BrokerLink) -> tuple[Dependency, list[QueueHealth]]:
+        shown = [name for name in SHOWN_QUEUES if name in link.queues]
+        first, *others = shown or link.queues[:1]
+        asked = await _ask(lambda: self._services.broker.depth(first))
+        depths = [(first, asked.result)]
+        if asked.result is not None:  # else the others would be waited for in vain
+            depths += [(name, await self._depth(name)) for name in others]
         name = "broker" if METADATA_QUEUE in link.queues else f"broker of {', '.join(link.queues)}"
-        return _dependency(name, link.connected, asked, link.queues), asked.result
+        found = [self._queue(name, depth) for name, depth in depths if depth and name in shown]
+        return _dependency(name, link.connected, asked, link.queues), found
 
-    def _queue(self, depth: QueueDepth) -> QueueHealth:
+    async def _depth(self, name: str) -> QueueDepth | None:
+        return (await _ask(lambda: self._services.broker.depth(name))).result
+
+    def _queue(self, name: str, depth: QueueDepth) -> QueueHealth:
+        settings = self._services.settings
         return QueueHealth(
-            name=METADATA_QUEUE,
-            limit=self._services.settings.queue_limit,
+            name=name,
+            limit=settings.queue_limit if name == METADATA_QUEUE else settings.import_queue_limit,
             ready=depth.ready,
             delayed=depth.delayed,
             in_flight=depth.in_flight,

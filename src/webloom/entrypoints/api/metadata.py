@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
-from typing import Annotated, TypeVar
-from urllib.parse import quote, unquote_to_bytes
+from datetime import date, datetime
+from typing import Annotated
+from urllib.parse import quote
 
 import msgspec
 from fastapi import HTTPException, Query, Request
@@ -15,6 +15,7 @@ from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, R
 from webloom.bootstrap import Services
 from webloom.domain.inventory import RecordFilter, Status
 from webloom.entrypoints.api.answers import RETRY_WHEN_FULL, answer, problem
+from webloom.entrypoints.api.asked import decode, instant, refuse_nul, refuse_unknown
 from webloom.entrypoints.api.schemas import (
     BatchAnswer,
     RecordsPage,
@@ -31,8 +32,6 @@ INERT = {
 }
 
 Url = Annotated[str, Query(description="Any spelling of the URL")]
-
-Decoded = TypeVar("Decoded")
 
 _body = msgspec.json.Decoder(SubmitBody)
 _array = msgspec.json.Decoder(list[str | SubmitBody])
@@ -51,7 +50,7 @@ class MetadataRoutes:
         The answer comes once the request is durable. A URL that is being fetched, or waits to be,
         is joined: the answer then names the earlier request.
         """
-        body = _decode(_body, await request.body())
+        body = decode(_body, await request.body())
         accepted = await self._submit.one(body.url)
         return _waiting(accepted)
 
@@ -63,7 +62,7 @@ class MetadataRoutes:
         """
         content = await request.body()
         as_lines = "ndjson" in request.headers.get("content-type", "")
-        items = _lines(content) if as_lines else _decode(_array, content)
+        items = _lines(content) if as_lines else decode(_array, content)
         if len(items) > MOST_IN_BATCH:
             raise HTTPException(
                 422, f"A batch takes up to {MOST_IN_BATCH} URLs; this one has {len(items)}."
@@ -85,7 +84,7 @@ class MetadataRoutes:
         An unknown URL is submitted. A record older than the cache time is answered as it is, with
         `stale: true`, and fetched again behind the answer.
         """
-        _refuse_unknown(request, {"url", "source"})
+        refuse_unknown(request, {"url", "source"})
         found = await self._look_up(url, with_source=source)
         if isinstance(found, Waiting):
             return _waiting(found)
@@ -93,7 +92,7 @@ class MetadataRoutes:
 
     async def source(self, request: Request, url: Url) -> Response:
         """The page source alone, as text that no browser runs."""
-        _refuse_unknown(request, {"url"})
+        refuse_unknown(request, {"url"})
         found = await self._look_up(url, with_source=True)
         if isinstance(found, Waiting):
             return _waiting(found)
@@ -104,7 +103,7 @@ class MetadataRoutes:
 
         A request that is under way goes on and still gets its answer.
         """
-        _refuse_unknown(request, {"url"})
+        refuse_unknown(request, {"url"})
         if await self._store.forget(self._submit.check(url)):
             return Response(status_code=204)
         return problem(404, "This URL is not in the inventory.")
@@ -129,15 +128,15 @@ class MetadataRoutes:
         cursor: Annotated[str | None, Query(max_length=100)] = None,
     ) -> Response:
         """Records, the newest first, without their page sources."""
-        _refuse_unknown(request, {"status", "host", "q", "from", "to", "limit", "cursor"})
-        _refuse_nul(request)
+        refuse_unknown(request, {"status", "host", "q", "from", "to", "limit", "cursor"})
+        refuse_nul(request)
         page = await self._store.page_of_records(
             RecordFilter(
                 status=status,
                 host=host and host.lower(),
                 text=q or None,
-                created_from=_instant(from_),
-                created_to=_instant(to),
+                created_from=instant(from_),
+                created_to=instant(to),
             ),
             limit=limit,
             cursor=cursor,
@@ -150,23 +149,6 @@ class MetadataRoutes:
         )
 
 
-def _decode(decoder: msgspec.json.Decoder[Decoded], content: bytes) -> Decoded:
-    try:
-        return decoder.decode(content)
-    except msgspec.ValidationError as error:
-        raise HTTPException(422, f"The body does not fit: {error}.") from error
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HTTPException(400, f"The body is not JSON: {_reason(content, error)}.") from error
-
-
-def _reason(content: bytes, error: Exception) -> str:
-    if not content.strip():
-        return "it is empty"
-    if b"\\ud" in content.lower():  # which the decoder may call truncated
-        return f"{error} (a \\u escape may be half of a surrogate pair)"
-    return str(error)
-
-
 def _lines(content: bytes) -> list[str | SubmitBody]:
     if content.count(b"\n") > 10 * MOST_IN_BATCH:  # before a list of them is made
         raise HTTPException(422, f"A batch takes up to {MOST_IN_BATCH} URLs; this has more lines.")
@@ -174,7 +156,7 @@ def _lines(content: bytes) -> list[str | SubmitBody]:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
             try:
-                items.append(_decode(_line, line))
+                items.append(decode(_line, line))
             except HTTPException as error:
                 raise HTTPException(error.status_code, f"Line {number}: {error.detail}") from error
     return items
@@ -205,35 +187,3 @@ def _source(found: Found) -> Response:
     if text is None:
         return problem(404, "No text was received from this URL.")
     return Response(text.encode(), 200, INERT, "text/plain; charset=utf-8")
-
-
-def _refuse_unknown(request: Request, known: set[str]) -> None:
-    """Most often an ampersand in a URL that was not encoded: the rest of it would be lost."""
-    try:
-        unquote_to_bytes(request.scope["query_string"]).decode()
-    except UnicodeDecodeError:  # it would be read as another URL, with U+FFFD in its place
-        raise HTTPException(
-            422,
-            "A parameter is not UTF-8. "
-            "A URL given as a parameter must be percent-encoded, its own percent signs too.",
-        ) from None
-    unknown = request.query_params.keys() - known
-    if unknown:
-        raise HTTPException(
-            422,
-            f"Unknown parameter {', '.join(sorted(unknown))!r}. "
-            "A URL given as a parameter must be percent-encoded.",
-        )
-
-
-def _refuse_nul(request: Request) -> None:
-    if any("\0" in value for value in request.query_params.values()):
-        raise HTTPException(422, "A parameter contains a NUL character.")
-
-
-def _instant(given: datetime | date | None) -> datetime | None:
-    if given is None:
-        return None
-    if not isinstance(given, datetime):
-        return datetime(given.year, given.month, given.day, tzinfo=UTC)
-    return given if given.tzinfo else given.replace(tzinfo=UTC)

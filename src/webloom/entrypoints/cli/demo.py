@@ -21,7 +21,9 @@ from rich.live import Live
 from webloom.application.inventory.submit_url import NoRoom
 from webloom.bootstrap import Services
 from webloom.domain.inventory import Record, Status
+from webloom.entrypoints.cli.demo_imports import show_imports
 from webloom.entrypoints.cli.output import console, plain, table
+from webloom.entrypoints.demo_feeds import demo_feeds
 from webloom.entrypoints.demo_site import Site, demo_pages, serve
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
 from webloom.settings import Settings, load_settings
@@ -59,7 +61,8 @@ def demo(
         typer.Option(min=1, max=65535, help="Where the API listens, instead of WEBLOOM_PORT."),
     ] = None,
 ) -> None:
-    """See Webloom at work in a minute: a made-up site on this machine, fetched and looked up.
+    """See Webloom at work in a minute: a made-up site on this machine, its pages fetched and its
+    job feeds imported.
 
     Needs no network. Its database is in the folder demo of the data folder; yours is not touched.
     """
@@ -71,7 +74,8 @@ async def _demo(once: bool, port: int | None) -> None:
     if "log_level" not in given.model_fields_set:  # its log lines would disturb the picture
         logging.getLogger("webloom").setLevel(logging.WARNING)
     taken = port or given.port  # by the API
-    async with serve(demo_pages(), ports=[each for each in SITE_PORTS if each != taken]) as site:
+    pages = [*demo_pages(), *(feed.page for feed in demo_feeds())]
+    async with serve(pages, ports=[each for each in SITE_PORTS if each != taken]) as site:
         settings = _settings(given, site, port)
         show = _Show(site=site, given=given, once=once, to=console())
         await run_processes(settings, ALL_ROLES, on_ready=show)
@@ -102,16 +106,23 @@ class _Show:
     once: bool
     to: Console
 
+    @property
+    def urls(self) -> list[str]:
+        """Of the pages; the feeds are read by imports only."""
+        return [f"http://{self.site.address}{page.path}" for page in demo_pages()]
+
     async def __call__(self, services: Services, stop: asyncio.Event) -> None:
         self.to.print(
-            f"Loom & Weft, a made-up site with {len(self.site.urls)} pages, is at "
+            f"Loom & Weft, a made-up site with {len(self.urls)} pages, is at "
             f"http://{self.site.address}/\n",
             soft_wrap=True,
         )
-        await _submit(services, self.site.urls)
+        await _submit(services, self.urls)
         if not await self._watch(services, stop):
             return
         await self._sum_up(services)
+        if not await show_imports(services, self.site.address, self.to, stop):
+            return
         if self.once:
             stop.set()
             return
@@ -120,9 +131,10 @@ class _Show:
     async def _watch(self, services: Services, stop: asyncio.Event) -> bool:
         """Until every page has its final state. False: it was stopped before."""
         tell = _in_a_table if self.to.is_terminal else _in_lines
+        urls = self.urls
         with tell(self.to) as update:
             while not stop.is_set():
-                states = await services.store.states(self.site.urls)
+                states = await services.store.states(urls)
                 counts = Counter(state.status for state in states if state is not None)
                 update(counts)
                 if sum(counts[status] for status in Status if status.is_final) == len(states):
@@ -156,8 +168,14 @@ class _Show:
             "",
             f"  curl{key} {shlex.quote(f'{api}/metadata?url={page}&source=false')}",
             f"  curl{key} {shlex.quote(f'{api}/metadata/records?status=FAILED_PERMANENT')}",
+            f"  curl{key} {shlex.quote(f'{api}/api/import-logs?limit=5')}",
+            f"  curl{key} -N {shlex.quote(f'{api}/api/import-logs/stream')}",
+            f"  curl{key} {shlex.quote(f'{api}/api/jobs?q=weaver&limit=3')}",
             f"  curl{key} {shlex.quote(f'{api}/health')}",
             f"  {where} {program} export --format csv",
+            f"  {where} {program} feeds list",
+            f"  WEBLOOM_ALLOW_ADDRESSES={self.site.address} {program} feed "
+            f"http://{self.site.address}{demo_feeds()[0].path} --limit 3",
             "",
             "Ctrl-C ends the demo.",
         ]

@@ -20,7 +20,10 @@ import uvloop
 from webloom import __version__
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import BackendRefused, WebloomError
+from webloom.domain.feed import Feed
+from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.entrypoints.cli.output import visible
 from webloom.entrypoints.processes import refuse_open_bind
 from webloom.parsing.backend_url import shown
 from webloom.ports.broker import QueueDepth
@@ -29,6 +32,7 @@ from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
 from webloom.settings import VARIABLES, Settings, load_settings, unknown_variables
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
+MOST_FEEDS = 10  # that fail and are named
 OLDEST_SQLITE = (3, 37, 0)
 CHECK_FOLDER = "Check WEBLOOM_DATA_DIR and WEBLOOM_STORE, the folder's owner and its disk."
 
@@ -60,6 +64,7 @@ def _line(finding: Finding) -> str:
 
 async def _examine(settings: Settings) -> list[Finding]:
     findings = [*_runtime(), *_settings(settings), _files(settings), _listening(settings)]
+    findings.append(_spool(settings))
     if settings.is_embedded:
         findings.append(_disk(settings))
         if not _exists(settings.database):
@@ -142,6 +147,28 @@ def _disk(settings: Settings) -> Finding:
     return Finding(check="disk", state="ok", detail=detail)
 
 
+def _spool(settings: Settings) -> Finding:
+    """Where a feed lies while it is read."""
+    folder = settings.data_dir / "spool"
+    lowest = folder if _exists(folder) else _nearest(folder)
+    if not (lowest.is_dir() and os.access(lowest, os.W_OK | os.X_OK)):
+        return Finding(
+            check="spool",
+            state="problem",
+            detail=f"{folder} can't be used: {lowest} is not a folder that Webloom may write to",
+            advice="Check WEBLOOM_DATA_DIR and the folder's owner: no feed can be imported.",
+        )
+    free = shutil.disk_usage(lowest).free
+    is_short = free < LEAST_FREE_BYTES
+    return Finding(
+        check="spool",
+        state="warning" if is_short else "ok",
+        detail=f"{free / 1e9:.1f} GB free for feeds in {folder}, "
+        f"of {settings.max_feed / 1e9:.1f} GB each at most",
+        advice="Free some space or move WEBLOOM_DATA_DIR." if is_short else None,
+    )
+
+
 def _to_be_created(database: Path) -> Finding:
     folder = _nearest(database)
     if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
@@ -200,23 +227,30 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
     if settings.is_embedded:
         yield await asyncio.to_thread(_file, settings.database)
     seen: list[SeenProcess] | None = None
+    feeds: list[Feed] = []
     try:
         seen = await services.heartbeats.seen(ALIVE_SECONDS)
+        feeds = await services.imports.feeds()
         yield _reached("store", services.store_link)
     except WebloomError as error:
         yield _not_reached("store", services.store_link, error, "WEBLOOM_STORE")
+    limits = {METADATA_QUEUE: settings.queue_limit, IMPORT_QUEUE: settings.import_queue_limit}
     for link in services.broker_links:
         name = f"broker of {', '.join(link.queues)}"
+        looked_at = [queue for queue in link.queues if queue in limits] or link.queues[:1]
         try:
-            depth = await services.broker.depth(link.queues[0])
+            depths = {queue: await services.broker.depth(queue) for queue in looked_at}
             yield _reached(name, link.connected)
         except WebloomError as error:
             yield _not_reached(name, link.connected, error, "WEBLOOM_BROKER")
             continue
-        if METADATA_QUEUE in link.queues:
-            yield _depth(depth, settings.queue_limit)
+        for queue, depth in depths.items():
+            if queue in limits:
+                yield _depth(queue, depth, limits[queue])
     if seen is not None:
         yield _workers(seen)
+        for finding in _feeds(feeds, seen):
+            yield finding
 
 
 def _reached(name: str, link: Connected) -> Finding:
@@ -235,14 +269,43 @@ def _not_reached(name: str, link: Connected, error: WebloomError, variable: str)
     )
 
 
-def _depth(depth: QueueDepth, limit: int) -> Finding:
+def _depth(queue: str, depth: QueueDepth, limit: int) -> Finding:
     in_flight = "" if depth.in_flight is None else f"{depth.in_flight} in flight, "
+    named = "" if queue == METADATA_QUEUE else f" --queue {queue}"
     return Finding(
-        check=METADATA_QUEUE,
+        check=queue,
         state="warning" if depth.dead else "ok",
         detail=f"{depth.ready} ready of {limit}, {depth.delayed} delayed, "
         f"{in_flight}{depth.dead} dead",
-        advice="See `webloom dead list`." if depth.dead else None,
+        advice=f"See `webloom dead list{named}`." if depth.dead else None,
+    )
+
+
+def _feeds(feeds: list[Feed], seen: list[SeenProcess]) -> Iterator[Finding]:
+    """The feeds that fail, and whether anybody imports the others."""
+    scheduled = sum(feed.config.enabled for feed in feeds)
+    if scheduled and not any(each.heartbeat.role == "scheduler" for each in seen):
+        yield Finding(
+            check="scheduler",
+            state="warning",
+            detail=f"none is running, so that {scheduled} feeds are not imported on their schedule",
+            advice="Start `webloom up`, or `webloom scheduler` beside the workers.",
+        )
+    failing = [feed for feed in feeds if feed.failures]
+    for feed in failing[:MOST_FEEDS]:
+        yield Finding(
+            check="feeds",
+            state="warning",
+            detail=f"{visible(feed.config.name)} fails, {feed.failures} in a row: "
+            f"{visible(feed.last_error or 'no reason is known')}",
+            advice=f"`webloom feed '{feed.config.url}'` shows what it is like now.",
+        )
+    rest = len(failing) - MOST_FEEDS
+    yield Finding(
+        check="feeds",
+        state="warning" if rest > 0 else "ok",
+        detail=f"{len(feeds)} feeds, {scheduled} of them on a schedule"
+        + (f"; {rest} more fail" if rest > 0 else ""),
     )
 
 

@@ -9,7 +9,19 @@ import typer
 
 from webloom import __version__
 from webloom.domain.errors import SettingsError, WebloomError
-from webloom.entrypoints.cli import copy, dead, demo, doctor, export, fetch, processes, submit
+from webloom.entrypoints.cli import (
+    copy,
+    dead,
+    demo,
+    doctor,
+    export,
+    feed,
+    feeds,
+    fetch,
+    import_feeds,
+    processes,
+    submit,
+)
 from webloom.entrypoints.cli.logs import set_up_logs
 from webloom.entrypoints.cli.output import visible
 from webloom.settings import load_settings, unknown_variables
@@ -30,6 +42,9 @@ app.command("worker")(processes.worker)
 app.command("scheduler")(processes.scheduler)
 app.command("fetch")(fetch.fetch)
 app.command("submit")(submit.submit)
+app.command("import")(import_feeds.import_feeds)
+app.command("feed")(feed.feed)
+app.add_typer(feeds.app, name="feeds")
 app.command("export")(export.export)
 app.command("copy")(copy.copy)
 app.command("demo")(demo.demo)

@@ -20,6 +20,9 @@ from rich.table import Table
 
 from webloom.domain.errors import WebloomError
 
+SOME_FAILED = 3  # exit code: it was done, but not for everything
+INTERRUPTED = 130
+
 WIDTH_OF_A_FILE = 1000  # no terminal, so nothing is gained by breaking lines at 80 columns
 
 # Control characters with the escapes of terminals, what turns the direction of writing, what is
@@ -61,6 +64,11 @@ def table(*columns: str, heading: bool = True) -> Table:
     for column in columns:
         made.add_column(column, overflow="fold")
     return made
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """One line for a person, on standard output or standard error."""
+    typer.echo(visible(text), err=err)
 
 
 def json_line(value: object) -> None:

@@ -40,12 +40,12 @@ def api() -> None:
 
 
 def worker() -> None:
-    """Run a worker: it takes URLs from the queue and fetches them. Start as many as you like."""
+    """Run a worker: it fetches URLs and stores batches of feeds. Start as many as you like."""
     uvloop.run(run_processes(load_settings(), frozenset({"worker"})))
 
 
 def scheduler() -> None:
-    """Run the scheduler: what must happen from time to time. A second one takes over if it dies."""
+    """Run the scheduler: it reads feeds when they are due. A second one takes over if it dies."""
     uvloop.run(run_processes(load_settings(), frozenset({"scheduler"})))
 
 
@@ -89,6 +89,10 @@ Webloom is running. Its data is in {data}
   submit a URL    {curl} -d '{{"url": "https://example.com/"}}' {base}/metadata
   look it up      {curl} '{base}/metadata?url=https://example.com/'
   what is known   {base}/metadata/records
+  add a job feed  {curl} -d '{{"url": "https://example.com/jobs.rss"}}' {base}/api/feeds
+  import it now   {curl} -X POST {base}/api/import/run
+  how it went     {base}/api/import-logs
+  the postings    {base}/api/jobs
   how it is       {base}/health
   all routes      {base}/openapi.json
 

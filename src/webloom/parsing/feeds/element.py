@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 
-class Element:
+
+class Element(msgspec.Struct, gc=False):  # made by the million, and never part of a cycle
     """Names are lower case, as some boards write theirs in any case. A prefix is kept as it is
     written: its URI is each site's own."""
 
-    __slots__ = ("attributes", "children", "markup", "name", "prefix", "text")
-
-    def __init__(self, name: str, prefix: str = "") -> None:
-        self.name = name  # without its prefix
-        self.prefix = prefix
-        self.attributes: dict[str, str] = {}  # qualified lower-case names
-        self.children: list[Element] = []
-        self.text = ""  # its own character data: entities resolved once, CDATA as it stands
-        self.markup: str | None = None  # what stands inside, where there are children
+    name: str  # without its prefix
+    prefix: str = ""  # lower case too
+    text: str = ""  # its own character data: entities resolved once, CDATA as it stands
+    attributes: dict[str, str] = {}  # qualified lower-case names
+    children: list[Element] = []
+    markup: str | None = None  # what stands inside, where there are children
 
     def all(self, name: str, prefix: str | None = None) -> Iterator[Element]:
         for child in self.children:
@@ -29,13 +28,20 @@ class Element:
 
 
 class Head:
-    """The beginning of a feed: enough to recognise its format."""
+    """The beginning of a feed: enough to recognise its format.
+
+    A feed in JSON has the root "json"; its names are the keys of its first object and of its first
+    record, in lower case, and its elements are the plain values beside the records.
+    """
 
     __slots__ = ("elements", "names", "namespaces", "root")
 
     def __init__(self, root: str, namespaces: dict[str, str], names: list[str]) -> None:
         self.root = root  # lower case, without its prefix
         self.namespaces = namespaces  # by prefix, "" for the default one
-        self.names = names  # of the elements that begin in the first 64 KB, in order, root first
-        # Elements outside the records with text only, of the same stretch (title, link, lang, ...)
+        # Of the elements that begin in the first 64 KB, in order, root first; lower case, with
+        # their prefix ("job_listing:company") where they have one.
+        self.names = names
+        # Elements outside the records with text only, of the same stretch (title, link, lang, ...),
+        # by lower-case name with prefix: children of the root or of its `channel`.
         self.elements: dict[str, str] = {}

@@ -1,0 +1,83 @@
+"""The process that reads a feed: `python -m webloom.adapters.feed_process.child`.
+
+It takes one order from its standard input, writes frames to its standard output, and is bounded, as
+what it reads is somebody else's. It ends with its parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from webloom.adapters.feed_process.frames import Alive, Order, Refused, Told, pack
+from webloom.domain.errors import FeedUnreadable
+from webloom.parsing.feeds.reading import FeedReading
+from webloom.parsing.feeds.records import Records
+from webloom.parsing.feeds.unpacking import Unpacked
+
+MOST_MEMORY = 1024 * 1024 * 1024
+_PR_SET_PDEATHSIG = 1
+_OBJECTS_BETWEEN_COLLECTIONS = 100_000  # reading makes many objects, and no cycles
+
+
+def main() -> None:
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    _bound(order.parent)
+    out = sys.stdout.buffer
+    try:
+        _read(order, out)
+    except FeedUnreadable as error:
+        out.write(pack(Refused(reason=str(error))))
+    except MemoryError:
+        out.write(pack(Refused(reason="The feed needs more memory than its reader may use.")))
+    except BrokenPipeError:
+        # The parent has left. Nothing is to be said, not even by Python's own flush at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        return
+    out.flush()
+
+
+def _bound(parent: int) -> None:
+    for kind, most in ((resource.RLIMIT_AS, MOST_MEMORY), (resource.RLIMIT_CORE, 0)):
+        _, hard = resource.getrlimit(kind)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was gone before
+            raise SystemExit
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+
+
+def _read(order: Order, out: BinaryIO) -> None:
+    with Path(order.path).open("rb") as file:
+        records = Records(Unpacked(file, order.max_bytes), content_type=order.content_type)
+        reading = FeedReading(
+            records,
+            source_url=order.source_url,
+            source_name=order.source_name,
+            wanted_format=order.format,
+            mapping=order.mapping,
+            batch_size=order.batch_size,
+        )
+        for batch in reading.batches():
+            if batch is None:
+                out.write(pack(Alive()))
+            else:
+                jobs, progress = batch
+                if progress.is_last:
+                    Path(order.keys_path).write_bytes(memoryview(reading.keys.table).cast("B"))
+                out.write(pack(Told(progress=progress), jobs))
+            out.flush()
+
+
+if __name__ == "__main__":
+    main()

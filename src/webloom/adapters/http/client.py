@@ -1,0 +1,195 @@
+"""Connections through the gate, and the way along redirects on them.
+
+url -> [ request -> redirect? -> join -> ] ... -> the last answer, to be taken by the caller
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, cast
+
+from aiohttp import (
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    CookieJar,
+    DummyCookieJar,
+    TCPConnector,
+)
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from webloom import __version__
+from webloom.adapters.http.body import ACCEPT_ENCODING
+from webloom.adapters.http.gate import (
+    Dial,
+    GuardedResolver,
+    SystemResolver,
+    current_dial,
+    guarded_socket_factory,
+)
+from webloom.adapters.http.headers import cookie_of, plain_headers
+from webloom.domain.errors import FetchFailed, UrlRefused
+from webloom.domain.network_policy import NetworkPolicy
+from webloom.parsing.web_url import join
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_RAW_BYTE = re.compile("[\udc80-\udcff]")  # how aiohttp hands over a byte that is not UTF-8
+
+Taken = TypeVar("Taken")
+Answer = TypeVar("Answer", bound=ClientResponse)
+
+
+class Journey:
+    """What a fetch gathers on its way."""
+
+    __slots__ = ("chain", "cookies", "dial", "jar", "seen", "started")
+
+    def __init__(self) -> None:
+        self.started = perf_counter()
+        self.chain: list[dict[str, Any]] = []  # the hops before the final one
+        self.cookies: dict[str, str] = {}
+        self.dial = Dial()  # of the current hop
+        self.jar: CookieJar | None = None  # only once a redirect has set a cookie
+        self.seen: set[tuple[str, str | None]] = set()
+
+    def keep_cookies(self, response: ClientResponse) -> None:
+        lines = response.headers.getall("Set-Cookie")
+        for line in lines:
+            if cookie := cookie_of(line):
+                self.cookies[cookie[0]] = cookie[1]
+        if response.status in _REDIRECTS:
+            if self.jar is None:
+                # Values go back as they came; sites at an address may have cookies too.
+                self.jar = CookieJar(unsafe=True, quote_cookie=False)
+            self.jar.update_cookies_from_headers(lines, response.url)
+
+    def cookie_for(self, url: URL) -> str | None:
+        if self.jar is None:
+            return None
+        found = self.jar.filter_cookies(url).values()
+        return "; ".join(f"{c.key}={c.coded_value}" for c in found) or None
+
+
+class GatedClient(Generic[Answer]):
+    """One policy, one pool of connections. To be opened by `async with`."""
+
+    def __init__(
+        self,
+        answers: type[Answer],
+        *,
+        policy: NetworkPolicy,
+        accept: str,
+        connections: int,
+        connect_seconds: float,
+        max_redirects: int,
+        resolver: AbstractResolver | None,  # closed with the client
+        ssl_context: ssl.SSLContext | None,  # default: the system's certificates
+    ) -> None:
+        self._answers = answers
+        self._policy = policy
+        self._accept = accept
+        self._connections = connections
+        self._connect_seconds = connect_seconds
+        self._max_redirects = max_redirects
+        self._given_resolver = resolver
+        self._ssl_context = ssl_context
+
+    async def __aenter__(self) -> Self:
+        self._resolver = GuardedResolver(self._policy, self._given_resolver or SystemResolver())
+        self._session = ClientSession(
+            connector=TCPConnector(
+                resolver=self._resolver,
+                socket_factory=guarded_socket_factory(self._policy),
+                ssl=self._ssl_context or True,
+                limit=self._connections,
+            ),
+            headers={
+                "User-Agent": f"Webloom/{__version__} (+self-hosted)",
+                "Accept": self._accept,
+                "Accept-Encoding": ACCEPT_ENCODING,
+            },
+            cookie_jar=DummyCookieJar(),
+            response_class=self._answers,
+            # The total is bounded around the whole chain, and sharply, which aiohttp's is not.
+            timeout=ClientTimeout(sock_connect=self._connect_seconds),
+            auto_decompress=False,
+            trust_env=False,
+            max_line_size=8190,
+            max_field_size=8190,
+            max_headers=128,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._session.close()
+        await self._resolver.close()
+
+    async def follow(
+        self,
+        url: str,
+        journey: Journey,
+        take: Callable[[str, Answer, dict[str, str]], Awaitable[Taken]],
+        *,
+        conditions: Mapping[str, str] | None = None,  # headers for every hop
+    ) -> Taken:
+        """GET a normalised URL; what `take` makes of the last hop's URL, answer and headers."""
+        while True:
+            target = URL(url, encoded=True)
+            cookie = journey.cookie_for(target)
+            headers: Mapping[str, str] | None = conditions
+            if cookie:
+                headers = {**(conditions or {}), "Cookie": cookie}
+            current_dial.set(dial := Dial())
+            journey.dial = dial
+            response = cast(
+                "Answer", await self._session.get(target, allow_redirects=False, headers=headers)
+            )
+            try:
+                status = response.status
+                if not 200 <= status <= 599:
+                    raise FetchFailed(
+                        reason=f"the answer has the status {status}, which means nothing",
+                        retryable=False,
+                    )
+                received = plain_headers(response.headers)
+                if "set-cookie" in received:
+                    journey.keep_cookies(response)
+                if status not in _REDIRECTS or not received.get("location"):
+                    return await take(url, response, received)
+            finally:
+                if not response.closed:  # its body was not read to the end
+                    response.close()
+            url = self._next_hop(url, cookie, response, journey)
+
+    def _next_hop(
+        self, url: str, cookie: str | None, response: ClientResponse, journey: Journey
+    ) -> str:
+        journey.chain.append({"url": url, "status_code": response.status})
+        if len(journey.chain) > self._max_redirects:
+            raise FetchFailed(
+                reason=f"there were more than {self._max_redirects} redirects", retryable=False
+            )
+        journey.seen.add((url, cookie))
+        location = _RAW_BYTE.sub(
+            lambda found: f"%{ord(found[0]) - 0xDC00:02X}", response.headers["Location"]
+        )
+        try:
+            following = join(url, location)
+        except UrlRefused as refused:
+            raise FetchFailed(
+                reason=f"the redirect cannot be followed: {refused}", retryable=False
+            ) from refused
+        # A site may send us to the same URL to see that the cookie it set comes back.
+        if (following, journey.cookie_for(URL(following, encoded=True))) in journey.seen:
+            raise FetchFailed(reason="the redirects go round in a circle", retryable=False)
+        return following

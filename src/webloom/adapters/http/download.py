@@ -1,0 +1,176 @@
+"""One download: a conditional GET whose body goes to a file.
+
+download -> GatedClient.follow -> 2xx? -> [ read a block | decompress, hash, write the one before ]
+             `- all within total_seconds, and never stall_seconds without a byte -'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from asyncio import Future, Timeout
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from aiohttp import ClientResponse, StreamReader
+from aiohttp.abc import AbstractResolver
+
+from webloom.adapters.http.body import refuse_declared
+from webloom.adapters.http.client import GatedClient, Journey
+from webloom.adapters.http.failures import explain
+from webloom.adapters.http.headers import seconds_to_wait
+from webloom.adapters.http.spool import Spool
+from webloom.domain.errors import FetchFailed
+from webloom.domain.feed import LastFetch
+from webloom.domain.network_policy import NetworkPolicy
+from webloom.parsing.web_url import normalise
+from webloom.ports.fetcher import Downloaded
+
+_ACCEPT = (
+    "application/rss+xml,application/atom+xml,application/feed+json,application/xml;q=0.9,"
+    "text/xml;q=0.9,application/json;q=0.8,*/*;q=0.5"
+)
+_BLOCK_BYTES = 512 * 1024  # worked on in one go by a thread
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DownloadLimits:
+    total_seconds: float = 3600.0  # for the whole chain, from first lookup to last byte
+    stall_seconds: float = 60.0  # until the answer begins, and between two pieces of its body
+    connect_seconds: float = 10.0
+    max_bytes: int = 2 * 1024 * 1024 * 1024  # on the wire and decompressed
+    max_redirects: int = 5
+    connections: int = 16  # open at the same time; a download beyond waits
+
+
+class HttpDownloader:
+    """The Downloader port over aiohttp. One policy, one pool of connections.
+
+    A file is only opened for a 2xx answer; one that was there is then written over.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: NetworkPolicy,
+        limits: DownloadLimits | None = None,
+        resolver: AbstractResolver | None = None,  # closed with the downloader
+        ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
+    ) -> None:
+        self._limits = limits or DownloadLimits()
+        self._client = GatedClient(
+            ClientResponse,
+            policy=policy,
+            accept=_ACCEPT,
+            connections=self._limits.connections,
+            connect_seconds=self._limits.connect_seconds,
+            max_redirects=self._limits.max_redirects,
+            resolver=resolver,
+            ssl_context=ssl_context,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._client.__aexit__(exc_type, exc, traceback)
+
+    async def download(self, url: str, into: Path, *, known: LastFetch) -> Downloaded:
+        stall = asyncio.timeout(self._limits.stall_seconds)
+        try:
+            async with asyncio.timeout(self._limits.total_seconds), stall:
+                take = partial(self._take, into, stall)
+                return await self._client.follow(
+                    normalise(url), Journey(), take, conditions=_conditions(known)
+                )
+        except FetchFailed:
+            raise
+        except Exception as error:
+            if isinstance(error, TimeoutError) and stall.expired():
+                raise FetchFailed(
+                    reason=f"nothing came for {self._limits.stall_seconds:g} s", retryable=True
+                ) from error
+            failure = explain(error, total_seconds=self._limits.total_seconds)
+            if failure is None:
+                raise
+            raise failure from error
+
+    async def _take(
+        self,
+        into: Path,
+        stall: Timeout,
+        url: str,
+        response: ClientResponse,
+        headers: dict[str, str],
+    ) -> Downloaded:
+        written, sha256 = 0, None
+        if response.status == 206:
+            raise FetchFailed(
+                reason="the answer is a part of the feed, which was not asked for (206)",
+                retryable=False,
+            )
+        if 200 <= response.status < 300:
+            refuse_declared(headers, self._limits.max_bytes)
+            encoding = headers.get("content-encoding", "").strip().lower()
+            with Spool(into, encoding, limit=self._limits.max_bytes) as spool:
+                await self._pour(response.content, spool, stall)
+            written, sha256 = spool.bytes, spool.sha256
+        retry_after = headers.get("retry-after")
+        return Downloaded(
+            status_code=response.status,
+            final_url=url,
+            bytes=written,
+            sha256=sha256,
+            etag=headers.get("etag"),
+            last_modified=headers.get("last-modified"),
+            content_type=headers.get("content-type"),
+            retry_after=None if retry_after is None else seconds_to_wait(retry_after),
+        )
+
+    async def _pour(self, content: StreamReader, spool: Spool, stall: Timeout) -> None:
+        """Reads the next block while a thread works on the one before."""
+        loop = asyncio.get_running_loop()
+        writing: Future[None] = loop.create_future()
+        writing.set_result(None)
+        try:
+            while block := await self._block(content, stall):
+                stall.reschedule(None)  # from here on it is our disk that is waited for
+                await asyncio.wait({writing})  # which, unlike `await writing`, never cancels it
+                writing.result()
+                writing = loop.run_in_executor(None, spool.write, block)
+            stall.reschedule(None)
+        finally:
+            await asyncio.wait({writing})  # it writes to a file that is about to be closed
+            writing.exception()  # seen, whatever else is raised
+        writing.result()
+        spool.finish()
+
+    async def _block(self, content: StreamReader, stall: Timeout) -> bytes:
+        """Empty at the end of the body."""
+        loop = asyncio.get_running_loop()
+        block = bytearray()
+        while len(block) < _BLOCK_BYTES:
+            stall.reschedule(loop.time() + self._limits.stall_seconds)
+            if not (chunk := await content.readany()):
+                break
+            block += chunk
+        return bytes(block)
+
+
+def _conditions(known: LastFetch) -> dict[str, str]:
+    headers = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
+    # What is not plain text can't have come from a server in its right mind.
+    return {
+        name: value
+        for name, value in headers.items()
+        if value and value.isascii() and value.isprintable()
+    }

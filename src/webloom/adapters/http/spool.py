@@ -1,0 +1,150 @@
+"""A body on its way to a file: decompressed, hashed and written as it comes, within bounds.
+
+Everything here is work for a thread; a `Spool` is used by one at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from webloom.adapters.http.body import WBITS, not_asked_for, too_large
+from webloom.domain.errors import FetchFailed
+
+_OUTPUT_BYTES = 1024 * 1024  # of decompressed data held at a time, whatever a bomb unfolds into
+_FREE_MEMBERS = 100
+_MEMBER_BYTES = 1024  # on average, of a gzip body with more members than those
+
+
+class Spool:
+    """Raises FetchFailed for a body that is too large or corrupt, and when it can't be written."""
+
+    def __init__(self, path: Path, encoding: str, *, limit: int) -> None:
+        self._path = path
+        self._limit = limit
+        self._decoder = _decoder_of(encoding)
+        self._hash = hashlib.sha256()
+        self._received = 0
+        self.bytes = 0  # in the file
+
+    def __enter__(self) -> Self:
+        try:
+            self._file = self._path.open("wb")
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            if exc is None:
+                raise self._unwritable(error) from error
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    def write(self, block: bytes) -> None:
+        self._received += len(block)
+        if self._received > self._limit:
+            raise too_large(self._limit)
+        if self._decoder is None:
+            self._keep(block)
+            return
+        self._decoder.feed(block)
+        while output := self._decoder.next_output():
+            self._keep(output)
+
+    def finish(self) -> None:
+        """The body is complete: what is not in the file by now is missing."""
+        if self._decoder is not None and self._received and not self._decoder.is_complete:
+            raise FetchFailed(reason="the compressed body ends too early", retryable=True)
+
+    def _keep(self, output: bytes) -> None:
+        self.bytes += len(output)
+        if self.bytes > self._limit:
+            raise too_large(self._limit)
+        self._hash.update(output)
+        try:
+            self._file.write(output)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> FetchFailed:
+        return FetchFailed(
+            reason=f"the body can't be written to {self._path}: {error.strerror or error}",
+            retryable=True,
+        )
+
+
+class _Decoder:
+    """One block in, its output in pieces. A gzip body may have several members."""
+
+    def __init__(self, wbits: int) -> None:
+        self._wbits = wbits
+        self._member: zlib._Decompress | None = None  # None: before the first block
+        self._input = b""
+        self._has_more = False  # output, though perhaps no input
+        self._taken = 0
+        self._members = 0
+
+    @property
+    def is_complete(self) -> bool:
+        return self._member is not None and self._member.eof
+
+    def feed(self, block: bytes) -> None:
+        self._taken += len(block)
+        self._input += block  # what is left of the block before is a byte at most
+        if self._member is None and self._input:
+            if self._wbits == zlib.MAX_WBITS and self._input[0] & 0x0F != 8:
+                self._wbits = -zlib.MAX_WBITS  # "deflate" without its header, as some servers do
+            self._next_member()
+
+    def next_output(self) -> bytes:
+        """Empty when all of the input is used up."""
+        try:
+            while (self._input or self._has_more) and self._member is not None:
+                if self._member.eof and not self._goes_on():
+                    return b""
+                output = self._member.decompress(self._input, _OUTPUT_BYTES)
+                self._input = self._member.unconsumed_tail or self._member.unused_data
+                self._has_more = len(output) == _OUTPUT_BYTES
+                if output:
+                    return output
+        except zlib.error as error:
+            raise FetchFailed(reason="the compressed body is corrupt", retryable=False) from error
+        return b""
+
+    def _goes_on(self) -> bool:
+        """Behind the end of a member: another one, or what nobody needs."""
+        if self._wbits < 16 or not b"\x1f\x8b".startswith(self._input[:2]):
+            self._input = b""
+            return False
+        if len(self._input) < 2:  # too little to tell yet
+            return False
+        self._next_member()
+        return True
+
+    def _next_member(self) -> None:
+        self._members += 1
+        if self._members > _FREE_MEMBERS + self._taken // _MEMBER_BYTES:  # each costs a copy
+            raise zlib.error("too many members")
+        self._member = zlib.decompressobj(self._wbits)
+
+
+def _decoder_of(encoding: str) -> _Decoder | None:
+    if encoding in ("", "identity"):
+        return None
+    wbits = WBITS.get(encoding)
+    if wbits is None:
+        raise not_asked_for(encoding)
+    return _Decoder(wbits)

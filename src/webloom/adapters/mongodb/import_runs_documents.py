@@ -1,0 +1,159 @@
+"""Runs as documents and back, without a database.
+
+{_id: the run's id, runId, feedId, sourceUrl, sourceName, status, trigger, startedAt, updatedAt,
+ finishedAt, error, retryOf, cancelRequested, totalFetched, totalImported, newJobs, updatedJobs,
+ unchangedJobs, duplicateJobs, failedJobs, closedJobs, repaired, failures: [{index, reason,
+ sample}], failureReasons: [{reason, times}], meta: {batchSize, concurrency, totalBatches,
+ processedBatches, durationMs, phase, ...},           what the documents' readers know
+ reading: {...},                                      what the producer has done of it
+ work: {token, owner, lease, revision, ending}}       whose it is, and how it ends
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from webloom.adapters.mongodb.documents import Document, plain
+from webloom.domain.import_run import Counts, Failure, ImportRun, Phase, Reading, RunStatus
+
+
+def whole_milliseconds(moment: datetime) -> datetime:
+    """As MongoDB keeps it."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def failure_document(failure: Failure) -> Document:
+    return {
+        "index": failure.index,
+        "reason": plain(failure.reason),
+        "sample": plain(failure.sample),
+    }
+
+
+def failure_of(document: Document) -> Failure:
+    return Failure(reason=document["reason"], sample=document["sample"], index=document["index"])
+
+
+def pairs(times: dict[str, int], name: str = "reason") -> list[Document]:
+    """As a list: a text with dots and dollars is no name for a field."""
+    return [{name: plain(each), "times": number} for each, number in times.items()]
+
+
+def run_document(run: ImportRun) -> Document:
+    """Without `work`."""
+    reading, counts = run.reading, run.counts
+    return {
+        "_id": plain(run.run_id),
+        "runId": plain(run.run_id),
+        "feedId": plain(run.feed_id),
+        "sourceUrl": plain(run.source_url),
+        "sourceName": plain(run.source_name),
+        "status": run.status.value,
+        "trigger": plain(run.trigger),
+        "startedAt": run.started_at,
+        "updatedAt": run.updated_at,
+        "finishedAt": run.finished_at,
+        "error": run.error and plain(run.error),
+        "retryOf": run.retry_of and plain(run.retry_of),
+        "cancelRequested": run.cancel_requested,
+        "totalFetched": reading.fetched,
+        "totalImported": counts.new + counts.updated,
+        "newJobs": counts.new,
+        "updatedJobs": counts.updated,
+        "unchangedJobs": counts.unchanged,
+        "duplicateJobs": counts.duplicate,
+        "failedJobs": counts.failed,
+        "closedJobs": run.closed_jobs,
+        "repaired": sum(reading.repairs.values()),
+        "failures": [failure_document(each) for each in run.failures],
+        "failureReasons": pairs(run.failure_reasons),
+        "meta": {
+            "batchSize": run.batch_size,
+            "concurrency": run.concurrency,
+            "totalBatches": run.total_batches,
+            "processedBatches": run.processed_batches,
+            "durationMs": run.duration_ms,
+            "phase": reading.phase.value,
+            "format": reading.format and plain(reading.format),
+            "bytesRead": reading.bytes_read,
+            "bytesTotal": reading.bytes_total,
+            "contentHash": reading.content_hash and plain(reading.content_hash),
+            "isUnmodified": reading.is_unmodified,
+        },
+        "reading": {
+            "duplicates": reading.duplicates,
+            "failed": reading.failed,
+            "failures": [failure_document(each) for each in reading.failures],
+            "failureReasons": pairs(reading.failure_reasons),
+            "repairs": pairs(reading.repairs, "repair"),
+            "published": reading.published,
+            "allPublished": reading.all_published,
+        },
+    }
+
+
+def run_of(document: Document) -> ImportRun:
+    meta = document["meta"]
+    return ImportRun(
+        run_id=document["_id"],
+        feed_id=document["feedId"],
+        source_url=document["sourceUrl"],
+        source_name=document["sourceName"],
+        status=RunStatus(document["status"]),
+        trigger=document["trigger"],
+        started_at=document["startedAt"],
+        updated_at=document["updatedAt"],
+        batch_size=meta["batchSize"],
+        concurrency=meta["concurrency"],
+        reading=_reading_of(document),
+        counts=Counts(
+            new=document["newJobs"],
+            updated=document["updatedJobs"],
+            unchanged=document["unchangedJobs"],
+            duplicate=document["duplicateJobs"],
+            failed=document["failedJobs"],
+        ),
+        processed_batches=meta["processedBatches"],
+        closed_jobs=document["closedJobs"],
+        failures=_failures_of(document["failures"]),
+        failure_reasons=_times_of(document["failureReasons"]),
+        finished_at=document["finishedAt"],
+        duration_ms=_number(meta["durationMs"]),
+        error=document["error"],
+        retry_of=document["retryOf"],
+        cancel_requested=document["cancelRequested"],
+    )
+
+
+def _reading_of(document: Document) -> Reading:
+    meta, reading = document["meta"], document["reading"]
+    return Reading(
+        phase=Phase(meta["phase"]),
+        fetched=document["totalFetched"],
+        duplicates=reading["duplicates"],
+        failed=reading["failed"],
+        failures=_failures_of(reading["failures"]),
+        failure_reasons=_times_of(reading["failureReasons"]),
+        repairs=_times_of(reading["repairs"], "repair"),
+        published=reading["published"],
+        all_published=reading["allPublished"],
+        bytes_read=int(meta["bytesRead"]),
+        bytes_total=_number(meta["bytesTotal"]),
+        format=meta["format"],
+        content_hash=meta["contentHash"],
+        is_unmodified=meta["isUnmodified"],
+    )
+
+
+def _number(value: int | None) -> int | None:
+    """PyMongo has a type of its own for a number of 64 bits."""
+    return None if value is None else int(value)
+
+
+def _failures_of(documents: Sequence[Document]) -> list[Failure]:
+    return [failure_of(each) for each in documents]
+
+
+def _times_of(documents: Sequence[Document], name: str = "reason") -> dict[str, int]:
+    return {each[name]: each["times"] for each in documents}

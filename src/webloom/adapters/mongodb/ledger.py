@@ -1,0 +1,198 @@
+"""What became of each batch: one row for each, from which a run is counted.
+
+    {runId, batchIndex, new, updated, unchanged, duplicate, failed,
+     failures: [{index, reason, sample}], reasons: [{reason, times}], at}
+
+A row is written once and never changed; of two that are written for one batch, the first stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pymongo import ASCENDING
+from pymongo.errors import BulkWriteError
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.errors import DUPLICATE_KEY
+from webloom.adapters.mongodb.import_runs_documents import failure_document, failure_of, pairs
+from webloom.domain.errors import WebloomError
+from webloom.domain.import_run import (
+    MOST_FAILURES,
+    Counts,
+    Failure,
+    Mark,
+    RunStatus,
+    merged_reasons,
+)
+
+MOST_REASONS_READ = 500
+OTHER_REASONS = "other reasons"
+NONE = Counts()
+
+_COUNTS = dict.fromkeys(Counts._fields, True)
+_ROW = {"_id": False, "runId": True, "batchIndex": True, **_COUNTS}
+
+
+class Entry(NamedTuple):
+    """A row to be written."""
+
+    mark: Mark
+    counts: Counts
+    failures: Sequence[Failure]
+
+
+class Seen(NamedTuple):
+    """What is known of a batch before it is applied."""
+
+    is_running: bool  # its run
+    counts: Counts | None  # of its row, if there is one
+
+
+class Written(NamedTuple):
+    counts: Counts  # of the row that stands
+    is_running: bool  # the run, after the row was written
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sums:
+    counts: Counts = NONE
+    batches: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+
+
+class Ledger:
+    def __init__(self, database: MongoDatabase) -> None:
+        self._db = database
+        self._rows = database.import_batches
+        self._runs = database.import_logs
+
+    async def look_up(self, marks: list[Mark]) -> list[Seen | WebloomError]:
+        with self._db.use():
+            rows = await self._counts(marks)
+            running = await self._running(marks)
+        return [Seen(mark.run_id in running, rows.get(mark)) for mark in marks]
+
+    async def write(self, entries: list[Entry]) -> list[Written | WebloomError]:
+        """A run that ends looks at the ledger once more after it has ended, and a row that comes
+        still later is seen here to be late: one of the two counts it."""
+        now = self._db.server_time()
+        rows = [_row(entry) | {"at": now} for entry in entries]
+        stands: dict[Mark, Counts] = {}
+        with self._db.use():
+            try:
+                await self._rows.insert_many(rows, ordered=False)
+            except BulkWriteError as error:
+                failures = error.details["writeErrors"]
+                if error.details["writeConcernErrors"] or any(
+                    each["code"] != DUPLICATE_KEY for each in failures
+                ):
+                    raise
+                stands = await self._counts([entries[each["index"]].mark for each in failures])
+            running = await self._running([entry.mark for entry in entries])
+        return [
+            Written(stands.get(entry.mark, entry.counts), entry.mark.run_id in running)
+            for entry in entries
+        ]
+
+    async def _running(self, marks: Sequence[Mark]) -> set[str]:
+        names = list({plain(mark.run_id) for mark in marks})
+        wanted = {"_id": {"$in": names}, "status": RunStatus.RUNNING.value}
+        return {each["_id"] for each in await self._runs.find(wanted, {"_id": True}).to_list()}
+
+    async def _counts(self, marks: Sequence[Mark]) -> dict[Mark, Counts]:
+        by_run: dict[str, list[int]] = {}
+        for mark in marks:
+            by_run.setdefault(mark.run_id, []).append(mark.batch_index)
+        wanted = [
+            {"runId": plain(run_id), "batchIndex": {"$in": batches}}
+            for run_id, batches in by_run.items()
+        ]
+        found = self._rows.find(wanted[0] if len(wanted) == 1 else {"$or": wanted}, _ROW)
+        return {
+            Mark(row["runId"], row["batchIndex"]): _counts_of(row) for row in await found.to_list()
+        }
+
+    async def missing(self, run_id: str, published: int) -> list[int]:
+        with self._db.use():
+            found = self._rows.find(
+                {"runId": plain(run_id), "batchIndex": {"$lt": published}},
+                {"_id": False, "batchIndex": True},
+                batch_size=100_000,
+            )
+            there = {row["batchIndex"] for row in await found.to_list()}
+        return [index for index in range(published) if index not in there]
+
+    async def sums(self, run_id: str) -> Sums:
+        """To be called within `use`."""
+        of_run = {"runId": plain(run_id)}
+        totals: Document = {name: {"$sum": f"${name}"} for name in Counts._fields}
+        grouped = await self._rows.aggregate(
+            [{"$match": of_run}, {"$group": {"_id": None, "batches": {"$sum": 1}, **totals}}]
+        )
+        found = await grouped.to_list()
+        if not found:
+            return Sums()
+        counts = _counts_of(found[0])
+        if not counts.failed:
+            return Sums(counts=counts, batches=found[0]["batches"])
+        return Sums(
+            counts=counts,
+            batches=found[0]["batches"],
+            failures=await self._failures(of_run),
+            reasons=await self._reasons(of_run, counts.failed),
+        )
+
+    async def _failures(self, of_run: Document) -> list[Failure]:
+        failures: list[Failure] = []
+        async with self._rows.find(
+            of_run | {"failed": {"$gt": 0}},
+            {"failures": True},
+            sort=[("runId", ASCENDING), ("batchIndex", ASCENDING)],
+            batch_size=10,
+        ) as rows:
+            async for row in rows:
+                failures += [failure_of(each) for each in row["failures"]]
+                if len(failures) >= MOST_FAILURES:
+                    break
+        return failures[:MOST_FAILURES]
+
+    async def _reasons(self, of_run: Document, failed: int) -> dict[str, int]:
+        """The most frequent ones; all others are told together."""
+        grouped = await self._rows.aggregate(
+            [
+                {"$match": of_run | {"failed": {"$gt": 0}}},
+                {"$unwind": "$reasons"},
+                {"$group": {"_id": "$reasons.reason", "times": {"$sum": "$reasons.times"}}},
+                {"$sort": {"times": -1, "_id": 1}},
+                {"$limit": MOST_REASONS_READ},
+            ],
+            allowDiskUse=True,
+        )
+        reasons = {each["_id"]: each["times"] for each in await grouped.to_list()}
+        if rest := failed - sum(reasons.values()):
+            reasons[OTHER_REASONS] = reasons.get(OTHER_REASONS, 0) + rest
+        return reasons
+
+
+def _row(entry: Entry) -> Document:
+    mark, counts, failures = entry
+    row: Document = {"runId": plain(mark.run_id), "batchIndex": mark.batch_index}
+    row |= counts._asdict()
+    if counts.failed:
+        reasons = merged_reasons({}, Counter(each.reason for each in failures))
+        if rest := counts.failed - len(failures):
+            name = failures[-1].reason if failures else OTHER_REASONS
+            reasons = merged_reasons(reasons, {name: rest})
+        row["failures"] = [failure_document(each) for each in failures[:MOST_FAILURES]]
+        row["reasons"] = pairs(reasons)
+    return row
+
+
+def _counts_of(row: Document) -> Counts:
+    return Counts(*(row[name] for name in Counts._fields))

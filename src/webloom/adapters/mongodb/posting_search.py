@@ -1,0 +1,199 @@
+"""Pages of postings, the latest published first.
+
+As with records, a page is read along one index, from behind the last posting of the page before;
+what the index does not know of a filter is looked at posting by posting, MOST_SCANNED at most.
+Words that few postings have lead to these; a word that many have is soon met on the way.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pymongo import ASCENDING
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.indexes import (
+    CLOSED,
+    CLOSED_POSTINGS,
+    LATEST_FIRST,
+    POSTINGS_BY_SOURCE,
+    WORD,
+    Collection,
+)
+from webloom.adapters.mongodb.postings_documents import (
+    PLACE_BYTES,
+    first_place_in,
+    milliseconds,
+    milliseconds_begun,
+    stored_posting,
+)
+from webloom.adapters.mongodb.postings_words import LONGEST_WORD, postings_with
+from webloom.adapters.mongodb.words import Phrase
+from webloom.domain.errors import BadCursor
+from webloom.ports.import_store import PostingFilter, PostingPage
+
+MOST_SCANNED = 2000  # postings looked at for one page
+MOST_WORDS = 50  # of one beginning, which an index can be asked for at once
+_LAST_LETTER = "\U0010ffff"
+_LOOKED_AT = dict.fromkeys(("title", "company", "location", "sourceUrl", "closedBy", "place"), True)
+
+Index = list[tuple[str, int]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Path:
+    """How the postings of a filter are come by."""
+
+    index: Index
+    found: Document  # what the index knows
+    accepts: Callable[[Document], bool] | None  # what it does not know; None: nothing
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A phrase, and the fields of which one must have it."""
+
+    phrase: Phrase
+    fields: tuple[str, ...]
+
+    def by(self, document: Document) -> bool:
+        return any(self.phrase.is_in(document.get(name) or "") for name in self.fields)
+
+
+async def postings_page(
+    db: MongoDatabase, chosen: PostingFilter, limit: int, cursor: str | None
+) -> PostingPage:
+    places = _places(chosen, None if cursor is None else _parsed(cursor))
+    with db.use():
+        path = await _path(db.job_words, chosen)
+        if path is None:
+            return PostingPage(postings=[])
+        documents, following = await _walk(db.jobs, path, places, limit)
+        if path.accepts is not None:
+            documents = await _whole(db.jobs, documents, path.accepts)
+    return PostingPage(
+        postings=[stored_posting(document) for document in documents],
+        next_cursor=None if following is None else _cursor(following),
+    )
+
+
+async def _walk(
+    jobs: Collection, path: _Path, places: Document, limit: int
+) -> tuple[list[Document], bytes | None]:
+    most = limit + 1 if path.accepts is None else MOST_SCANNED
+    picked: list[Document] = []
+    scanned, last = 0, None
+    async with jobs.find(
+        path.found | places,
+        None if path.accepts is None else _LOOKED_AT,
+        sort=LATEST_FIRST,
+        hint=path.index,
+        limit=most,
+        batch_size=2 * limit + 2,
+    ) as found:
+        async for document in found:
+            scanned, last = scanned + 1, document
+            if path.accepts is None or path.accepts(document):
+                picked.append(document)
+            if len(picked) > limit:
+                return picked[:limit], picked[limit - 1]["place"]
+    return picked, last["place"] if last is not None and scanned == most else None
+
+
+async def _whole(
+    jobs: Collection, documents: list[Document], accepts: Callable[[Document], bool]
+) -> list[Document]:
+    """In the same order; a posting that has changed since is left out."""
+    keys = [document["_id"] for document in documents]
+    found = jobs.find({"_id": {"$in": keys}}, batch_size=len(keys) + 1)
+    by_key = {each["_id"]: each for each in await found.to_list() if accepts(each)}
+    return [by_key[key] for key in keys if key in by_key]
+
+
+async def _path(lists: Collection, chosen: PostingFilter) -> _Path | None:
+    """None: nothing can be found."""
+    said = _said(chosen)
+    if any(not each.phrase.words for each in said):
+        return None
+    source_url = None if chosen.source_url is None else plain(chosen.source_url)
+
+    def accepts(document: Document) -> bool:
+        return (
+            chosen.is_open in (None, "closedBy" not in document)
+            and source_url in (None, document["sourceUrl"])
+            and all(each.by(document) for each in said)
+        )
+
+    def along(index: Index, found: Document, *, is_all: bool = False) -> _Path:
+        return _Path(index=index, found=found, accepts=None if is_all else accepts)
+
+    if said and (ids := await _ids(lists, said)) is not None:
+        return along([("_id", ASCENDING)], {"_id": {"$in": ids}})
+    if chosen.is_open is False:
+        return along(CLOSED_POSTINGS, CLOSED, is_all=source_url is None and not said)
+    if source_url is not None:
+        is_all = chosen.is_open is None and not said
+        return along(POSTINGS_BY_SOURCE, {"sourceUrl": source_url}, is_all=is_all)
+    return along(LATEST_FIRST, {}, is_all=chosen.is_open is None and not said)
+
+
+def _said(chosen: PostingFilter) -> list[_Said]:
+    asked = (
+        (chosen.text, ("title", "company", "location")),
+        (chosen.company, ("company",)),
+        (chosen.location, ("location",)),
+    )
+    return [_Said(Phrase.parse(plain(text)), fields) for text, fields in asked if text is not None]
+
+
+async def _ids(lists: Collection, said: list[_Said]) -> list[str] | None:
+    """Of postings among which all are that are asked for; None: they would be too many."""
+    whole = [word for each in said for word in each.phrase.whole_words]
+    words: list[str] | None = [max(whole, key=len)[:LONGEST_WORD]] if whole else None
+    if words is None:
+        longest = max((each.phrase.words[0] for each in said), key=len)
+        words = await _words_beginning(lists, longest[:LONGEST_WORD])
+    return None if words is None else await postings_with(lists, words)
+
+
+async def _words_beginning(lists: Collection, beginning: str) -> list[str] | None:
+    """Hop along the index from word to word; None when there are too many."""
+    words: list[str] = []
+    start, end = beginning, beginning + _LAST_LETTER
+    while len(words) <= MOST_WORDS:
+        key = lists.find(hint=WORD, return_key=True, limit=1)
+        found: list[Document] = await key.min([("words", start)]).max([("words", end)]).to_list()
+        if not found:
+            return words
+        words.append(found[0]["words"])
+        start = words[-1] + "\0"
+    return None
+
+
+def _places(chosen: PostingFilter, start: bytes | None) -> Document:
+    places: Document = {}
+    if chosen.since is not None:
+        places["$gte"] = first_place_in(milliseconds_begun(chosen.since))
+    if chosen.until is not None:
+        places["$lt"] = first_place_in(milliseconds(chosen.until) + 1)
+    if start is not None:
+        places["$lt"] = min(start, places.get("$lt", start))
+    return {"place": places} if places else {}
+
+
+def _cursor(place: bytes) -> str:
+    return base64.urlsafe_b64encode(place).decode().rstrip("=")
+
+
+def _parsed(cursor: str) -> bytes:
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        place = base64.b64decode(padded, altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise BadCursor(f"{cursor[:100]!r} is not a cursor of this listing") from error
+    if len(place) != PLACE_BYTES:
+        raise BadCursor(f"{cursor[:100]!r} is not a cursor of this listing")
+    return place

@@ -1,0 +1,141 @@
+"""Postings as documents and back, without a database.
+
+    {_id: of source and key, dedupeKey, contentHash, sourceUrl, title, ...,   as the feed has it
+     createdAt, updatedAt, createdBy, changedBy, closedAt, closedBy,          what became of it
+     place, wordsHash}                                                        what it is found by
+
+What is not known is not there. `changedBy` is not there until it is changed, and what begins with
+`closed` only where it is closed. Marks are texts, as a batch reads two hundred of them at a time.
+An _id begins with a hash of the source, so that it leads along the keys of one source in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+import bson
+import msgspec
+from bson.errors import BSONError, InvalidDocument
+from bson.raw_bson import RawBSONDocument
+from pymongo.errors import DocumentTooLarge
+
+from webloom.adapters.mongodb.documents import Document
+from webloom.domain.import_run import Known, Mark
+from webloom.parsing.job_posting import JobPosting
+from webloom.ports.import_store import StoredPosting
+
+MOST_BYTES = 8_000_000  # of a posting; a statement that changes it holds it within 16 MB
+PLACE_BYTES = 16
+
+REFUSALS = (BSONError, InvalidDocument, OverflowError, UnicodeError, RecursionError)
+WHAT_IS_KNOWN = {
+    "dedupeKey": True,
+    "contentHash": True,
+    "createdBy": True,
+    "changedBy": True,
+    "closedBy": True,
+    "wordsHash": True,
+}
+
+_EPOCH = datetime(1, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_DATES = (datetime,)
+
+
+@lru_cache(maxsize=1000)
+def start_of_source(source_url: str) -> str:
+    """What the ids of its postings begin with; another source's may, too."""
+    return hashlib.blake2b(source_url.encode(errors="replace"), digest_size=4).hexdigest() + "."
+
+
+def mark_text(mark: Mark) -> str:
+    return f"{mark.run_id}/{mark.batch_index}"
+
+
+@lru_cache(maxsize=10_000)
+def mark_of(text: str) -> Mark:
+    run_id, _, index = text.rpartition("/")
+    return Mark(run_id, int(index))
+
+
+def milliseconds(moment: datetime) -> int:
+    """Since the year 1, as many as are over."""
+    return (moment - _EPOCH) // _MILLISECOND
+
+
+def milliseconds_begun(moment: datetime) -> int:
+    return -((_EPOCH - moment) // _MILLISECOND)
+
+
+def first_place_in(millisecond: int) -> bytes:
+    """Postings stand in the listing by the millisecond, and within it by a hash of their key.
+    MongoDB compares bytes of one length only."""
+    return millisecond.to_bytes(PLACE_BYTES // 2, "big") + bytes(PLACE_BYTES // 2)
+
+
+def place_of(moment: datetime, dedupe_key: str) -> bytes:
+    rest = hashlib.blake2b(dedupe_key.encode(), digest_size=PLACE_BYTES // 2).digest()
+    return milliseconds(moment).to_bytes(PLACE_BYTES // 2, "big") + rest
+
+
+def id_of(job: JobPosting) -> str:
+    return start_of_source(job.source_url) + job.dedupe_key
+
+
+def new_document(
+    job: JobPosting,
+    *,
+    created_at: datetime,
+    updated_at: datetime,
+    created_by: str,
+    words_hash: bytes,
+) -> Document:
+    document: Document = msgspec.to_builtins(job, builtin_types=_DATES)
+    document["_id"] = id_of(job)
+    document["createdAt"] = created_at
+    document["updatedAt"] = updated_at
+    document["createdBy"] = created_by
+    document["place"] = place_of(job.published_at or created_at, job.dedupe_key)
+    document["wordsHash"] = words_hash
+    return document
+
+
+def encoded(document: Document) -> RawBSONDocument:
+    """Raises one of REFUSALS, or DocumentTooLarge."""
+    data = bson.encode(document)
+    if len(data) > MOST_BYTES:
+        raise DocumentTooLarge(f"it takes {len(data):,} bytes, and {MOST_BYTES:,} is the limit")
+    return RawBSONDocument(data)
+
+
+def known_of(document: Document) -> Known:
+    created_by = document["createdBy"]
+    return Known(
+        document["contentHash"],
+        mark_of(created_by),
+        mark_of(document.get("changedBy", created_by)),
+        "closedBy" not in document,
+    )
+
+
+def stored_posting(document: Document) -> StoredPosting:
+    created_by = document["createdBy"]
+    return StoredPosting(
+        posting=posting_of(document),
+        created_at=document["createdAt"],
+        updated_at=document["updatedAt"],
+        created_by=mark_of(created_by),
+        changed_by=mark_of(document.get("changedBy", created_by)),
+        closed_at=document.get("closedAt"),
+        closed_by=document.get("closedBy"),
+    )
+
+
+def posting_of(document: Document) -> JobPosting:
+    if salary := document.get("salary"):
+        for name in ("min", "max"):
+            if isinstance(salary.get(name), int):  # of 64 bits, for which PyMongo has its own type
+                salary[name] = int(salary[name])
+    return msgspec.convert(document, JobPosting, builtin_types=_DATES)

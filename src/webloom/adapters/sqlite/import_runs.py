@@ -1,0 +1,422 @@
+"""Rows of `import_runs`: who holds a run, and how it is counted.
+
+All that a reader sees of a run is one JSON object. Each function is one verb, inside a transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from webloom.adapters.sqlite import import_feeds
+from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
+from webloom.adapters.sqlite.inventory_writes import Moment
+from webloom.domain.feed import Feed, FeedConfig
+from webloom.domain.import_run import (
+    MOST_FAILURES,
+    Counts,
+    Failure,
+    ImportRun,
+    Phase,
+    Reading,
+    RunStatus,
+    merged_failures,
+    merged_reasons,
+    status_at_end,
+)
+from webloom.ports.import_store import Claim, Ending, NewRun, RunFilter, RunPage
+
+NEVER_STORED = "fetched, but never stored"
+_COLUMNS = "run, body, feed_id, revision, started, owner, token, lease"
+
+decode = msgspec.json.Decoder(ImportRun).decode
+_failures = msgspec.json.Decoder(list[Failure])
+_reasons = msgspec.json.Decoder(dict[str, int])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    number: int
+    run: ImportRun
+    revision: int | None
+    started: float
+    owner: str | None
+    token: int
+    lease: float
+
+
+def find(connection: sqlite3.Connection, where: str, *values: object) -> list[Row]:
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM import_runs WHERE {where}", values)
+    return [
+        Row(
+            number=number,
+            run=decode(body),
+            revision=revision,
+            started=started,
+            owner=owner,
+            token=token,
+            lease=lease,
+        )
+        for number, body, _, revision, started, owner, token, lease in rows
+    ]
+
+
+def one(connection: sqlite3.Connection, run_id: str) -> Row | None:
+    number = number_of(connection, run_id)
+    return next(iter(find(connection, "run = ?", number)), None)
+
+
+def number_of(connection: sqlite3.Connection, run_id: str) -> int | None:
+    row = connection.execute(
+        "SELECT id FROM run_names WHERE run_id = ?", (plain(run_id),)
+    ).fetchone()
+    return row and int(row[0])
+
+
+def numbered(connection: sqlite3.Connection, run_id: str) -> int:
+    """The number that stands for a run, from now on."""
+    connection.execute("INSERT OR IGNORE INTO run_names (run_id) VALUES (?)", (plain(run_id),))
+    [number] = connection.execute(
+        "SELECT id FROM run_names WHERE run_id = ?", (plain(run_id),)
+    ).fetchone()
+    return int(number)
+
+
+def write(connection: sqlite3.Connection, number: int, run: ImportRun) -> None:
+    connection.execute(
+        "UPDATE import_runs SET body = ?, status = ?, updated_at = ? WHERE run = ?",
+        (encoded(run), run.status, milliseconds(run.updated_at), number),
+    )
+
+
+def insert(
+    connection: sqlite3.Connection,
+    run: ImportRun,
+    *,
+    revision: int | None,
+    started: float,
+    owner: str | None = None,
+    lease: float = 0.0,
+) -> None:
+    search = plain(f"{run.source_name}\n{run.source_url}".casefold())
+    connection.execute(
+        f"""
+        INSERT OR REPLACE INTO import_runs
+            ({_COLUMNS}, source_url, search, status, started_at, updated_at)
+        VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
+        """,
+        (
+            numbered(connection, run.run_id),
+            encoded(run),
+            plain(run.feed_id),
+            revision,
+            started,
+            owner,
+            lease,
+            plain(run.source_url),
+            search,
+            run.status,
+            milliseconds(run.started_at),
+            milliseconds(run.updated_at),
+        ),
+    )
+
+
+def start(
+    connection: sqlite3.Connection, feed_id: str, new: NewRun, moment: Moment
+) -> ImportRun | None:
+    if (known := one(connection, new.run_id)) is not None:
+        return known.run
+    feed = import_feeds.one(connection, feed_id)
+    if feed is None:
+        return None
+    if (active := _active(connection, feed)) is not None:
+        return active
+    run = ImportRun(
+        run_id=plain(new.run_id),
+        feed_id=feed.feed_id,
+        source_url=feed.config.url,
+        source_name=feed.config.name,
+        status=RunStatus.RUNNING,
+        trigger=new.trigger,
+        started_at=instant(moment.wall),
+        updated_at=instant(moment.wall),
+        batch_size=new.batch_size,
+        concurrency=new.concurrency,
+        reading=Reading(phase=Phase.WAITING),
+        counts=Counts(),
+        retry_of=new.retry_of,
+    )
+    [revision] = connection.execute(
+        "UPDATE feeds SET active_run_id = ? WHERE feed_id = ? RETURNING revision",
+        (run.run_id, feed.feed_id),
+    ).fetchone()
+    insert(
+        connection,
+        run,
+        revision=revision,
+        started=moment.now,
+        owner=new.owner,
+        lease=moment.now + new.lease,
+    )
+    return run
+
+
+def _active(connection: sqlite3.Connection, feed: Feed) -> ImportRun | None:
+    row = feed.active_run_id and one(connection, feed.active_run_id)
+    return row.run if row and row.run.status is RunStatus.RUNNING else None
+
+
+def claim(
+    connection: sqlite3.Connection, owner: str, lease: float, run_id: str | None, moment: Moment
+) -> Claim | None:
+    connection.execute(
+        """
+        UPDATE feeds SET active_run_id = NULL WHERE active_run_id IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM run_names JOIN import_runs ON run = id
+            WHERE run_id = active_run_id AND status = 'running')
+        """
+    )
+    free = "status = 'running' AND (owner IS NULL OR owner = ? OR lease <= ?)"
+    chosen = (plain(owner), moment.now)
+    if run_id is None:
+        order = "ORDER BY owner IS NOT ?, started_at, run LIMIT 1"
+        rows = find(connection, f"{free} {order}", *chosen, plain(owner))
+    else:
+        rows = find(connection, f"{free} AND run = ?", *chosen, number_of(connection, run_id))
+    if not rows:
+        return None
+    [row] = rows
+    token = row.token + (row.owner != plain(owner))
+    connection.execute(
+        "UPDATE import_runs SET owner = ?, token = ?, lease = ? WHERE run = ?",
+        (plain(owner), token, moment.now + lease, row.number),
+    )
+    feed = import_feeds.one(connection, row.run.feed_id) or _removed(row.run)
+    return Claim(run=row.run, feed=feed, token=token)
+
+
+def _removed(run: ImportRun) -> Feed:
+    """What is left to know of a feed that is no longer there."""
+    return Feed(
+        feed_id=run.feed_id,
+        config=FeedConfig(url=run.source_url, name=run.source_name, enabled=False),
+        created_at=run.started_at,
+        updated_at=run.updated_at,
+        next_run_at=None,
+        active_run_id=run.run_id,
+    )
+
+
+def held(connection: sqlite3.Connection, claim: Claim) -> Row | None:
+    """The run of a claim that stands."""
+    row = one(connection, claim.run.run_id)
+    if row is None or row.token != claim.token or row.run.status is not RunStatus.RUNNING:
+        return None
+    return row
+
+
+def lengthen(connection: sqlite3.Connection, claim: Claim, until: float) -> bool:
+    row = held(connection, claim)
+    if row is None:
+        return False
+    connection.execute("UPDATE import_runs SET lease = ? WHERE run = ?", (until, row.number))
+    return True
+
+
+def give_up(connection: sqlite3.Connection, claim: Claim) -> None:
+    row = held(connection, claim)
+    if row is not None:
+        connection.execute("UPDATE import_runs SET owner = NULL WHERE run = ?", (row.number,))
+
+
+def note(
+    connection: sqlite3.Connection, claim: Claim, reading: Reading, moment: Moment
+) -> ImportRun | None:
+    row = held(connection, claim)
+    if row is None:
+        return None
+    return _rewritten(connection, row, counted(connection, row, reading), moment)
+
+
+def cancel(connection: sqlite3.Connection, run_id: str, moment: Moment) -> ImportRun | None:
+    row = one(connection, run_id)
+    if row is None or row.run.status is not RunStatus.RUNNING:
+        return None if row is None else row.run
+    return _rewritten(connection, row, replace(row.run, cancel_requested=True), moment)
+
+
+def _rewritten(
+    connection: sqlite3.Connection, row: Row, run: ImportRun, moment: Moment
+) -> ImportRun:
+    if run != row.run:
+        run = replace(run, updated_at=max(row.run.updated_at, instant(moment.wall)))
+        write(connection, row.number, run)
+    return run
+
+
+def counted(connection: sqlite3.Connection, row: Row, reading: Reading) -> ImportRun:
+    """The run with what the producer says and what the ledger adds up to."""
+    batches, *sums = connection.execute(
+        """
+        SELECT count(*), coalesce(sum(new), 0), coalesce(sum(updated), 0),
+               coalesce(sum(unchanged), 0), coalesce(sum(duplicate), 0), coalesce(sum(failed), 0)
+        FROM import_batches WHERE run = ?
+        """,
+        (row.number,),
+    ).fetchone()
+    failures, reasons = _failed(connection, row.number) if sums[4] else ([], {})
+    mine = Counts(duplicate=reading.duplicates, failed=reading.failed)
+    return replace(
+        row.run,
+        reading=reading,
+        counts=mine.plus(Counts(*sums)),
+        processed_batches=batches,
+        failures=merged_failures(reading.failures, failures),
+        failure_reasons=merged_reasons(reading.failure_reasons, reasons),
+    )
+
+
+def _failed(connection: sqlite3.Connection, number: int) -> tuple[list[Failure], dict[str, int]]:
+    """The records that failed in batches: the first, and the reasons of all."""
+    of_run = "FROM import_batches WHERE run = ? AND failed > 0 ORDER BY batch_index"
+    shown: list[Failure] = []
+    with closing(connection.execute(f"SELECT failures {of_run}", (number,))) as rows:
+        for (failures,) in rows:
+            shown = merged_failures(shown, _failures.decode(failures))
+            if len(shown) == MOST_FAILURES:
+                break
+    reasons: dict[str, int] = {}
+    for (more,) in connection.execute(f"SELECT reasons {of_run}", (number,)):
+        reasons = merged_reasons(reasons, _reasons.decode(more))
+    return shown, reasons
+
+
+def finish(
+    connection: sqlite3.Connection,
+    claim: Claim,
+    reading: Reading,
+    ending: Ending,
+    moment: Moment,
+) -> ImportRun | None:
+    row = one(connection, claim.run.run_id)
+    if row is None or row.run.status is not RunStatus.RUNNING:
+        return None if row is None else row.run
+    if row.token != claim.token:
+        return None
+    run = _ended(connection, row, counted(connection, row, reading), ending, moment)
+    write(connection, row.number, run)
+    connection.execute("UPDATE import_runs SET owner = NULL WHERE run = ?", (row.number,))
+    _set_free(connection, row, run, ending)
+    return run
+
+
+def _ended(
+    connection: sqlite3.Connection, row: Row, run: ImportRun, ending: Ending, moment: Moment
+) -> ImportRun:
+    [closed] = connection.execute(
+        "SELECT count(*) FROM postings WHERE closed_run = ?", (row.number,)
+    ).fetchone()
+    counts, reasons, error = run.counts, run.failure_reasons, ending.error
+    missing = run.reading.fetched - counts.total
+    if missing > 0:
+        counts = counts.plus(Counts(failed=missing))
+        reasons = merged_reasons(reasons, {NEVER_STORED: missing})
+    elif missing < 0 and error is None:
+        error = f"{-missing} records were counted more often than they were read"
+    return replace(
+        run,
+        status=status_at_end(counts, error=error),
+        updated_at=max(run.updated_at, instant(moment.wall)),
+        reading=replace(run.reading, phase=Phase.FINISHED),
+        counts=counts,
+        failure_reasons=reasons,
+        closed_jobs=closed,
+        finished_at=instant(moment.wall),
+        duration_ms=round((moment.now - row.started) * 1000),
+        error=error,
+    )
+
+
+def _set_free(connection: sqlite3.Connection, row: Row, run: ImportRun, ending: Ending) -> None:
+    """A feed that was edited since the run began keeps its next time, and what the run fetched
+    is not what the next one wants."""
+    feed = import_feeds.one(connection, run.feed_id)
+    if feed is None or feed.active_run_id != run.run_id:
+        return
+    if feed.last_run_id is not None:
+        connection.execute(
+            "DELETE FROM import_batches WHERE run = ?",
+            (number_of(connection, feed.last_run_id),),
+        )
+    connection.execute(
+        """
+        UPDATE feeds SET active_run_id = NULL, last_run_id = :run_id, last_status = :status,
+            last_error = :error, last_run_at = :finished_at,
+            failures = iif(:status = 'failed', failures + 1, 0),
+            next_run_at = iif(revision = :revision, :next_run_at, next_run_at),
+            last_fetch = iif(revision = :revision, coalesce(:fetch, last_fetch), last_fetch)
+        WHERE feed_id = :feed_id
+        """,
+        {
+            "run_id": run.run_id,
+            "status": run.status,
+            "error": run.error and plain(run.error),
+            "finished_at": milliseconds(run.finished_at),
+            "revision": row.revision,
+            "next_run_at": milliseconds(ending.next_run_at),
+            "fetch": None if ending.last_fetch is None else encoded(ending.last_fetch),
+            "feed_id": feed.feed_id,
+        },
+    )
+
+
+def remove_feed(connection: sqlite3.Connection, feed_id: str, moment: Moment) -> bool:
+    feed = import_feeds.one(connection, feed_id)
+    if feed is None:
+        return False
+    connection.execute("DELETE FROM feeds WHERE feed_id = ?", (feed.feed_id,))
+    if feed.active_run_id is not None:
+        cancel(connection, feed.active_run_id, moment)
+    return True
+
+
+def page(connection: sqlite3.Connection, chosen: RunFilter, offset: int, limit: int) -> RunPage:
+    conditions: dict[str, Any] = {
+        "status = ?": chosen.status,
+        "source_url = ?": chosen.source_url and plain(chosen.source_url),
+        "instr(search, ?) > 0": chosen.text and plain(chosen.text.casefold()),
+        "started_at >= ?": milliseconds(chosen.since),
+        "started_at <= ?": milliseconds(chosen.until),
+    }
+    given = {condition: value for condition, value in conditions.items() if value is not None}
+    where, values = " AND ".join(given) or "true", given.values()
+    [total] = connection.execute(
+        f"SELECT count(*) FROM import_runs WHERE {where}", tuple(values)
+    ).fetchone()
+    order = "ORDER BY started_at DESC, run DESC LIMIT ? OFFSET ?"
+    rows = find(connection, f"{where} {order}", *values, limit, offset)
+    return RunPage(runs=[row.run for row in rows], total=total)
+
+
+def changed(connection: sqlite3.Connection, since: int | None, limit: int) -> list[ImportRun]:
+    where = "status = 'running'" if since is None else "updated_at >= ?"
+    values = () if since is None else (since,)
+    rows = find(connection, f"{where} ORDER BY updated_at, run LIMIT ?", *values, limit)
+    return [row.run for row in rows]
+
+
+def missing(connection: sqlite3.Connection, run_id: str, published: int) -> list[int]:
+    [found] = connection.execute(
+        """
+        SELECT json_group_array(batch_index) FROM import_batches WHERE run = ? AND batch_index < ?
+        """,
+        (number_of(connection, run_id), published),
+    ).fetchone()
+    there = set(msgspec.json.decode(found))
+    return [index for index in range(published) if index not in there]

@@ -1,0 +1,364 @@
+"""Batches of postings, each inside a transaction that it may share with others.
+
+    encode -> what is there -> judge -> insert, update -> the ledger's row -> (words, for all)
+
+The rows of a batch travel into SQLite in one piece: their keys one after the other, their bodies
+likewise, and the rest as JSON that says where each body lies.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+
+from webloom.adapters.sqlite import import_runs, posting_keys
+from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
+from webloom.adapters.sqlite.import_feeds import encoded, milliseconds
+from webloom.adapters.sqlite.posting_keys import KEY_BYTES, key_bytes
+from webloom.adapters.sqlite.posting_rows import (
+    Words,
+    add_words,
+    first_place,
+    words_of,
+)
+from webloom.domain.import_run import (
+    LONGEST_SAMPLE,
+    MOST_FAILURES,
+    Counts,
+    Failure,
+    Known,
+    Mark,
+    Verdict,
+    count,
+    judge,
+    merged_reasons,
+)
+from webloom.parsing.job_posting import JobPosting
+from webloom.ports.import_store import Batch, Claim
+
+NOT_HANDLED = "its batch could not be handled"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Job(NamedTuple):
+    posting: JobPosting
+    key: bytes
+    body: bytes
+    time: int | None  # when it was published
+
+
+@dataclass(kw_only=True, slots=True)
+class Apply:
+    batch: Batch
+    jobs: list[_Job] = field(default_factory=list)
+    refused: list[Failure] = field(default_factory=list)
+
+
+class _Old(NamedTuple):
+    """What is stored under the key of a job."""
+
+    id: int
+    time: int
+    created_at: int
+    known: Known
+
+
+class _Change(NamedTuple):
+    job: _Job
+    source: int
+    old: _Old
+
+    @property
+    def time(self) -> int:
+        return self.old.created_at if self.job.time is None else self.job.time
+
+
+def encode(items: list[Apply]) -> None:
+    for item in items:
+        item.jobs.clear()
+        item.refused.clear()
+        for posting in item.batch.jobs:
+            try:
+                body = _encode(posting)
+            except (ValueError, TypeError, OverflowError) as error:
+                item.refused.append(_refused(posting, f"it can't be stored: {error}"))
+                continue
+            key = key_bytes(posting.dedupe_key)
+            if key is None:
+                item.refused.append(_refused(posting, "its dedupeKey is no SHA-1 in hexadecimal"))
+            else:
+                item.jobs.append(_Job(posting, key, body, milliseconds(posting.published_at)))
+
+
+def _refused(posting: JobPosting, reason: str) -> Failure:
+    sample = f"{posting.title[:LONGEST_SAMPLE]} {posting.job_url} {posting.external_id}"
+    return Failure(reason=plain(reason), sample=plain(sample)[:LONGEST_SAMPLE])
+
+
+class Writing:
+    """The batches of one transaction. What its postings are found by is written at its end, in
+    the order of their places, as the index of words wants it."""
+
+    def __init__(self, connection: sqlite3.Connection, wall: int) -> None:
+        self._connection = connection
+        self._wall = wall
+        self._running: dict[str, int | None] = {}  # numbers of runs; None: none that is running
+        self._sources: dict[str, int] = {}
+        self._words: list[tuple[str | None, Words]] = []  # to be added, or with a command
+
+    def apply(self, item: Apply) -> Counts | None:
+        mark = item.batch.mark
+        run = self._number(mark.run_id)
+        if run is None:
+            return None
+        if (known := _ledger_row(self._connection, run, mark)) is not None:
+            return known
+        counts = self._store(item, Mark(str(run), mark.batch_index))
+        failures = [*item.batch.failures, *item.refused]
+        counts = counts.plus(Counts(duplicate=item.batch.duplicates, failed=len(failures)))
+        _write_row(self._connection, run, mark, counts, failures)
+        return counts
+
+    def fail(self, mark: Mark, failures: Sequence[Failure], failed: int) -> None:
+        run = self._number(mark.run_id)
+        if run is not None and _ledger_row(self._connection, run, mark) is None:
+            _write_row(self._connection, run, mark, Counts(failed=failed), failures)
+
+    def finish(self) -> None:
+        if self._words:
+            posting_keys.settle(self._connection)
+            add_words(self._connection, self._words)
+
+    def source(self, url: str) -> int:
+        """The number that stands for it, from now on."""
+        number = self._sources.get(url)
+        if number is None:
+            self._connection.execute("INSERT OR IGNORE INTO sources (url) VALUES (?)", (url,))
+            [number] = self._connection.execute(
+                "SELECT id FROM sources WHERE url = ?", (url,)
+            ).fetchone()
+            self._sources[url] = number
+        return number
+
+    def _number(self, run_id: str) -> int | None:
+        if run_id not in self._running:
+            row = self._connection.execute(
+                """
+                SELECT run FROM import_runs JOIN run_names ON run = id
+                WHERE run_id = ? AND status = 'running'
+                """,
+                (plain(run_id),),
+            ).fetchone()
+            self._running[run_id] = row and row[0]
+        return self._running[run_id]
+
+    def _store(self, item: Apply, mark: Mark) -> Counts:
+        """`mark` has the number of its run."""
+        sources = [self.source(job.posting.source_url) for job in item.jobs]
+        there = self._find(item.jobs, sources)
+        verdicts: dict[Verdict, int] = {}
+        added: list[tuple[_Job, int]] = []
+        changed: list[_Change] = []
+        for place, (job, source) in enumerate(zip(item.jobs, sources, strict=True)):
+            old = there.get(place)
+            verdict = judge(old and old.known, job.posting.content_hash, mark)
+            verdicts[verdict] = verdicts.get(verdict, 0) + 1
+            if old is None:
+                added.append((job, source))
+            elif verdict is Verdict.UPDATE:
+                changed.append(_Change(job, source, old))
+        if added:
+            self._insert(added, mark)
+        if changed:
+            self._update(changed, mark)
+        return count(verdicts)
+
+    def _find(self, jobs: list[_Job], sources: list[int]) -> dict[int, _Old]:
+        """What is there, by the place of its job in the batch."""
+        rows = posting_keys.find(
+            self._connection,
+            sources,
+            [job.key for job in jobs],
+            "id, time, created_at, content_hash, created_run, created_batch, "
+            "changed_run, changed_batch, closed_run IS NULL",
+        )
+        return {
+            row[0]: _Old(
+                row[1],
+                row[2],
+                row[3],
+                Known(row[4], Mark(str(row[5]), row[6]), Mark(str(row[7]), row[8]), bool(row[9])),
+            )
+            for row in rows
+        }
+
+    def _insert(self, jobs: list[tuple[_Job, int]], mark: Mark) -> None:
+        [first] = self._connection.execute(
+            "SELECT coalesce(max(id), 0) + 1 FROM posting_bodies"
+        ).fetchone()
+        bodies = _Bodies()
+        rows = []
+        for number, (job, source) in enumerate(jobs, first):
+            time = self._wall if job.time is None else job.time
+            rows.append((number, source, job.posting.content_hash, time, *bodies.add(job.body)))
+            self._words.append((None, words_of(first_place(time) | number, job.posting, source)))
+        values: dict[str, Any] = {
+            "rows": as_json(rows),
+            "keys": b"".join([job.key for job, _ in jobs]),
+            "bodies": bodies.joined(),
+            "run": int(mark.run_id),
+            "batch": mark.batch_index,
+            "wall": self._wall,
+        }
+        self._connection.execute(
+            """
+            INSERT INTO posting_bodies (id, body)
+            SELECT json_extract(value, '$[0]'),
+                   CAST(substr(:bodies, json_extract(value, '$[4]'), json_extract(value, '$[5]'))
+                        AS TEXT)
+            FROM json_each(:rows)
+            """,
+            values,
+        )
+        self._connection.execute(
+            f"""
+            INSERT INTO postings (id, source, key, content_hash, time, created_run,
+                created_batch, changed_run, changed_batch, created_at, updated_at)
+            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'),
+                   substr(:keys, {KEY_BYTES} * key + 1, {KEY_BYTES}),
+                   json_extract(value, '$[2]'), json_extract(value, '$[3]'),
+                   :run, :batch, :run, :batch, :wall, :wall
+            FROM json_each(:rows)
+            """,
+            values,
+        )
+        posting_keys.add(
+            self._connection,
+            ((source, job.key, number) for number, (job, source) in enumerate(jobs, first)),
+        )
+
+    def _update(self, changes: list[_Change], mark: Mark) -> None:
+        self._rewrite_words(changes)
+        bodies = _Bodies()
+        rows = [
+            (each.old.id, each.job.posting.content_hash, each.time, *bodies.add(each.job.body))
+            for each in changes
+        ]
+        values: dict[str, Any] = {
+            "rows": as_json(rows),
+            "bodies": bodies.joined(),
+            "run": int(mark.run_id),
+            "batch": mark.batch_index,
+            "wall": self._wall,
+        }
+        self._connection.execute(
+            given("number", "hash", "new_time")
+            + """
+            UPDATE postings SET content_hash = given.hash, time = given.new_time,
+                changed_run = :run, changed_batch = :batch, updated_at = :wall,
+                closed_at = NULL, closed_run = NULL, closed_place = NULL
+            FROM given WHERE id = given.number
+            """,
+            values,
+        )
+        self._connection.execute(
+            given("number", "hash", "new_time", "start", "length")
+            + """
+            UPDATE posting_bodies
+            SET body = CAST(substr(:bodies, given.start, given.length) AS TEXT)
+            FROM given WHERE id = given.number
+            """,
+            values,
+        )
+
+    def _rewrite_words(self, changes: list[_Change]) -> None:
+        """The index has no copy of what it holds, so that it must be told what to take out."""
+        fields = ", ".join(f"json_extract(body, '$.{name}')" for name in Words._fields[1:4])
+        rows = select_all(
+            self._connection,
+            f"id, {fields}",
+            "posting_bodies WHERE id IN (SELECT value FROM json_each(:ids))",
+            ids=as_json([each.old.id for each in changes]),
+        )
+        texts = {number: texts for number, *texts in rows}
+        for each in changes:
+            number = each.old.id
+            title, company, location = texts[number]
+            place = first_place(each.old.time) | number
+            before = Words(place, title, company, location, each.source)
+            after = words_of(first_place(each.time) | number, each.job.posting, each.source)
+            if before != after:
+                self._words += [("delete", before), (None, after)]
+
+
+class _Bodies:
+    """Put one after the other."""
+
+    def __init__(self) -> None:
+        self._bodies: list[bytes] = []
+        self._length = 0
+
+    def add(self, body: bytes) -> tuple[int, int]:
+        """Where it begins, counted from 1, and its length."""
+        start, length = self._length + 1, len(body)
+        self._bodies.append(body)
+        self._length += length
+        return start, length
+
+    def joined(self) -> bytes:
+        return b"".join(self._bodies)
+
+
+def _ledger_row(connection: sqlite3.Connection, run: int, mark: Mark) -> Counts | None:
+    row = connection.execute(
+        f"SELECT {', '.join(Counts._fields)} FROM import_batches WHERE run = ? AND batch_index = ?",
+        (run, mark.batch_index),
+    ).fetchone()
+    return row and Counts(*row)
+
+
+def _write_row(
+    connection: sqlite3.Connection,
+    run: int,
+    mark: Mark,
+    counts: Counts,
+    failures: Sequence[Failure],
+) -> None:
+    shown = reasons = None
+    if counts.failed:
+        counted: dict[str, int] = {}
+        for failure in failures:
+            counted = merged_reasons(counted, {failure.reason: 1})
+        if rest := counts.failed - len(failures):
+            last = failures[-1].reason if failures else NOT_HANDLED
+            counted = merged_reasons(counted, {last: rest})
+        shown, reasons = encoded(failures[:MOST_FAILURES]), encoded(counted)
+    connection.execute(
+        "INSERT INTO import_batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (run, mark.batch_index, *counts, shown, reasons),
+    )
+
+
+def close(connection: sqlite3.Connection, claim: Claim, keys: Sequence[str], wall: int) -> None:
+    row = import_runs.held(connection, claim)
+    found = [key for each in keys if (key := key_bytes(each)) is not None]
+    if row is None or not found:
+        return
+    source = posting_keys.source_of(connection, row.run.source_url)
+    rows = posting_keys.find(connection, [source] * len(found), found, "id, time, closed_run")
+    change(
+        connection,
+        given("number", "place")
+        + """
+        UPDATE postings SET closed_at = :wall, closed_run = :run, closed_place = given.place
+        FROM given WHERE id = given.number
+        """,
+        [(row[1], first_place(row[2]) | row[1]) for row in rows if row[3] is None],
+        wall=wall,
+        run=row.number,
+    )

@@ -1,0 +1,95 @@
+"""Add, edit, pause and remove feeds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from webloom.application.persist import spread
+from webloom.domain.errors import FeedBusy, FeedRefused
+from webloom.domain.feed import AUTO, Feed, FeedConfig, next_run
+from webloom.parsing.feeds.formats import FORMATS
+from webloom.parsing.feeds.mapping import check_mapping
+from webloom.ports.clock import Clock
+from webloom.ports.import_store import ImportStore
+
+LONGEST_NAME = 200
+SHORTEST_MINUTES, LONGEST_MINUTES = 0.05, 525_600.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ManageFeeds:
+    store: ImportStore
+    clock: Clock
+    check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
+    usual_minutes: float
+
+    async def add(self, url: str, name: str | None = None, **settings: Any) -> tuple[Feed, bool]:
+        """The feed of the URL, and whether it is new; one that was there stays as it is.
+
+        `settings` are fields of FeedConfig. Its first scheduled run is an interval from now.
+        Raises UrlRefused, FeedRefused, StoreUnavailable.
+        """
+        normal = self.check(url)
+        config = FeedConfig(url=normal, name=(name or "").strip() or normal, **settings)
+        refuse_bad(config)
+        return await self.store.add_feed(
+            feed_id_of(normal), config, next_run_at=self._next_run(config)
+        )
+
+    async def edit(self, feed_id: str, **changes: Any) -> Feed | None:
+        """None: there is no such feed. Raises FeedRefused, FeedBusy, StoreUnavailable."""
+        feed = await self.store.find_feed(feed_id)
+        if feed is None:
+            return None
+        config = replace(feed.config, **changes)
+        refuse_bad(config)
+        if feed.active_run_id is not None and _reads_otherwise(feed.config, config):
+            raise FeedBusy(
+                f"{config.name} is being imported: wait until the run has ended, or cancel it, "
+                "before its format or mapping changes"
+            )
+        next_run_at = feed.next_run_at
+        timing = ("enabled", "interval_minutes")
+        if any(getattr(config, name) != getattr(feed.config, name) for name in timing):
+            next_run_at = self._next_run(config)
+        return await self.store.edit_feed(feed_id, config, next_run_at=next_run_at)
+
+    def _next_run(self, config: FeedConfig) -> datetime | None:
+        return next_run(
+            config,
+            now=self.clock.now(),
+            usual_minutes=self.usual_minutes,
+            failures=0,
+            spread=spread(),
+        )
+
+
+def feed_id_of(url: str) -> str:
+    return hashlib.sha256(url.encode()).hexdigest()[:16]
+
+
+def refuse_bad(config: FeedConfig) -> None:
+    """Raises FeedRefused."""
+    if len(config.name) > LONGEST_NAME:
+        raise FeedRefused(f"name: longer than {LONGEST_NAME} characters")
+    if config.format != AUTO and config.format not in FORMATS:
+        raise FeedRefused(
+            f"format: {config.format[:40]!r} is not known; auto, or one of {', '.join(FORMATS)}"
+        )
+    minutes = config.interval_minutes
+    if minutes is not None and not SHORTEST_MINUTES <= minutes <= LONGEST_MINUTES:
+        raise FeedRefused(
+            f"interval: {minutes:g} minutes; wants {SHORTEST_MINUTES:g} to {LONGEST_MINUTES:.0f}"
+        )
+    try:
+        check_mapping(config.mapping)
+    except ValueError as error:
+        raise FeedRefused(f"mapping: {error}") from error
+
+
+def _reads_otherwise(one: FeedConfig, other: FeedConfig) -> bool:
+    return (one.format, one.mapping) != (other.format, other.mapping)

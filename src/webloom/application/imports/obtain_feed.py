@@ -1,0 +1,110 @@
+"""Get a feed's file into the spool, if there is anything new to read."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from webloom.application.persist import spread
+from webloom.domain.errors import FetchFailed
+from webloom.domain.feed import LastFetch
+from webloom.ports.fetcher import Downloaded, Downloader
+from webloom.ports.import_store import Claim
+
+FETCH_ATTEMPTS = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Obtained:
+    path: Path
+    fetched: LastFetch  # what spares the next run a fetch
+    bytes: int | None = None
+    content_type: str | None = None
+    is_unmodified: bool = False  # then there is no file
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObtainFeed:
+    downloader: Downloader
+    spool: Path
+    retry_delay: float
+
+    def path_of(self, run_id: str) -> Path:
+        return self.spool / f"{run_id}.feed"
+
+    async def __call__(self, claim: Claim) -> Obtained:
+        """Raises FetchFailed. A file that an earlier producer of the run has left is used as it
+        is; otherwise, when that one has read some of it, the feed is asked for whatever it says of
+        itself."""
+        path = self.path_of(claim.run.run_id)
+        expected = claim.run.reading.content_hash
+        if expected is not None and await asyncio.to_thread(_sha256, path) == expected:
+            return Obtained(
+                path=path,
+                fetched=LastFetch(content_hash=expected),
+                bytes=claim.run.reading.bytes_total,
+            )
+        is_forced = claim.run.retry_of is not None or expected is not None
+        known = LastFetch() if is_forced else claim.feed.last_fetch
+        got = await self._download(claim, path, known)
+        if got.status_code == 304:
+            return Obtained(path=path, fetched=known, is_unmodified=True)
+        if not 200 <= got.status_code <= 299:
+            raise FetchFailed(
+                reason=f"the server answered {got.status_code}",
+                retryable=True,
+                retry_after=got.retry_after,
+            )
+        return Obtained(
+            path=path,
+            fetched=LastFetch(
+                etag=got.etag, last_modified=got.last_modified, content_hash=got.sha256
+            ),
+            bytes=got.bytes,
+            content_type=got.content_type,
+            is_unmodified=known.content_hash is not None and known.content_hash == got.sha256,
+        )
+
+    async def clear(self, run_id: str) -> None:
+        path = self.path_of(run_id)
+        for each in (path, Path(f"{path}.keys")):
+            await asyncio.to_thread(each.unlink, missing_ok=True)
+
+    async def _download(self, claim: Claim, path: Path, known: LastFetch) -> Downloaded:
+        part = path.with_suffix(f".{claim.token}.part")
+        await asyncio.to_thread(self.spool.mkdir, parents=True, exist_ok=True)
+        try:
+            got = await self._insist(claim.feed.config.url, part, known)
+            if 200 <= got.status_code <= 299:
+                await asyncio.to_thread(part.replace, path)
+            return got
+        except OSError as error:
+            raise FetchFailed(
+                reason=f"the feed can't be written to {self.spool}: {error.strerror or error}",
+                retryable=True,
+            ) from error
+        finally:
+            await asyncio.to_thread(part.unlink, missing_ok=True)
+
+    async def _insist(self, url: str, part: Path, known: LastFetch) -> Downloaded:
+        for _ in range(FETCH_ATTEMPTS - 1):
+            try:
+                got = await self.downloader.download(url, part, known=known)
+            except FetchFailed as failure:
+                if not failure.retryable:
+                    raise
+            else:
+                if got.status_code < 500:
+                    return got
+            await asyncio.sleep(self.retry_delay * (1 + spread() / 2))
+        return await self.downloader.download(url, part, known=known)
+
+
+def _sha256(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None

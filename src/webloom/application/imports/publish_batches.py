@@ -1,0 +1,81 @@
+"""Put the batches of a feed on the queue, a few at a time and in their order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from webloom.application.persist import persist, spread
+from webloom.domain.errors import QueueFull
+from webloom.domain.import_run import IMPORT_QUEUE, ImportRun
+from webloom.ports.broker import Broker, Message
+from webloom.ports.feed_reader import ReadBatch
+
+FULL_SECONDS = 0.05  # between two looks at a full queue
+AT_ONCE = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublishBatches:
+    broker: Broker
+
+    async def __call__(
+        self,
+        run: ImportRun,
+        batches: AsyncIterator[ReadBatch],
+        *,
+        wanted: Callable[[int], bool],
+        on_read: Callable[[ReadBatch], None],
+        on_published: Callable[[], None],
+    ) -> None:
+        """Those whose index is wanted. `on_published` hears of each, in order, once the broker has
+        it. Waits, however long, while the queue is full or the broker away."""
+        on_their_way: deque[asyncio.Task[None]] = deque()
+        index = 0
+
+        async def first() -> None:
+            await asyncio.shield(on_their_way[0])
+            on_their_way.popleft()
+            on_published()
+
+        try:
+            async for batch in batches:
+                on_read(batch)
+                if batch.count:
+                    if wanted(index):
+                        task = asyncio.create_task(self._publish(run, index, batch))
+                        on_their_way.append(task)
+                    index += 1
+                while len(on_their_way) >= AT_ONCE:
+                    await first()
+            while on_their_way:
+                await first()
+        finally:
+            for task in on_their_way:
+                task.cancel()
+            if on_their_way:
+                await asyncio.wait(on_their_way)
+
+    async def _publish(self, run: ImportRun, index: int, batch: ReadBatch) -> None:
+        message = Message(
+            id=f"{run.run_id}-{index}",
+            body=b'{"runId":%b,"sourceUrl":%b,"batchIndex":%d,"totalBatches":%b,"jobs":%b}'
+            % (
+                msgspec.json.encode(run.run_id),
+                msgspec.json.encode(run.source_url),
+                index,
+                b"%d" % (index + 1) if batch.is_last else b"null",
+                batch.jobs,
+            ),
+        )
+        while True:
+            try:
+                await persist(lambda: self.broker.publish(IMPORT_QUEUE, message))
+            except QueueFull:
+                await asyncio.sleep(FULL_SECONDS * (1 + spread()))
+            else:
+                return

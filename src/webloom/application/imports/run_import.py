@@ -1,0 +1,327 @@
+"""Carry out a run: the producer's side.
+
+    claim -> download to the spool -> read in batches -> publish each, waiting while the queue is
+    full -> wait until the ledger has all of them -> close what vanished -> finish
+
+Beside it goes a task that renews the claim, writes the progress down and hears of a cancellation.
+Whatever dies, the run is claimed again: the same file gives the same batches, those that were
+published are not published again, and the store knows those that come twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from webloom.application.imports.obtain_feed import Obtained, ObtainFeed
+from webloom.application.imports.publish_batches import PublishBatches
+from webloom.application.persist import persist, spread
+from webloom.domain.errors import FeedUnreadable, FetchFailed, Unavailable
+from webloom.domain.feed import LastFetch, next_run
+from webloom.domain.import_run import (
+    IMPORT_QUEUE,
+    Counts,
+    ImportRun,
+    Phase,
+    RunStatus,
+    merged_failures,
+    status_at_end,
+)
+from webloom.ports.broker import Broker
+from webloom.ports.clock import Clock
+from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions
+from webloom.ports.import_store import Claim, Ending, ImportStore
+
+log = logging.getLogger(__name__)
+
+REPORT_SECONDS = 0.25
+IDLE_REPORT_SECONDS = 1.0
+STALL_SECONDS = 30.0  # nothing waits on the queue and nothing is stored: batches were lost
+MOST_RESCUES = 3
+KEYS_AT_ONCE = 5000
+
+CANCELLED = "cancelled"
+BROKEN_OFF = "the feed breaks off before its end: what could be read of it is stored"
+CHANGED = (
+    "the process that read the feed died, and the feed has changed since: what was read is stored, "
+    "the rest is left to the next run"
+)
+LOST = "some batches were lost on the queue and could not be stored"
+
+
+class _Lost(Exception):
+    """Another producer has the run."""
+
+
+class _End(NamedTuple):
+    error: str | None = None
+    next_run_at: datetime | None = None  # None: as usual
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunImport:
+    store: ImportStore
+    broker: Broker
+    obtain: ObtainFeed
+    reader: FeedReader
+    clock: Clock
+    max_feed: int
+    usual_minutes: float
+    lease: float
+
+    async def __call__(
+        self, claim: Claim, on_change: Callable[[ImportRun], None] = lambda run: None
+    ) -> ImportRun | None:
+        """The run at its end; None when another producer has it now. Cancelled, it gives the run
+        back, to be gone on with by whoever claims it next."""
+        try:
+            return await _Production(self, claim, on_change).carry_out()
+        except _Lost:
+            log.warning("a run was taken over", extra={"run_id": claim.run.run_id})
+            return None
+
+
+class _Production:
+    """One run in the hands of this producer."""
+
+    def __init__(
+        self, using: RunImport, claim: Claim, on_change: Callable[[ImportRun], None]
+    ) -> None:
+        self._use = using
+        self._claim = claim
+        self._on_change = on_change
+        self._run = claim.run  # as the store last told
+        self._before = claim.run.reading  # what an earlier producer of this run has done
+        self._reading = replace(
+            self._before, phase=Phase.FETCHING, failures=[], all_published=False
+        )
+        self._obtained: Obtained | None = None
+        self._is_whole = False
+        self._news = asyncio.Event()  # the store has told something new
+        self._is_lost = False
+
+    async def carry_out(self) -> ImportRun:
+        work = asyncio.create_task(self._work())
+        report = asyncio.create_task(self._report(work))
+        try:
+            end = await work
+        except asyncio.CancelledError:
+            if self._is_lost:
+                raise _Lost from None
+            if not self._run.cancel_requested:
+                await self._give_back()
+                raise
+            end = _End(CANCELLED)
+        finally:
+            report.cancel()
+            work.cancel()
+            await asyncio.wait([work, report])
+        return await self._finish(end)
+
+    async def _work(self) -> _End:
+        try:
+            self._obtained = obtained = await self._use.obtain(self._claim)
+            self._reading = replace(
+                self._reading,
+                content_hash=obtained.fetched.content_hash,
+                bytes_total=obtained.bytes,
+                is_unmodified=obtained.is_unmodified,
+            )
+            if obtained.is_unmodified:
+                return _End()
+            if self._before.published and obtained.fetched.content_hash != (
+                self._before.content_hash
+            ):
+                self._reading = replace(self._before, all_published=True)
+                await self._wait_for_ledger()
+                return _End(CHANGED, next_run_at=self._use.clock.now())
+            await self._publish_all(obtained)
+            return _End(await self._store_all(obtained) or await self._close_missing(obtained))
+        except FetchFailed as failure:
+            return _End(failure.reason, retry_after=failure.retry_after)
+        except FeedUnreadable as unreadable:
+            self._reading = replace(self._reading, all_published=True)
+            await self._wait_for_ledger()
+            return _End(str(unreadable))
+        except Exception as error:
+            log.exception("an import failed", extra={"run_id": self._run.run_id})
+            return _End(f"unexpected {type(error).__name__}: {error}")
+
+    def _options(self, obtained: Obtained) -> ReadOptions:
+        config = self._claim.feed.config
+        return ReadOptions(
+            source_url=config.url,
+            source_name=config.name,
+            format=config.format,
+            mapping=config.mapping,
+            batch_size=self._run.batch_size,
+            content_type=obtained.content_type,
+            max_bytes=self._use.max_feed,
+        )
+
+    async def _publish_all(self, obtained: Obtained) -> None:
+        self._reading = replace(self._reading, phase=Phase.READING)
+        async with self._use.reader.read(obtained.path, self._options(obtained)) as batches:
+            await PublishBatches(broker=self._use.broker)(
+                self._run,
+                batches,
+                wanted=lambda index: index >= self._before.published,
+                on_read=self._note,
+                on_published=self._note_published,
+            )
+        self._reading = replace(self._reading, phase=Phase.STORING, all_published=True)
+
+    def _note(self, batch: ReadBatch) -> None:
+        self._is_whole = batch.is_whole
+        self._reading = replace(
+            self._reading,
+            fetched=max(batch.fetched, self._before.fetched),
+            duplicates=batch.duplicates,
+            failed=batch.failed,
+            failures=merged_failures(self._reading.failures, batch.failures),
+            failure_reasons=batch.failure_reasons,
+            repairs=batch.repairs,
+            bytes_read=batch.bytes_read,
+            format=batch.format,
+        )
+
+    def _note_published(self) -> None:
+        self._reading = replace(self._reading, published=self._reading.published + 1)
+
+    async def _store_all(self, obtained: Obtained) -> str | None:
+        """Wait for the workers; what the queue has lost is published again."""
+        for _ in range(MOST_RESCUES + 1):
+            await self._wait_for_ledger()
+            missing = await persist(
+                lambda: self._use.store.missing_batches(
+                    self._run.run_id, published=self._reading.published
+                )
+            )
+            if not missing:
+                return None
+            log.warning(
+                "batches of an import were lost and are published again",
+                extra={"run_id": self._run.run_id, "batches": len(missing)},
+            )
+            async with self._use.reader.read(obtained.path, self._options(obtained)) as batches:
+                await PublishBatches(broker=self._use.broker)(
+                    self._run,
+                    batches,
+                    wanted=set(missing).__contains__,
+                    on_read=lambda batch: None,
+                    on_published=lambda: None,
+                )
+        return LOST
+
+    async def _wait_for_ledger(self) -> None:
+        """Until all batches have their row, or nothing happens any more and nothing waits."""
+        seen, since = -1, 0.0
+        while self._run.processed_batches < self._reading.published:
+            if self._run.processed_batches != seen:
+                seen, since = self._run.processed_batches, self._use.clock.steady()
+            elif self._use.clock.steady() - since > STALL_SECONDS:
+                since = self._use.clock.steady()
+                depth = await persist(lambda: self._use.broker.depth(IMPORT_QUEUE))
+                if not depth.ready + depth.delayed + (depth.in_flight or 0):
+                    return
+            self._news.clear()
+            await self._news.wait()
+
+    async def _close_missing(self, obtained: Obtained) -> str | None:
+        if not self._is_whole:
+            return BROKEN_OFF
+        if not self._claim.feed.config.close_missing:
+            return None
+        if failed := self._expected_counts().failed:
+            return (
+                "postings that are no longer in the feed were not closed, "
+                f"as {failed} of its records could not be imported"
+            )
+        self._reading = replace(self._reading, phase=Phase.CLOSING)
+        seen = self._use.reader.seen_keys(obtained.path)
+        after = ""
+        while keys := await self._open_keys(after):
+            gone = [key for key in keys if key not in seen]
+            await self._close(gone)
+            after = keys[-1]
+        return None
+
+    async def _open_keys(self, after: str) -> list[str]:
+        return await persist(
+            lambda: self._use.store.open_keys(self._run.source_url, after=after, limit=KEYS_AT_ONCE)
+        )
+
+    async def _close(self, keys: list[str]) -> None:
+        if keys:
+            await persist(lambda: self._use.store.close_postings(self._claim, keys))
+
+    async def _report(self, work: asyncio.Task[_End]) -> None:
+        """Beside the work: renew the claim, write the progress down, hear of a cancellation."""
+        renewed = self._use.clock.steady()
+        pause = REPORT_SECONDS
+        while True:
+            try:
+                if self._use.clock.steady() - renewed > self._use.lease / 3:
+                    await self._use.store.renew_run(self._claim, lease=self._use.lease)
+                    renewed = self._use.clock.steady()
+                run = await self._use.store.note_reading(self._claim, self._reading)
+            except Unavailable as error:
+                log.warning("cannot note the progress of an import", extra={"error": str(error)})
+            else:
+                if run is None:
+                    self._is_lost = True
+                else:
+                    pause = REPORT_SECONDS if run != self._run else IDLE_REPORT_SECONDS
+                    self._run = run
+                    self._on_change(run)
+                    self._news.set()
+                if run is None or run.cancel_requested:
+                    work.cancel()
+                    return
+            await asyncio.sleep(pause)
+
+    async def _finish(self, end: _End) -> ImportRun:
+        status = status_at_end(self._expected_counts(), error=end.error)
+        feed = self._claim.feed
+        usual = next_run(
+            feed.config,
+            now=self._use.clock.now(),
+            usual_minutes=self._use.usual_minutes,
+            failures=feed.failures + 1 if status is RunStatus.FAILED else 0,
+            spread=spread(),
+            retry_after=end.retry_after,
+        )
+        fetched = None if self._obtained is None else self._obtained.fetched
+        ending = Ending(
+            error=end.error,
+            next_run_at=end.next_run_at if usual is not None and end.next_run_at else usual,
+            last_fetch=fetched and (fetched if status is RunStatus.COMPLETED else LastFetch()),
+        )
+        reading = replace(self._reading, phase=Phase.FINISHED)
+        run = await persist(lambda: self._use.store.finish_run(self._claim, reading, ending))
+        if run is None:
+            raise _Lost
+        self._on_change(run)
+        await self._use.obtain.clear(run.run_id)
+        log.info(
+            "an import has ended",
+            extra={"run_id": run.run_id, "source_url": run.source_url, "status": run.status},
+        )
+        return run
+
+    def _expected_counts(self) -> Counts:
+        """Fetched records without a row in the ledger are counted as failed."""
+        counts = self._run.counts
+        return counts._replace(failed=counts.failed + max(0, self._reading.fetched - counts.total))
+
+    async def _give_back(self) -> None:
+        try:
+            await self._use.store.note_reading(self._claim, self._reading)
+            await self._use.store.give_up_run(self._claim)
+        except Unavailable as error:  # then the lease runs out
+            log.warning("cannot give a run back", extra={"error": str(error)})

@@ -1,0 +1,70 @@
+"""Start a run of a feed. Whoever holds its claim then carries it out."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from webloom.domain.feed import Feed
+from webloom.domain.import_run import ImportRun
+from webloom.ports.clock import Clock
+from webloom.ports.import_store import ImportStore, NewRun
+
+MOST_AT_ONCE = 100  # feeds that one look starts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Started:
+    run: ImportRun
+    is_new: bool  # False: the feed was being imported already
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartImport:
+    store: ImportStore
+    clock: Clock
+    batch_size: int
+    concurrency: int
+
+    async def __call__(
+        self,
+        feed_id: str,
+        trigger: str,
+        *,
+        retry_of: str | None = None,
+        owner: str | None = None,
+        lease: float = 0.0,
+    ) -> Started | None:
+        """With an owner, the run is that producer's at once. None: there is no such feed."""
+        run_id = uuid.uuid4().hex
+        run = await self.store.start_run(
+            feed_id,
+            NewRun(
+                run_id=run_id,
+                trigger=trigger,
+                batch_size=self.batch_size,
+                concurrency=self.concurrency,
+                retry_of=retry_of,
+                owner=owner,
+                lease=lease,
+            ),
+        )
+        return None if run is None else Started(run=run, is_new=run.run_id == run_id)
+
+    async def all_enabled(self) -> list[tuple[Feed, Started]]:
+        """Every feed that is not paused."""
+        return await self._start(
+            [feed for feed in await self.store.feeds() if feed.config.enabled], "manual"
+        )
+
+    async def due(self) -> list[tuple[Feed, Started]]:
+        """Every feed whose time has come. One that was missed several times runs once."""
+        feeds = await self.store.due_feeds(self.clock.now(), limit=MOST_AT_ONCE)
+        return await self._start(feeds, "schedule")
+
+    async def _start(self, feeds: list[Feed], trigger: str) -> list[tuple[Feed, Started]]:
+        started = []
+        for feed in feeds:
+            if (each := await self(feed.feed_id, trigger)) is not None:
+                started.append((feed, each))
+        return started

@@ -1,0 +1,114 @@
+"""Serve one delivery of `import-feed`.
+
+    decode -> sort out what is no posting -> apply to the store -> settle
+
+The message is settled only after the store has the batch and its row in the run's ledger. Whatever
+dies in between, the message comes again and the store finds what is left to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from webloom.application.persist import persist
+from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark
+from webloom.parsing.job_posting import ImportBatch, JobPosting, dedupe_key
+from webloom.ports.broker import Delivery
+from webloom.ports.import_store import Batch, ImportStore
+
+MOST_DELIVERIES = 20  # of a batch whose workers die one after the other
+
+_batches = msgspec.json.Decoder(ImportBatch)
+_postings = msgspec.json.Decoder(JobPosting)
+
+
+@dataclass(kw_only=True, slots=True)
+class StoreBatch:
+    store: ImportStore
+    stored: int = 0  # batches, since the process started
+
+    async def __call__(self, delivery: Delivery) -> None:
+        try:
+            message = _batches.decode(delivery.body)
+            if message.batch_index < 0:
+                raise msgspec.ValidationError("batchIndex is negative")
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            reason = f"not an import batch: {error}"
+            await persist(lambda: delivery.bury(reason))
+            return
+        mark = Mark(message.run_id, message.batch_index)
+        if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
+            await self._give_up(delivery, mark, len(message.jobs))
+            return
+        batch = sorted_out(message, mark)
+        await persist(lambda: self.store.apply_batch(batch))
+        self.stored += 1
+        await persist(delivery.ack)
+
+    async def _give_up(self, delivery: Delivery, mark: Mark, records: int) -> None:
+        reason = f"its worker died {delivery.attempt - 1} times"
+        failure = Failure(reason=reason, sample=f"batch {mark.batch_index}")
+        await persist(lambda: self.store.fail_batch(mark, [failure], failed=records))
+        await persist(lambda: delivery.bury(reason))
+
+
+def sorted_out(message: ImportBatch, mark: Mark) -> Batch:
+    jobs: dict[str, JobPosting] = {}
+    failures: list[Failure] = []
+    for raw in message.jobs:
+        try:
+            posting = _posting(raw, message.source_url)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            sample = bytes(raw).decode(errors="replace")[:LONGEST_SAMPLE]
+            failures.append(Failure(reason=f"not a posting: {error}", sample=sample))
+        else:
+            jobs.setdefault(posting.dedupe_key, posting)
+    return Batch(
+        mark=mark,
+        source_url=message.source_url,
+        jobs=list(jobs.values()),
+        duplicates=len(message.jobs) - len(jobs) - len(failures),
+        failures=failures,
+    )
+
+
+def _posting(raw: msgspec.Raw, source_url: str) -> JobPosting:
+    try:
+        posting = _postings.decode(raw)
+    except msgspec.ValidationError:
+        posting = _completed(msgspec.json.decode(raw), source_url)
+    if not posting.title.strip():
+        raise msgspec.ValidationError("title is missing")
+    if not (posting.external_id or posting.job_url):
+        raise msgspec.ValidationError("externalId and jobUrl are missing")
+    return posting
+
+
+def _completed(fields: Any, source_url: str) -> JobPosting:
+    """Of a producer that is not ours, and may leave to us what can be reckoned."""
+    if not isinstance(fields, dict):
+        raise msgspec.ValidationError(f"Expected `object`, got `{type(fields).__name__}`")
+    given = {name: value for name, value in fields.items() if value not in (None, "")}
+    given.setdefault("sourceUrl", source_url)
+    given.setdefault("sourceName", source_url)
+    external_id, job_url = given.get("externalId"), given.get("jobUrl")
+    if isinstance(external_id, int):
+        external_id = given["externalId"] = str(external_id)
+    for name in ("publishedAt", "expiresAt"):
+        if isinstance(given.get(name), str):
+            given[name] = _utc(given[name])
+    given.setdefault("dedupeKey", dedupe_key(given["sourceUrl"], external_id, job_url))
+    if "contentHash" not in given:
+        content = msgspec.json.encode(given, order="deterministic")
+        given["contentHash"] = hashlib.blake2b(content, digest_size=16).hexdigest()
+    return msgspec.convert(given, JobPosting)
+
+
+def _utc(text: str) -> datetime:
+    moment = msgspec.convert(text, datetime)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,77 @@
+"""What routes make of a request's body and parameters, and how they refuse it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import TypeVar
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+from fastapi import HTTPException, Request
+from pydantic import BeforeValidator
+
+Decoded = TypeVar("Decoded")
+
+# A form that leaves a field empty sends `status=`.
+EMPTY_IS_NONE = BeforeValidator(lambda given: None if given == "" else given)
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def decode(decoder: msgspec.json.Decoder[Decoded], content: bytes) -> Decoded:
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        raise HTTPException(422, f"The body does not fit: {error}.") from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise HTTPException(400, f"The body is not JSON: {_reason(content, error)}.") from error
+
+
+def _reason(content: bytes, error: Exception) -> str:
+    if not content.strip():
+        return "it is empty"
+    if b"\\ud" in content.lower():  # which the decoder may call truncated
+        return f"{error} (a \\u escape may be half of a surrogate pair)"
+    return str(error)
+
+
+def refuse_unknown(request: Request, known: set[str]) -> None:
+    """Most often an ampersand in a URL that was not encoded: the rest of it would be lost."""
+    try:
+        unquote_to_bytes(request.scope["query_string"]).decode()
+    except UnicodeDecodeError:  # it would be read as another URL, with U+FFFD in its place
+        raise HTTPException(
+            422,
+            "A parameter is not UTF-8. "
+            "A URL given as a parameter must be percent-encoded, its own percent signs too.",
+        ) from None
+    unknown = request.query_params.keys() - known
+    if unknown:
+        raise HTTPException(
+            422,
+            f"Unknown parameter {', '.join(sorted(unknown))!r}. "
+            "A URL given as a parameter must be percent-encoded.",
+        )
+
+
+def refuse_nul(request: Request) -> None:
+    if any("\0" in value for value in request.query_params.values()):
+        raise HTTPException(422, "A parameter contains a NUL character.")
+
+
+def instant(given: datetime | date | None) -> datetime | None:
+    """The beginning, of a day. UTC unless it says otherwise."""
+    if given is None:
+        return None
+    if not isinstance(given, datetime):
+        return datetime(given.year, given.month, given.day, tzinfo=UTC)
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
+
+
+def last_instant(request: Request, name: str, given: datetime | date | None) -> datetime | None:
+    """As `instant`, but the end of a day, which the type does not tell from its beginning."""
+    moment = instant(given)
+    if moment is not None and _DAY.fullmatch(request.query_params[name]):
+        return moment + timedelta(days=1, microseconds=-1)
+    return moment

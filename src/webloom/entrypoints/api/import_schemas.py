@@ -1,0 +1,317 @@
+"""What the routes of the imports take and answer: a part of the OpenAPI document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from webloom.domain.feed import AUTO, Feed
+from webloom.domain.import_run import ImportRun, Phase, RunStatus
+from webloom.entrypoints.api.schemas import Problem
+from webloom.parsing.job_posting import Salary
+from webloom.ports.import_store import StoredPosting
+
+
+class AddFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """A feed to import from."""
+
+    url: str
+    name: str | None = None  # the URL, where there is none
+    format: str = AUTO
+    interval_minutes: float | None = None  # null: IMPORT_INTERVAL_MINUTES
+    enabled: bool = True
+    mapping: dict[str, str] = {}  # field of a posting: path in the feed's item
+    close_missing: bool = False  # the feed lists every open posting, so that others are closed
+
+
+class EditFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """What is to change of a feed."""
+
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    format: str | msgspec.UnsetType = msgspec.UNSET
+    interval_minutes: float | msgspec.UnsetType | None = msgspec.UNSET
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    mapping: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    close_missing: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class FeedAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """A feed, its schedule, and how its last run went."""
+
+    feed_id: str
+    url: str
+    name: str
+    format: str
+    interval_minutes: float | None
+    enabled: bool
+    mapping: dict[str, str]
+    close_missing: bool
+    created_at: datetime
+    updated_at: datetime
+    next_run_at: datetime | None  # null: it is paused
+    active_run_id: str | None
+    last_run_id: str | None
+    last_run_at: datetime | None
+    last_status: RunStatus | None
+    last_error: str | None
+    consecutive_failures: int
+
+
+class FeedsAnswer(msgspec.Struct, kw_only=True):
+    """All feeds, by name."""
+
+    data: list[FeedAnswer]
+    total: int
+
+
+class FeedExists(Problem, kw_only=True, rename="camel"):
+    """The URL is a feed already."""
+
+    feed_id: str
+    feed: FeedAnswer
+
+
+class OpmlRefusal(msgspec.Struct, kw_only=True):
+    url: str
+    name: str
+    reason: str
+
+
+class OpmlImported(msgspec.Struct, kw_only=True):
+    """What became of the feeds of an OPML document."""
+
+    added: int
+    known: int
+    refused: int
+    refusals: list[OpmlRefusal]  # the first 100
+
+
+class RunImportBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """The feed to import; without one, every enabled feed."""
+
+    source_url: str | None = None
+
+
+class StartedRun(msgspec.Struct, kw_only=True, rename="camel"):
+    run_id: str
+    source_url: str
+    source_name: str
+    status: RunStatus
+    already_running: bool
+
+
+class RunsStarted(msgspec.Struct, kw_only=True):
+    """Runs that are under way now."""
+
+    runs: list[StartedRun]
+
+
+class AlreadyRunning(Problem, kw_only=True):
+    """All that was asked for is being imported already."""
+
+    runs: list[StartedRun]
+
+
+class ImportMeta(msgspec.Struct, kw_only=True, rename="camel"):
+    batch_size: int
+    concurrency: int
+    total_batches: int | None  # once it is known
+    processed_batches: int
+    duration_ms: int | None
+    phase: Phase
+    bytes_read: int
+    bytes_total: int | None
+    format: str | None  # once it is recognised
+    content_hash: str | None
+    not_modified: bool  # the feed has not changed since its last import
+    repairs: dict[str, int]
+
+
+class ImportLog(msgspec.Struct, kw_only=True, rename="camel"):
+    """One run of one feed. At its end, totalFetched = newJobs + updatedJobs + unchangedJobs +
+    duplicateJobs + failedJobs."""
+
+    run_id: str
+    feed_id: str
+    source_url: str
+    source_name: str
+    file_name: str  # the same as sourceUrl
+    status: RunStatus
+    trigger: str
+    started_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+    total_fetched: int
+    total_imported: int  # newJobs and updatedJobs
+    new_jobs: int
+    updated_jobs: int
+    unchanged_jobs: int
+    duplicate_jobs: int
+    failed_jobs: int
+    closed_jobs: int
+    repaired: int
+    failure_reasons: dict[str, int]
+    error: str | None
+    retry_of: str | None
+    cancel_requested: bool
+    meta: ImportMeta
+
+
+class ImportFailure(msgspec.Struct, kw_only=True):
+    index: int | None  # the record's place in the feed, from 0
+    reason: str
+    sample: str
+
+
+class ImportLogDetail(ImportLog, kw_only=True, rename="camel"):
+    """One run, with the first 100 records that failed."""
+
+    failures: list[ImportFailure]
+
+
+class ImportLogsPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Runs, the latest first."""
+
+    data: list[ImportLog]
+    page: int
+    limit: int
+    total: int
+    total_pages: int
+
+
+class JobAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """A posting as it is kept."""
+
+    dedupe_key: str
+    content_hash: str
+    source_url: str
+    source_name: str
+    title: str
+    external_id: str | None
+    job_url: str | None
+    company: str | None
+    location: str | None
+    city: str | None
+    region: str | None
+    country: str | None
+    remote: bool | None
+    job_type: str | None
+    salary: Salary | None
+    categories: list[str]
+    description: str | None
+    published_at: datetime | None
+    expires_at: datetime | None
+    open: bool
+    created_at: datetime
+    updated_at: datetime
+    closed_at: datetime | None
+    first_run_id: str  # the run that brought it
+    last_run_id: str  # the run that last changed it
+
+
+class JobsPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Postings, the latest published first."""
+
+    data: list[JobAnswer]
+    next_cursor: str | None
+    notes: list[str]  # about the answer, for a person
+
+
+ALL = [
+    AddFeedBody, EditFeedBody, FeedAnswer, FeedsAnswer, FeedExists, OpmlImported,
+    RunImportBody, RunsStarted, AlreadyRunning, ImportLog, ImportLogDetail, ImportLogsPage,
+    JobAnswer, JobsPage,
+]  # fmt: skip
+
+
+def feed_answer(feed: Feed) -> FeedAnswer:
+    config = feed.config
+    return FeedAnswer(
+        feed_id=feed.feed_id,
+        url=config.url,
+        name=config.name,
+        format=config.format,
+        interval_minutes=config.interval_minutes,
+        enabled=config.enabled,
+        mapping=config.mapping,
+        close_missing=config.close_missing,
+        created_at=feed.created_at,
+        updated_at=feed.updated_at,
+        next_run_at=feed.next_run_at,
+        active_run_id=feed.active_run_id,
+        last_run_id=feed.last_run_id,
+        last_run_at=feed.last_run_at,
+        last_status=feed.last_status,
+        last_error=feed.last_error,
+        consecutive_failures=feed.failures,
+    )
+
+
+def import_log(run: ImportRun) -> ImportLog:
+    return ImportLog(**_log_fields(run))
+
+
+def import_log_detail(run: ImportRun) -> ImportLogDetail:
+    failures = [
+        ImportFailure(index=each.index, reason=each.reason, sample=each.sample)
+        for each in run.failures
+    ]
+    return ImportLogDetail(**_log_fields(run), failures=failures)
+
+
+def _log_fields(run: ImportRun) -> dict[str, Any]:
+    reading, counts = run.reading, run.counts
+    return {
+        "run_id": run.run_id,
+        "feed_id": run.feed_id,
+        "source_url": run.source_url,
+        "source_name": run.source_name,
+        "file_name": run.source_url,
+        "status": run.status,
+        "trigger": run.trigger,
+        "started_at": run.started_at,
+        "updated_at": run.updated_at,
+        "finished_at": run.finished_at,
+        "total_fetched": reading.fetched,
+        "total_imported": counts.new + counts.updated,
+        "new_jobs": counts.new,
+        "updated_jobs": counts.updated,
+        "unchanged_jobs": counts.unchanged,
+        "duplicate_jobs": counts.duplicate,
+        "failed_jobs": counts.failed,
+        "closed_jobs": run.closed_jobs,
+        "repaired": sum(reading.repairs.values()),
+        "failure_reasons": run.failure_reasons,
+        "error": run.error,
+        "retry_of": run.retry_of,
+        "cancel_requested": run.cancel_requested,
+        "meta": ImportMeta(
+            batch_size=run.batch_size,
+            concurrency=run.concurrency,
+            total_batches=run.total_batches,
+            processed_batches=run.processed_batches,
+            duration_ms=run.duration_ms,
+            phase=reading.phase,
+            bytes_read=reading.bytes_read,
+            bytes_total=reading.bytes_total,
+            format=reading.format,
+            content_hash=reading.content_hash,
+            not_modified=reading.is_unmodified,
+            repairs=reading.repairs,
+        ),
+    }
+
+
+def job_answer(stored: StoredPosting) -> JobAnswer:
+    posting = stored.posting
+    return JobAnswer(
+        **{name: getattr(posting, name) for name in posting.__struct_fields__},
+        open=stored.closed_at is None,
+        created_at=stored.created_at,
+        updated_at=stored.updated_at,
+        closed_at=stored.closed_at,
+        first_run_id=stored.created_by.run_id,
+        last_run_id=stored.changed_by.run_id,
+    )

@@ -1,0 +1,190 @@
+"""Changes of runs as Server-Sent Events.
+
+    store -> one poller, while somebody listens -> each listener's pending events -> its client
+
+A change is noticed by its time in the store, so that it does not matter which process made it, or
+which one a client is connected to. Times of changes can become visible late, so that every look
+goes back a little; what was sent already is known by its bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from starlette.responses import StreamingResponse
+from starlette.types import Message, Send
+
+from webloom.domain.errors import BackendRefused, Unavailable
+from webloom.domain.import_run import ImportRun
+from webloom.entrypoints.api.import_schemas import import_log
+from webloom.ports.import_store import ImportStore, RunFilter
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.2
+HEARTBEAT_SECONDS = 15.0
+SEND_SECONDS = 30.0  # for a client to take what it is sent
+LOOK_BACK = timedelta(seconds=2)
+PAGE = 500
+MOST_LISTENERS = 1000
+MOST_PENDING = 1000  # runs; a client that is further behind is dropped, and resumes
+
+_GREETING = b"retry: 2000\n\n"
+_HEARTBEAT = b": heartbeat\n\n"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+_encoder = msgspec.json.Encoder()
+
+
+def event_of(run: ImportRun) -> bytes:
+    position = (run.updated_at - _EPOCH) // timedelta(microseconds=1)
+    return b"id: %d\nevent: import_log\ndata: %b\n\n" % (position, _encoder.encode(import_log(run)))
+
+
+def moment_of(position: str) -> datetime | None:
+    """None: this is no id of an event."""
+    if not (position.isascii() and position.isdigit() and len(position) <= 16):
+        return None
+    return _EPOCH + timedelta(microseconds=int(position))
+
+
+class _Listener:
+    def __init__(self) -> None:
+        self.has_ended = False
+        self._pending: dict[str, bytes] = {}  # the latest event of each run, in order
+        self._woken = asyncio.Event()
+
+    def offer(self, run_id: str, event: bytes) -> None:
+        self._pending.pop(run_id, None)
+        self._pending[run_id] = event
+        if len(self._pending) > MOST_PENDING:
+            self.has_ended = True
+        self._woken.set()
+
+    def end(self) -> None:
+        self.has_ended = True
+        self._woken.set()
+
+    async def next(self) -> bytes:
+        """All that waits; empty when nothing came for a while."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                await self._woken.wait()
+        self._woken.clear()
+        events = b"".join(self._pending.values())
+        self._pending.clear()
+        return events
+
+
+class LiveRuns:
+    def __init__(self, store: ImportStore, stopping: asyncio.Event) -> None:
+        self._store = store
+        self._stopping = stopping
+        self._listeners: set[_Listener] = set()
+        self._polling: asyncio.Task[None] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._listeners) >= MOST_LISTENERS
+
+    async def events(self, since: datetime | None) -> AsyncGenerator[bytes, None]:
+        """Ends when the process stops, or the client should begin anew."""
+        listener = _Listener()
+        self._listeners.add(listener)
+        if self._polling is None:
+            self._polling = asyncio.create_task(self._poll())
+        try:
+            yield _GREETING
+            # It listens already, so that nothing can fall between this and what comes after.
+            async for run in self._beginning(since):
+                yield event_of(run)
+            while True:
+                events = await listener.next()
+                if listener.has_ended:
+                    return
+                yield events or _HEARTBEAT
+        except (Unavailable, BackendRefused) as error:
+            log.warning("cannot read the runs for a listener", extra={"error": str(error)})
+        finally:
+            self._listeners.discard(listener)
+
+    async def _beginning(self, since: datetime | None) -> AsyncIterator[ImportRun]:
+        if since is None:
+            for run in await self._store.changed_runs(None, limit=MOST_PENDING):
+                yield run
+            return
+        async for run in self._changed(since - LOOK_BACK):
+            yield run
+
+    async def _changed(self, since: datetime) -> AsyncIterator[ImportRun]:
+        while True:
+            runs = await self._store.changed_runs(since, limit=PAGE)
+            for run in runs:
+                yield run
+            if len(runs) < PAGE or runs[-1].updated_at <= since:
+                return
+            since = runs[-1].updated_at
+
+    async def _poll(self) -> None:
+        since: datetime | None = None
+        sent: dict[str, bytes] = {}
+        is_lost = False
+        try:
+            while self._listeners and not self._stopping.is_set():
+                try:
+                    since = since or await self._latest_start()
+                    since, sent = await self._look(since, sent)
+                    is_lost = False
+                except (Unavailable, BackendRefused) as error:
+                    if not is_lost:
+                        log.warning("cannot see changes of runs", extra={"error": str(error)})
+                    is_lost = True
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_SECONDS):
+                        await self._stopping.wait()
+        finally:
+            self._polling = None
+            for listener in self._listeners:
+                listener.end()
+
+    async def _latest_start(self) -> datetime:
+        """By the store's clock, which is not ours; whatever changes from now on is later."""
+        page = await self._store.page_of_runs(RunFilter(), offset=0, limit=1)
+        return page.runs[0].started_at if page.runs else _LONG_AGO
+
+    async def _look(
+        self, since: datetime, sent: dict[str, bytes]
+    ) -> tuple[datetime, dict[str, bytes]]:
+        """Tell what is new, and return where and with what to go on."""
+        runs = {run.run_id: run async for run in self._changed(since - LOOK_BACK)}
+        events = {run_id: event_of(run) for run_id, run in runs.items()}
+        for run_id, event in events.items():
+            if sent.get(run_id) != event:
+                for listener in self._listeners:
+                    listener.offer(run_id, event)
+        return max([since, *(run.updated_at for run in runs.values())]), events
+
+
+class EventStream(StreamingResponse):
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncGenerator[bytes, None]) -> None:
+        headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+        super().__init__(events, headers=headers)
+        self._events = events
+
+    async def stream_response(self, send: Send) -> None:
+        async def bounded(message: Message) -> None:
+            async with asyncio.timeout(SEND_SECONDS):
+                await send(message)
+
+        async with aclosing(self._events):
+            try:
+                await super().stream_response(bounded)
+            except TimeoutError:
+                log.info("a listener takes nothing, and is dropped")

@@ -1,0 +1,67 @@
+"""The demo's job feeds: added, imported, and imported again after they have changed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rich.console import Console
+
+from webloom.bootstrap import Services
+from webloom.domain.feed import Feed
+from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.entrypoints.cli.import_feeds_report import table_of_runs
+from webloom.entrypoints.cli.output import plain, table
+from webloom.entrypoints.demo_feeds import demo_feeds
+
+POLL_SECONDS = 0.2
+MINUTES = 1.0  # so that those who watch see the next edition soon
+ROUNDS = ("The first import:", "The same feeds again, after some of their postings have changed:")
+
+
+async def show_imports(services: Services, address: str, to: Console, stop: asyncio.Event) -> bool:
+    """False: it was stopped before its end."""
+    feeds = await _add(services, address, to)
+    for heading in ROUNDS:
+        runs = await _import(services, feeds, stop)
+        if runs is None:
+            return False
+        to.print(f"{heading}\n")
+        to.print(table_of_runs(runs))
+        to.print()
+        for run in runs:
+            if run.error is not None:
+                to.print(plain(f"{run.source_name}: {run.error}"), soft_wrap=True)
+        to.print()
+    return True
+
+
+async def _add(services: Services, address: str, to: Console) -> list[Feed]:
+    shown = table("job feed", "what it is")
+    feeds = []
+    for demo in demo_feeds():
+        feed, _ = await services.manage_feeds.add(
+            f"http://{address}{demo.path}",
+            demo.name,
+            interval_minutes=MINUTES,
+            close_missing=demo.close_missing,
+        )
+        feeds.append(feed)
+        shown.add_row(plain(demo.name), plain(demo.about))
+    to.print(shown)
+    to.print()
+    return feeds
+
+
+async def _import(
+    services: Services, feeds: list[Feed], stop: asyncio.Event
+) -> list[ImportRun] | None:
+    """The runs at their end, in the order of the feeds."""
+    started = [await services.start_import(feed.feed_id, "manual") for feed in feeds]
+    run_ids = [each.run.run_id for each in started if each is not None]
+    while not stop.is_set():
+        found = [await services.imports.find_run(run_id) for run_id in run_ids]
+        runs = [run for run in found if run is not None]
+        if all(run.status is not RunStatus.RUNNING for run in runs):
+            return runs
+        await asyncio.sleep(POLL_SECONDS)
+    return None

@@ -1,0 +1,193 @@
+"""`webloom feed`: what a feed has to offer, without storing anything."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+import uvloop
+
+from webloom.application.imports.manage_feeds import refuse_bad
+from webloom.application.inventory.check_url import check_url
+from webloom.bootstrap import feed_reader, http_downloader, network_policy
+from webloom.domain.errors import FeedUnreadable, FetchFailed, WebloomError
+from webloom.domain.feed import AUTO, FeedConfig, LastFetch
+from webloom.domain.import_run import Failure, merged_failures
+from webloom.entrypoints.cli.feeds_named import is_url
+from webloom.entrypoints.cli.import_feeds_report import tell_of_failures
+from webloom.entrypoints.cli.output import (
+    INTERRUPTED,
+    SOME_FAILED,
+    console,
+    pipe_may_close,
+    plain,
+    visible,
+)
+from webloom.ports.feed_reader import ReadBatch, ReadOptions
+from webloom.settings import Settings, load_settings
+
+_postings = msgspec.json.Decoder(list[msgspec.Raw])
+
+Maps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="FIELD=PATH",
+        help="Where a field of a posting stands in the feed's records, if not where the format "
+        "has it. May be given again for another field.",
+    ),
+]
+Format = Annotated[str, typer.Option("--format", help="The feed's format, if not recognised.")]
+
+
+def feed(
+    source: Annotated[
+        str, typer.Argument(metavar="URL|FILE|-", help="Where the feed is; - is standard input.")
+    ],
+    form: Format = AUTO,
+    maps: Maps = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many postings.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The same: postings are JSON, one a line.")
+    ] = False,
+) -> None:
+    """Print the postings of a feed as an import would store them. Nothing is stored.
+
+    What failed and what was repaired is told on standard error. Exits with 0, with 3 when records
+    failed or the feed breaks off, and with 1 when there is no feed.
+    """
+    mapping = dict(map(pair, maps or []))
+    refuse_bad(FeedConfig(url=source, name="", format=form, mapping=mapping))
+    settings, seen = load_settings(), _Seen(limit=limit)
+    url = check_url(source, policy=network_policy(settings)) if is_url(source) else None
+    try:
+        # The reader writes beside what it reads: nobody's folder but ours.
+        with tempfile.TemporaryDirectory(prefix="webloom-") as folder, pipe_may_close():
+            path = Path(folder) / "feed"
+            name = url or _copied(source, path)
+            options = ReadOptions(
+                source_url=name,
+                source_name=name,
+                format=form,
+                mapping=mapping,
+                batch_size=min(settings.batch_size, limit or settings.batch_size),
+                max_bytes=settings.max_feed,
+            )
+            uvloop.run(_print(settings, url, path, options, seen))
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except FeedUnreadable:
+        seen.tell()
+        raise
+    seen.tell()
+    if seen.is_poor:
+        raise typer.Exit(SOME_FAILED)
+
+
+def pair(given: str) -> tuple[str, str]:
+    field_name, equals, path = given.partition("=")
+    if not equals or not field_name.strip():
+        raise typer.BadParameter(f"--map: got {visible(given)!r}, wants FIELD=PATH")
+    return field_name.strip(), path.strip()
+
+
+@dataclass(kw_only=True)
+class _Seen:
+    limit: int | None
+    printed: int = 0
+    last: ReadBatch | None = None
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def is_full(self) -> bool:
+        return self.printed == self.limit
+
+    @property
+    def is_poor(self) -> bool:
+        last = self.last
+        return last is not None and bool(last.failed or (last.is_last and not last.is_whole))
+
+    def note(self, batch: ReadBatch) -> None:
+        self.last = batch
+        self.failures = merged_failures(self.failures, batch.failures)
+
+    def tell(self) -> None:
+        """On standard error, which is not part of the postings."""
+        to, last = console(err=True), self.last
+        if last is None:
+            return
+        stopped = "" if last.is_last else ", and no further was read"
+        to.print(
+            plain(
+                f"{last.format}: {last.fetched:,} records, {self.printed:,} postings printed, "
+                f"{last.duplicates:,} duplicates, {last.failed:,} failed{stopped}"
+            ),
+            soft_wrap=True,
+        )
+        if last.is_last and not last.is_whole:
+            to.print("the feed breaks off before its end")
+        for what, times in sorted(last.repairs.items(), key=lambda each: -each[1]):
+            to.print(plain(f"  {times:>7,}  repaired: {what}"), soft_wrap=True)
+        tell_of_failures(last.failure_reasons, self.failures, to)
+
+
+async def _print(
+    settings: Settings, url: str | None, path: Path, options: ReadOptions, seen: _Seen
+) -> None:
+    """With a URL, the file is yet to be fetched."""
+    if url is not None:
+        content_type = await _download(settings, url, path)
+        options = replace(options, content_type=content_type)
+    async with feed_reader().read(path, options) as batches:
+        async for batch in batches:
+            seen.note(batch)
+            _write(batch, seen)
+            if seen.is_full:
+                return
+
+
+def _write(batch: ReadBatch, seen: _Seen) -> None:
+    for posting in _postings.decode(batch.jobs):
+        sys.stdout.buffer.write(bytes(posting) + b"\n")
+        seen.printed += 1
+        if seen.is_full:
+            break
+    sys.stdout.buffer.flush()
+
+
+async def _download(settings: Settings, url: str, path: Path) -> str | None:
+    async with http_downloader(settings) as downloader:
+        got = await downloader.download(url, path, known=LastFetch())
+    if not 200 <= got.status_code <= 299:
+        raise FetchFailed(reason=f"the server answered {got.status_code}", retryable=False)
+    return got.content_type
+
+
+def _copied(source: str, path: Path) -> str:
+    """What stands for the URL of a file; the file itself is only linked to."""
+    shown = "standard input" if source == "-" else visible(source)
+    try:
+        if source == "-":
+            with path.open("wb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+            return source
+        original = Path(source).resolve()
+        with original.open("rb") as given:
+            if original.is_file():
+                path.symlink_to(original)
+            else:  # a named pipe
+                with path.open("wb") as copy:
+                    shutil.copyfileobj(given, copy)
+        return original.as_uri()
+    except FileNotFoundError:
+        raise WebloomError(
+            f"can't read {shown}: there is no such file; a URL begins with http:// or https://"
+        ) from None
+    except OSError as error:
+        raise WebloomError(f"can't read {shown}: {error.strerror or error}") from error

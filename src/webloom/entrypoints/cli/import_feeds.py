@@ -1,0 +1,208 @@
+"""`webloom import`: feeds, now, in this process, from the fetch to the last batch.
+
+which feeds -> start a run of each -> claim it -> RunImport, beside slots that store its batches
+                                 `-> somebody else has it: follow, and take it up if they die
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+import uvloop
+
+from webloom.application.imports.run_import import RunImport
+from webloom.application.persist import persist
+from webloom.bootstrap import Services, open_run_import, open_services
+from webloom.domain.errors import WebloomError
+from webloom.domain.feed import Feed
+from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.entrypoints.api.import_schemas import import_log_detail
+from webloom.entrypoints.cli.feeds_named import find_feed, is_url
+from webloom.entrypoints.cli.import_feeds_report import Report
+from webloom.entrypoints.cli.output import (
+    INTERRUPTED,
+    SOME_FAILED,
+    console,
+    forsake_stdout,
+    json_line,
+    pipe_may_close,
+    visible,
+)
+from webloom.entrypoints.heartbeat import beating, first_beat
+from webloom.entrypoints.worker import serve_batches
+from webloom.ports.import_store import Claim
+from webloom.settings import Settings, load_settings
+
+AT_ONCE = 4  # feeds
+FOLLOW_SECONDS = 0.5
+
+
+def import_feeds(
+    feeds: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FEED]...",
+            help="URLs, names or ids. None: every feed that is not paused. "
+            "A URL that is not known is added, without a schedule.",
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every feed, paused ones too.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each run when it has ended.")
+    ] = False,
+) -> None:
+    """Import feeds now: fetch, read and store them. No other process is needed.
+
+    A feed that another process is importing is followed instead. Exits with 0 when every run was
+    completed, with 3 when records of one failed, with 1 when a run failed, and with 130 when it is
+    interrupted: the runs are given back then, and the next import goes on with them.
+    """
+    if feeds and every:
+        raise typer.BadParameter("name the feeds, or all of them by --all")
+    settings = load_settings()
+    if "log_level" not in settings.model_fields_set:  # log lines would disturb the picture
+        logging.getLogger("webloom").setLevel(logging.WARNING)
+    report = Report(console=console(err=True))
+    try:
+        uvloop.run(_import(settings, feeds or [], every, as_json, report))
+    except KeyboardInterrupt:
+        report.interrupted()
+        raise typer.Exit(INTERRUPTED) from None
+    ended = list(report.ended.values())
+    if not as_json:
+        with pipe_may_close():
+            report.summary(console())
+    if any(run.status is RunStatus.FAILED for run in ended):
+        raise typer.Exit(1)
+    if any(run.status is RunStatus.PARTIAL for run in ended):
+        raise typer.Exit(SOME_FAILED)
+
+
+async def _import(
+    settings: Settings, given: list[str], every: bool, as_json: bool, report: Report
+) -> None:
+    async with open_services(settings, must_exist=not given) as services:
+        chosen = await _chosen(services, given, every, report)
+        beat = first_beat(services, "import")
+        async with beating(services, beat), open_run_import(services) as run_import:
+            importer = _Importer(
+                services=services, run_import=run_import, owner=beat.process_id, report=report
+            )
+            with report.progress():
+                await importer.run(chosen, as_json)
+
+
+async def _chosen(services: Services, given: list[str], every: bool, report: Report) -> list[Feed]:
+    """Each once. Raises WebloomError before anything is added or started."""
+    if not given:
+        feeds = [each for each in await services.imports.feeds() if every or each.config.enabled]
+        if not feeds:
+            raise WebloomError(
+                "there is no feed to import: name one by its URL, or `webloom feeds add` one"
+            )
+        return feeds
+    found = [await find_feed(services, each) for each in given]
+    for name, feed in zip(given, found, strict=True):
+        if feed is None and not is_url(name):
+            raise WebloomError(
+                f"there is no feed {visible(name)}: `webloom feeds list` shows those that there "
+                "are; a URL begins with http:// or https://"
+            )
+    chosen = {}
+    for name, feed in zip(given, found, strict=True):
+        if feed is None:
+            feed, is_new = await services.manage_feeds.add(name, enabled=False)
+            if is_new:
+                report.say(
+                    f"{feed.config.url} is now a feed, without a schedule: "
+                    f"`webloom feeds resume {feed.feed_id}` gives it one"
+                )
+        chosen[feed.feed_id] = feed
+    return list(chosen.values())
+
+
+@dataclass(kw_only=True)
+class _Importer:
+    services: Services
+    run_import: RunImport
+    owner: str
+    report: Report
+    _claims: itertools.count[int] = field(default_factory=itertools.count)  # an owner has one
+
+    async def run(self, feeds: list[Feed], as_json: bool) -> None:
+        """With slots of our own for the batches. Interrupted, the runs are given back first, and
+        then what is in the slots is finished."""
+        stop = asyncio.Event()
+        serving = asyncio.create_task(serve_batches(self.services, stop))
+        importing = asyncio.create_task(self._import_all(feeds, as_json))
+        try:
+            await asyncio.wait({serving, importing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            importing.cancel()
+            await asyncio.wait({importing})
+            stop.set()
+            await asyncio.wait({serving})
+        serving.result()
+        importing.result()
+
+    async def _import_all(self, feeds: list[Feed], as_json: bool) -> None:
+        """A few at a time."""
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def one(feed: Feed) -> None:
+            async with room:
+                run = await self._import(feed)
+            self.report.finish(run)
+            if as_json:
+                _tell(run)
+
+        async with asyncio.TaskGroup() as group:
+            for feed in feeds:
+                group.create_task(one(feed))
+
+    async def _import(self, feed: Feed) -> ImportRun:
+        """The run at its end, whoever carries it out."""
+        owner, lease = f"{self.owner}.{next(self._claims)}", self.services.settings.lease
+        started = await persist(
+            lambda: self.services.start_import(feed.feed_id, "cli", owner=owner, lease=lease)
+        )
+        if started is None:
+            raise WebloomError(f"the feed {visible(feed.config.name)} was removed meanwhile")
+        run, is_left = started.run, not started.is_new
+        while run.status is RunStatus.RUNNING:
+            self.report.change(run)
+            claim = await self._claim(run, owner)
+            if claim is None:
+                self.report.follow(run)
+                is_left = True
+            else:
+                self.report.carry_out(run, is_left=is_left)
+                if (ended := await self.run_import(claim, self.report.change)) is not None:
+                    return ended
+            await asyncio.sleep(FOLLOW_SECONDS)
+            run = await self._now(run)
+        return run
+
+    async def _claim(self, run: ImportRun, owner: str) -> Claim | None:
+        lease = self.services.settings.lease
+        return await persist(
+            lambda: self.services.imports.claim_run(owner, lease=lease, run_id=run.run_id)
+        )
+
+    async def _now(self, run: ImportRun) -> ImportRun:
+        found = await persist(lambda: self.services.imports.find_run(run.run_id))
+        if found is None:
+            raise WebloomError(f"the run {run.run_id} of {visible(run.source_name)} is gone")
+        return found
+
+
+def _tell(run: ImportRun) -> None:
+    try:
+        json_line(import_log_detail(run))
+    except BrokenPipeError:  # nobody reads it any more; the imports go on
+        forsake_stdout()

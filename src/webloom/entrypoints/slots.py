@@ -1,0 +1,78 @@
+"""N slots, each serving one delivery at a time, until they are told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+from webloom.application.persist import persist
+from webloom.domain.errors import BackendRefused, Unavailable
+from webloom.ports.broker import Delivery
+
+log = logging.getLogger(__name__)
+
+LAST_WORDS_SECONDS = 10.0  # for giving back what the grace period did not finish
+
+
+class Slots:
+    def __init__(
+        self, handle: Callable[[Delivery], Awaitable[None]], deliveries: AsyncIterator[Delivery]
+    ) -> None:
+        self._handle_delivery = handle
+        self._deliveries = deliveries
+        self._idle: set[asyncio.Task[None]] = set()
+        self._all: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    def start(self, slots: int) -> None:
+        self._all = [asyncio.create_task(self._serve()) for _ in range(slots)]
+
+    async def serve_until(self, stop: asyncio.Event) -> None:
+        """A slot ends early only by an error that nobody here can mend: it is raised."""
+        stopping = asyncio.create_task(stop.wait())
+        done, _ = await asyncio.wait({stopping, *self._all}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        for slot in done - {stopping}:
+            slot.result()
+
+    async def drain(self, grace: float) -> None:
+        """Take nothing new and let what is in flight finish."""
+        self._stopping = True
+        for task in self._idle:
+            task.cancel()
+        await asyncio.wait(self._all, timeout=grace)
+
+    async def give_back(self) -> None:
+        """End what is still running, so that it does not count and comes again."""
+        if busy := [task for task in self._all if not task.done()]:
+            log.warning("giving back what is unfinished", extra={"deliveries": len(busy)})
+            for task in busy:
+                task.cancel()
+            await asyncio.wait(busy, timeout=LAST_WORDS_SECONDS)
+
+    async def _serve(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        while not self._stopping:
+            self._idle.add(task)
+            try:
+                delivery = await anext(self._deliveries)
+            finally:
+                self._idle.discard(task)
+            await self._handle(delivery)
+
+    async def _handle(self, delivery: Delivery) -> None:
+        try:
+            await self._handle_delivery(delivery)
+        except asyncio.CancelledError:
+            with suppress(Unavailable):
+                await delivery.retry()  # changes nothing if it was settled
+            raise
+        except BackendRefused:  # the message is not to blame, and comes again
+            raise
+        except Exception as error:
+            log.exception("a delivery failed", extra={"message_id": delivery.message_id})
+            reason = f"unexpected {type(error).__name__}: {error}"
+            await persist(lambda: delivery.bury(reason))

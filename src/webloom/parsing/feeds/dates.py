@@ -1,0 +1,292 @@
+"""Dates as feeds write them, in UTC.
+
+A date without a zone is UTC. One that can't be, or lies outside of 1950 to 2200, is no date.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+from unicodedata import combining, normalize
+
+from webloom.parsing.feeds.words import words
+
+_YEARS: Final = range(1950, 2201)
+_LONGEST: Final = 80  # characters that a date can have
+_CACHED: Final = 2_000
+
+_MONTHS_OF_LANGUAGES: Final = """
+january february march april may june july august september october november december
+januar februar marz april mai juni juli august september oktober november dezember
+janner feber maerz april mai juni juli august september oktober november dezember
+janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro
+januari februari maart april mei juni juli augustus september oktober november december
+januari februari mars april maj juni juli augusti september oktober november december
+januar februar marts april maj juni juli august september oktober november december
+"""
+_MORE_MONTHS: Final = """
+stycznia lutego marca kwietnia maja czerwca lipca sierpnia wrzesnia pazdziernika listopada grudnia
+ledna unora brezna dubna kvetna cervna cervence srpna zari rijna listopadu prosince
+tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesakuuta heinakuuta elokuuta syyskuuta \
+lokakuuta marraskuuta joulukuuta
+ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie decembrie
+januar februar marcius aprilis majus junius julius augusztus szeptember oktober november december
+ocak subat mart nisan mayis haziran temmuz agustos eylul ekim kasim aralik
+января февраля марта апреля мая июня июля августа сентября октября ноября декабря
+stycz lut mar kwi maj cze lip sie wrz paz lis gru
+ene feb mrt abr mei jun jul ago sept oct nov dic
+"""
+
+_ZONES: Final = {
+    **dict.fromkeys(words("z ut utc gmt wet uct"), 0),
+    **dict.fromkeys(words("bst west cet mez met"), 60),
+    **dict.fromkeys(words("cest mesz mest eet sast cat"), 120),
+    **dict.fromkeys(words("eest msk trt eat"), 180),
+    **dict.fromkeys(words("est cdt"), -300),
+    **dict.fromkeys(words("edt ast"), -240),
+    **dict.fromkeys(words("cst mdt"), -360),
+    **dict.fromkeys(words("mst pdt"), -420),
+    **dict.fromkeys(words("pst akdt"), -480),
+    **dict.fromkeys(words("adt brt art clst"), -180),
+    **dict.fromkeys(words("sgt hkt awst pht myt"), 480),
+    **dict.fromkeys(words("jst kst"), 540),
+    "akst": -540,
+    "hst": -600,
+    "hast": -600,
+    "nst": -210,
+    "ndt": -150,
+    "clt": -240,
+    "gst": 240,
+    "pkt": 300,
+    "ist": 330,
+    "npt": 345,
+    "ict": 420,
+    "wib": 420,
+    "acst": 570,
+    "aest": 600,
+    "acdt": 630,
+    "aedt": 660,
+    "nzst": 720,
+    "nzdt": 780,
+}
+
+_USUAL = re.compile(
+    r"(?:[A-Za-z]{3}, ?)?(\d\d? [A-Za-z]{3} \d{4}) (\d\d):(\d\d):(\d\d) "
+    r"(?:GMT|UTC|Z|([+-])(\d\d):?([0-5]\d))$"
+)
+_TIME = re.compile(
+    r"(?<![\d+-])(\d{1,2})(?::|h(?=\d)|(?=\s*[ap]\.?m\b))(\d{2})?(?:[:.](\d{2})(?:[.,]\d+)?)?"
+    r"(?:\s*([ap])\.?m\b\.?)?"
+)
+_OFFSET = re.compile(r"^[\s,]*(?:[a-z]{1,5})?\s*([+\-\u2212])(\d{1,2}):?(\d{2})?\b")
+_ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]")
+_NUMERIC = re.compile(r"(?<!\d)(\d{1,4})\s*([-/.])\s*(\d{1,2})\s*\2\s*(\d{4}|\d{1,2})(?!\d)")
+_YEAR_MONTH = re.compile(r"^(\d{4})(?:[-/](\d{1,2}))?$")
+_ORDINAL_DAY = re.compile(r"^(\d{4})-?(\d{3})(?=$|[t\s])")
+_EAST_ASIAN = str.maketrans("年月日", "-- ")
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+")
+_ISO = re.compile(r"^\d{4}-?(?:\d\d|W)")
+
+
+def _month_names() -> dict[str, int]:
+    """Full names, and what they are shortened to where only one month is."""
+    names: dict[str, int] = {}
+    shared: set[str] = set()
+    for line in _MONTHS_OF_LANGUAGES.split("\n"):
+        for month, name in enumerate(line.split(), 1):
+            for length in range(3, len(name) + 1):
+                if names.setdefault(name[:length], month) != month:
+                    shared.add(name[:length])
+    for name in shared:
+        del names[name]
+    for line in _MORE_MONTHS.split("\n"):
+        for month, name in enumerate(line.split(), 1):
+            names.setdefault(name, month)
+    return names
+
+
+_MONTHS: Final = _month_names()
+_cache: dict[tuple[str, bool], datetime | None] = {}
+
+
+def parse_date(text: str, *, month_first: bool = False) -> datetime | None:
+    """`month_first`: 03/04/2024 is the fourth of March."""
+    if len(text) > _LONGEST:
+        return None
+    key = (text, month_first)
+    if key in _cache:
+        return _cache[key]
+    try:
+        found = _parse(text, month_first)
+        found = None if found is None or found.year not in _YEARS else found
+    except (ValueError, OverflowError):
+        found = None
+    if len(_cache) >= _CACHED:
+        _cache.clear()
+    _cache[key] = found
+    return found
+
+
+def _parse(text: str, month_first: bool) -> datetime | None:
+    usual = _USUAL.match(text)
+    if usual is not None:
+        day, hour, minute, second, sign, hours, minutes = usual.groups()
+        midnight = _usual_day(day)
+        if midnight is not None and hour < "24" and second < "60":
+            moment = midnight.replace(hour=int(hour), minute=int(minute), second=int(second))
+            if sign is None or (hours == "00" and minutes == "00"):
+                return moment
+            return moment - _offset(sign, hours, minutes)
+    elif _ISO.match(text) and not text.isdigit():
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            pass
+        else:
+            return _in_utc(moment)
+    text = text.strip()
+    if not any(map(str.isdigit, text)):
+        return None
+    if text.lstrip("-").replace(".", "", 1).isdecimal() and text.isascii():
+        return _of_digits(text)
+    return _of_words(_folded(text), month_first)
+
+
+@lru_cache(maxsize=1_000)
+def _usual_day(text: str) -> datetime | None:
+    day, name, year = text.split()
+    month = _MONTHS.get(name.lower())
+    return None if month is None else datetime(int(year), month, int(day), tzinfo=UTC)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _folded(text: str) -> str:
+    """Lower case and without accents, so that names compare."""
+    decomposed = normalize("NFKD", text.casefold())
+    return "".join(mark for mark in decomposed if not combining(mark))
+
+
+def _of_digits(text: str) -> datetime | None:
+    """A compact date, or what has passed since 1970 in seconds or a fraction of them."""
+    whole = text.partition(".")[0]
+    match len(whole):
+        case 4:
+            return datetime(int(whole), 1, 1, tzinfo=UTC) if "." not in text else None
+        case 7 if "." not in text:
+            return _of_words(text, False)
+        case 8 if "." not in text:
+            return datetime(int(text[:4]), int(text[4:6]), int(text[6:]), tzinfo=UTC)
+        case 12 | 14 if whole.startswith(("19", "20")) and int(whole[4:6]) in range(1, 13):
+            return datetime.strptime(whole.ljust(14, "0"), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        case 9 | 10:
+            return datetime.fromtimestamp(float(text), UTC)
+        case 12 | 13:
+            return datetime.fromtimestamp(int(whole) / 1e3, UTC)
+        case 16:
+            return datetime.fromtimestamp(int(whole) // 1_000_000, UTC)
+    return None
+
+
+def _of_words(text: str, month_first: bool) -> datetime | None:
+    text = _ASIDE.sub(" ", text).translate(_EAST_ASIAN)
+    time, offset = (0, 0, 0), timedelta(0)
+    found = _TIME.search(text)
+    if found is not None:
+        hour, minute, second, half = found.groups()
+        time = (_hour(int(hour), half), int(minute or 0), min(int(second or 0), 59))
+        behind = text[found.end() :]
+        offset, behind = _zone(behind)
+        text = f"{text[: found.start()].rstrip(' t')} {behind}"
+        if time[1] > 59 or int(second or 0) > 60:
+            return None
+    day = _day(text.strip(" ,.;"), month_first)
+    if day is None or time[0] > 24 or (time[0] == 24 and time[1:] != (0, 0)):
+        return None
+    return day + timedelta(hours=time[0], minutes=time[1], seconds=time[2]) - offset
+
+
+def _hour(hour: int, half: str | None) -> int:
+    if half == "p" and hour < 12:
+        return hour + 12
+    return 0 if half == "a" and hour == 12 else hour
+
+
+def _zone(text: str) -> tuple[timedelta, str]:
+    """The zone that follows a time, and what follows the zone."""
+    found = _OFFSET.match(text)
+    if found is not None:
+        return _offset(*found.groups()), text[found.end() :]
+    for word in _WORD.findall(text):
+        if word in _ZONES:
+            return timedelta(minutes=_ZONES[word]), text.replace(word, " ", 1)
+    return timedelta(0), text
+
+
+def _offset(sign: str, hours: str, minutes: str | None) -> timedelta:
+    """An offset that no zone has is taken for none."""
+    offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    if offset >= timedelta(hours=15):
+        return timedelta(0)
+    return offset if sign == "+" else -offset
+
+
+def _day(text: str, month_first: bool) -> datetime | None:
+    if (found := _NUMERIC.search(text)) is not None:
+        first, _, second, last = found.groups()
+        if len(first) == 4:
+            return _date(int(first), int(second), int(last))
+        if len(first) == 3:
+            return None
+        day, month = (int(second), int(first)) if month_first else (int(first), int(second))
+        if month > 12:
+            day, month = month, day
+        return _date(_full_year(last), month, day)
+    if (found := _ORDINAL_DAY.match(text)) is not None and 1 <= int(found[2]) <= 366:
+        return _ordinal(int(found[1]), int(found[2]))
+    if (found := _YEAR_MONTH.match(text)) is not None:
+        return _date(int(found[1]), int(found[2] or 1), 1)
+    return _named_day(text)
+
+
+def _named_day(text: str) -> datetime | None:
+    """12 March 2024, March 12th, 2024, Tue Mar 12 2024, 2024 March 12, mar. 12 mars 2024."""
+    months = [
+        (word.start(), _MONTHS[word[0]]) for word in _WORD.finditer(text) if word[0] in _MONTHS
+    ]
+    numbers = [(number.start(), number[0]) for number in _NUMBER.finditer(text)]
+    if not months or not 1 <= len(numbers) <= 2:
+        return None
+    # A weekday can look like a month: mar. is mardi, martes and March. The month is by the day.
+    at, month = months[-1]
+    if len(numbers) == 1:
+        year = numbers[0][1]
+        return _date(int(year), month, 1) if len(year) == 4 and numbers[0][0] > at else None
+    (_, first), (_, second) = numbers
+    if len(first) == 4:
+        return _date(int(first), month, int(second))
+    return _date(_full_year(second), month, int(first))
+
+
+def _full_year(digits: str) -> int:
+    year = int(digits)
+    if len(digits) > 2:
+        return year
+    return year + (2000 if year < 69 else 1900)
+
+
+def _date(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day, tzinfo=UTC)
+
+
+def _ordinal(year: int, day: int) -> datetime | None:
+    moment = _date(year, 1, 1) + timedelta(days=day - 1)
+    return moment if moment.year == year else None

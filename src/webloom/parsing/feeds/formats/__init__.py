@@ -1,0 +1,92 @@
+"""The formats of feeds, one file each, and how they are told apart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webloom.domain.errors import FeedUnreadable
+from webloom.domain.feed import AUTO
+from webloom.parsing.feeds.element import Head
+from webloom.parsing.feeds.formats import (
+    adzuna,
+    atom,
+    careerjet,
+    generic,
+    indeed,
+    jobfront,
+    jobrapido,
+    json_feed,
+    linkedin,
+    personio,
+    remotive,
+    rss,
+    we_work_remotely,
+    whatjobs,
+    wp_job_manager,
+    ziprecruiter,
+)
+from webloom.parsing.feeds.formats.format import Format
+
+_ALL: Final = (
+    rss.FORMAT,
+    atom.FORMAT,
+    json_feed.FORMAT,
+    wp_job_manager.FORMAT,
+    we_work_remotely.FORMAT,
+    indeed.FORMAT,
+    ziprecruiter.FORMAT,
+    linkedin.FORMAT,
+    adzuna.FORMAT,
+    remotive.FORMAT,
+    personio.FORMAT,
+    careerjet.FORMAT,
+    jobrapido.FORMAT,
+    whatjobs.FORMAT,
+    jobfront.FORMAT,
+    generic.FORMAT,
+)
+_BY_NAME: Final = {each.name: each for each in _ALL}
+FORMATS: Final = {each.name: each.about for each in _ALL}  # what a person can choose
+
+_NO_FEEDS: Final = {
+    "html": "It is a web page and no feed; look on the page for the address of the feed.",
+    "opml": "It is a list of feeds (OPML) and no feed; import the list instead.",
+    "urlset": "It is a sitemap and no feed.",
+    "sitemapindex": "It is a sitemap and no feed.",
+    "svg": "It is an image and no feed.",
+    "error": "The server answered with an error document and no feed.",
+}
+
+
+def check_format(name: str) -> None:
+    """Raises ValueError with a sentence for the person who chose it."""
+    if name != AUTO and name not in _BY_NAME:
+        raise ValueError(
+            f"There is no feed format {name!r}; there are {AUTO} and {', '.join(_BY_NAME)}"
+        )
+
+
+def detect(head: Head, wanted: str) -> Format:
+    """`wanted` is auto or a format's name. Raises FeedUnreadable."""
+    if wanted != AUTO:
+        try:
+            check_format(wanted)
+        except ValueError as error:
+            raise FeedUnreadable(str(error)) from None
+        chosen = _BY_NAME[wanted]
+        return (generic.fitted(head) or chosen) if chosen is generic.FORMAT else chosen
+    if head.root in _NO_FEEDS:
+        raise FeedUnreadable(_NO_FEEDS[head.root])
+    best = max(_ALL, key=lambda each: each.certainty(head))
+    if best.certainty(head) > 0:
+        return best
+    fitted = generic.fitted(head)
+    if fitted is None:
+        raise FeedUnreadable(
+            f"It is XML that is like no feed: nothing under its root {head.root!r} repeats and has "
+            "a title; choose its format, or map its fields."
+        )
+    return fitted
+
+
+__all__ = ["FORMATS", "Format", "check_format", "detect"]

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.mapping import Values
+
+Paths = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """What is known of the feed that a record stands in."""
+
+    head: Head
+    source_url: str
+    base_url: str  # that relative links begin from
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Format:
+    """How one kind of feed writes its postings. docs/feeds.md says how to add one."""
+
+    name: str
+    about: str  # one line, for people who choose a format
+    record_names: frozenset[str]  # of the elements that are records, lower case, without prefix
+    certainty: Callable[[Head], int]  # that a feed is of this format; 0: it is not, 100: it says so
+    fields: Paths = field(default_factory=dict)  # by field of a posting, the best path first
+    last_resort: Paths = field(default_factory=dict)  # after the names that are common to feeds
+    refine: Callable[[Values, Element, Context], None] | None = None  # what paths can't say
+    month_first: bool = False  # 03/04/2024 is the fourth of March
+    comma_lists: bool = False  # a category can be several, divided by commas
+
+
+def names_of(head: Head) -> frozenset[str]:
+    """Without their prefixes."""
+    return frozenset(name.rpartition(":")[2] for name in head.names)
+
+
+def mentions(head: Head, *words: str) -> bool:
+    """Whether the feed calls itself that, outside of its records."""
+    said = " ".join(head.elements.values()).lower()
+    return any(word in said for word in words)

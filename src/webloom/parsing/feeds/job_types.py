@@ -1,0 +1,62 @@
+"""Kinds of employment by one name each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+_MOST: Final = 10
+_DIVIDED = re.compile(r"[,;|/\n]|\s+(?:and|und|or|oder|et|ou)\s+|\s*&\s*")
+
+_WORDS: Final = {
+    "full-time": "fulltime full ft fulltimejob vollzeit tempsplein pleintemps tiempocompleto "
+    "jornadacompleta tempopieno tempointegral voltijd fuldtid heltid fulltimeemployee "
+    "fulltimeposition "
+    "fulltimepermanent pelnyetat",
+    "part-time": "parttime part pt teilzeit tempspartiel mitemps tiempoparcial mediajornada "
+    "tempoparziale deeltijd deltid parttimejob parttimeemployee parttimeposition",
+    "contract": "contract contractor contractual fixedterm fixedtermcontract befristet "
+    "contracttohire "
+    "corptocorp corptocorpcontract c2c contractcorptocorp zeitvertrag tempodeterminado",
+    "temporary": "temporary temp tempjob seasonal casual interim aushilfe zeitarbeit cdd "
+    "temporaire "
+    "temporal temporario tijdelijk perdiem minijob arbeitnehmeruberlassung",
+    "internship": "internship intern internships praktikum praktikant stage stagiaire becario "
+    "practicas "
+    "tirocinio estagio trainee traineeship werkstudent workingstudent",
+    "freelance": "freelance freelancer selfemployed freiberuflich freierMitarbeiter independent "
+    "autonomo indépendant independant",
+    "permanent": "permanent regular unbefristet festanstellung cdi indefinido permanentemployee "
+    "vast "
+    "tempoindeterminato perm direkthire directhire permanentcontract",
+    "volunteer": "volunteer volunteering ehrenamt benevole voluntario unpaid",
+}
+_CANONICAL: Final = {word.lower(): name for name, words in _WORDS.items() for word in words.split()}
+
+
+def job_type(values: Iterable[str]) -> str:
+    return _job_type(tuple(values))
+
+
+@lru_cache(maxsize=1_000)
+def _job_type(values: tuple[str, ...]) -> str:
+    """One that is not known stays as it is."""
+    kept: list[str] = []
+    for value in values:
+        whole = _canonical(value)
+        for part in [whole] if whole else _DIVIDED.split(value):
+            name = _canonical(part) or part.strip()
+            if name and name not in kept:
+                kept.append(name)
+    return ", ".join(kept[:_MOST])
+
+
+def _canonical(text: str) -> str | None:
+    squeezed = "".join(filter(str.isalnum, text.lower()))
+    for ending in ("", "position", "job", "employment", "work", "role", "basis"):
+        name = _CANONICAL.get(squeezed.removesuffix(ending))
+        if name:
+            return name
+    return None

@@ -1,0 +1,270 @@
+"""A feed in JSON -> its items as elements, one after the other, in bounded memory.
+
+Items are what stands in the feed's array: the document itself, or `items`, `jobs`, `data` and the
+like of its object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+
+from webloom.domain.errors import FeedUnreadable
+from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.encoding import RecordDecoder
+from webloom.parsing.feeds.repairs import CONTROL_CHARACTER, TRUNCATED, Repairs
+from webloom.parsing.feeds.scan import CHUNK, LARGEST_RECORD, Flaw, Skipped
+
+_LIST_NAMES = (
+    "items jobs data results entries positions postings offers vacancies openings listings"
+    " job_listings records"
+)
+_LISTS = frozenset(re.findall(r"\w+", _LIST_NAMES))
+_AROUND = _LISTS | {"feed", "response", "result", "rss", "channel", "content"}
+_DEEPEST = 16
+_SAMPLE = 400
+_OVERLAP = 1000  # characters, more than may stand between two items
+_SEPARATORS = re.compile(r"[\s,]*+")
+_COLON = re.compile(r"\s*+:\s*+")
+_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([{\[])|([}\]])', re.DOTALL)
+_NEXT_OBJECT = re.compile(r"\}\s*+,\s*+(?=\{)")
+_NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
+
+
+class _Broken(Exception):
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+class JsonItems:
+    """Finds the list when it is made, so that `head` is known. Raises FeedUnreadable."""
+
+    def __init__(
+        self,
+        first: bytes,
+        read: Callable[[int], bytes],
+        *,
+        decoder: RecordDecoder,
+        repairs: Repairs,
+        largest: int = LARGEST_RECORD,
+    ) -> None:
+        self._read = read
+        self._decoder = decoder
+        self._repairs = repairs
+        self._largest = largest
+        self._undecoded = b""
+        self._text = ""
+        self._at = 0
+        self._is_final = False
+        self.is_whole = False
+        self.head = Head("json", {}, [])
+        self._open: list[str] = []  # what is to be closed behind the list
+        self._take(first)
+        try:
+            self._find_list()
+            peeked = self._peek_keys()
+        except _Broken:
+            raise FeedUnreadable("The answer begins like JSON, and is none.") from None
+        self.head.names.extend(peeked)
+
+    def items(self) -> Iterator[Element | Skipped]:
+        while True:
+            character = self._skip()
+            if character == "]":
+                self._at += 1
+                self._read_end()
+                return
+            if not character:
+                break
+            start, text = self._at, self._text
+            try:
+                value = self._value()
+            except _Broken as broken:
+                sample = self._text[self._at : self._at + _SAMPLE].encode("utf-8", "replace")
+                if not self._pass_over(broken.at):
+                    self._repairs.note(TRUNCATED)
+                    yield Skipped(Flaw.CUT_OFF, sample)
+                    return
+                yield Skipped(Flaw.NO_JSON, sample)
+                continue
+            if self._text is not text:  # more was read, and what lay before the item dropped
+                start = 0
+            if isinstance(value, dict):
+                has_escapes = self._text.find("\\u", start, self._at) >= 0
+                yield self._element("item", value, 0, has_escapes)
+            else:
+                yield Skipped(Flaw.NO_OBJECT, _text(value)[:_SAMPLE].encode("utf-8", "replace"))
+        self._repairs.note(TRUNCATED)
+
+    # Text
+
+    def _take(self, raw: bytes) -> None:
+        raw = self._undecoded + raw
+        end = len(raw)
+        if not self._is_final:
+            for back in range(1, min(4, end + 1)):  # a character that is cut in two
+                if raw[end - back] & 0xC0 == 0xC0:
+                    end -= back
+                    break
+        self._undecoded = raw[end:]
+        self._text = self._text[self._at :] + self._decoder.decode(raw[:end])
+        self._at = 0
+
+    def _more(self) -> bool:
+        if self._is_final:
+            return False
+        raw = self._read(max(CHUNK, len(self._text) - self._at))
+        self._is_final = not raw
+        self._take(raw)
+        return True
+
+    def _skip(self) -> str:
+        """The next character that separates nothing; "" at the end."""
+        while True:
+            self._at = self._match_end(_SEPARATORS)
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more():
+                return ""
+
+    def _match_end(self, pattern: re.Pattern[str]) -> int:
+        found = pattern.match(self._text, self._at)
+        return self._at if found is None else found.end()
+
+    def _value(self) -> object:
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                is_cut = error.msg.startswith("Unterminated") or error.pos + 12 > len(self._text)
+                if is_cut and len(self._text) - self._at <= self._largest and self._more():
+                    continue
+                raise _Broken(error.pos) from None
+            except RecursionError:
+                raise _Broken(self._at) from None
+            if end == len(self._text) and self._more():
+                continue
+            self._at = end
+            return value
+
+    def _pass_over(self, defect: int) -> bool:
+        """Go behind an item that is no JSON: where its brackets close, or the next one begins."""
+        defect -= self._at
+        while not self._close_brackets():
+            if len(self._text) - self._at <= self._largest and self._more():
+                continue
+            while (following := _NEXT_OBJECT.search(self._text, self._at + defect)) is None:
+                self._at, defect = max(self._at, len(self._text) - _OVERLAP), 0
+                if not self._more():
+                    return False
+            self._at = following.end()
+            break
+        return True
+
+    def _close_brackets(self) -> bool:
+        depth = 0
+        for found in _BRACKETS.finditer(self._text, self._at):
+            depth += (found[1] is not None) - (found[2] is not None)
+            if depth <= 0:
+                self._at = found.end()
+                return True
+        return False
+
+    # What is around the list
+
+    def _find_list(self) -> None:
+        while True:
+            character = self._skip()
+            if character == "[":
+                self._at += 1
+                return
+            if character != "{" or not self._enter():
+                raise FeedUnreadable(
+                    "The answer is JSON without a list of items or jobs, so it is no feed."
+                )
+
+    def _enter(self) -> bool:
+        """Into an object, up to the value that is or has the list."""
+        self._at += 1
+        self._open.append("}")
+        while self._skip() == '"':
+            key = str(self._value()).lower()
+            self._at = self._match_end(_COLON)
+            opening = self._skip()
+            if (opening == "[" and key in _LISTS) or (opening == "{" and key in _AROUND):
+                self.head.names.append(key)
+                return True
+            value = self._value()
+            self.head.names.append(key)
+            if isinstance(value, str | bool):
+                self.head.elements.setdefault(key, _text(value))
+        return False
+
+    def _peek_keys(self) -> list[str]:
+        if self._skip() != "{":
+            return []
+        self._text, self._at = self._text[self._at :], 0
+        try:
+            value = self._value()
+        except _Broken:
+            return []
+        finally:
+            self._at = 0
+        return [key.lower() for key in value] if isinstance(value, dict) else []
+
+    def _read_end(self) -> None:
+        try:
+            while self._open:
+                if self._skip() == "}":
+                    self._at += 1
+                    self._open.pop()
+                elif self._text[self._at : self._at + 1] == '"':
+                    self._value()
+                    self._at = self._match_end(_COLON)
+                    self._skip()
+                    self._value()
+                else:
+                    raise _Broken(self._at)
+        except _Broken:
+            self._repairs.note(TRUNCATED)
+            return
+        self.is_whole = True
+
+    # Elements
+
+    def _element(self, name: str, value: object, depth: int, needs_cleaning: bool) -> Element:
+        element = Element(name)
+        if not isinstance(value, dict):
+            element.text = self._clean(_text(value)) if needs_cleaning else _text(value)
+            return element
+        if depth < _DEEPEST:
+            for key, inner in value.items():
+                for one in _flat(inner):
+                    child = self._element(key.lower(), one, depth + 1, needs_cleaning)
+                    element.children.append(child)
+        return element
+
+    def _clean(self, text: str) -> str:
+        cleaned, times = _NO_CHARACTER.subn("", text)
+        if times:
+            self._repairs.note(CONTROL_CHARACTER, times)
+        return cleaned
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _flat(value: object) -> Iterator[object]:
+    """The values of a list, and of the lists in it; nothing for null."""
+    waiting = [value]
+    while waiting:
+        first = waiting.pop()
+        if isinstance(first, list):
+            waiting.extend(reversed(first))
+        elif first is not None:
+            yield first

@@ -1,0 +1,282 @@
+"""From the elements of a record to the fields of a posting, by tables of paths.
+
+A path names an element of the record, an element within it, or an attribute: `title`,
+`location/city`, `job_listing:company`, `@id`, `guid/@ispermalink`. Case does not matter, nor do
+hyphens and underscores in names. The paths of all fields become one tree, so that a record is gone
+through once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.sanitise import is_html
+from webloom.parsing.feeds.words import words
+
+FIELDS: Final = (
+    "externalId",
+    "title",
+    "jobUrl",
+    "company",
+    "location",
+    "city",
+    "region",
+    "country",
+    "remote",
+    "jobType",
+    "salary",
+    "salaryMin",
+    "salaryMax",
+    "salaryCurrency",
+    "salaryPeriod",
+    "categories",
+    "description",
+    "publishedAt",
+    "expiresAt",
+)
+
+ANY: Final = "*"  # whatever the prefix
+ANY_OF_OURS: Final = "?"  # whatever the prefix, but none of a namespace with another purpose
+_FOREIGN: Final = frozenset(
+    words(
+        "media itunes georss geo gml slash wfw thr sy dc dcterms atom content xhtml feedburner gd "
+        "blogger opensearch googleplay podcast cc creativecommons rawvoice snf webfeeds post-id"
+    )
+)
+_PREFIXES: Final = {  # where a feed declares another prefix for a namespace that is well known
+    "http://purl.org/dc/elements/1.1": "dc",
+    "http://purl.org/dc/terms": "dcterms",
+    "http://purl.org/rss/1.0/modules/content": "content",
+    "http://search.yahoo.com/mrss": "media",
+    "http://www.w3.org/2005/atom": "atom",
+    "http://www.itunes.com/dtds/podcast-1.0.dtd": "itunes",
+    "http://rssnamespace.org/feedburner/ext/1.0": "feedburner",
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf",
+}
+_STEP = re.compile(r"(?:(?:[\w.-]+|\*):)?[\w.-]+")
+_SAYS_IT: Final = ("name", "displayname", "title", "label", "value", "text", "term", "amount")
+_DEEPEST: Final = 4
+_LISTS: Final = frozenset({"categories", "listed", "jobType"})
+_MOST_NAMES: Final = 5_000  # that are remembered
+_LONGEST_NAME: Final = 100
+_MOST_VALUES: Final = 100  # of one field
+
+Values = dict[str, list[str]]  # by field; stripped, never empty
+
+
+def check_mapping(mapping: Mapping[str, str]) -> None:
+    """Raises ValueError with a sentence for the person who wrote it."""
+    for field, path in mapping.items():
+        if field not in FIELDS:
+            raise ValueError(
+                f"{field!r} is no field of a posting that can be mapped; there are "
+                f"{', '.join(FIELDS)}"
+            )
+        if not isinstance(path, str) or not _is_path(path):
+            raise ValueError(
+                f"{path!r} is no path to map {field} from; write element names, divided by "
+                "slashes, and at most one @attribute at the end, such as job_listing:company, "
+                "office/name or @id"
+            )
+
+
+def _is_path(path: str) -> bool:
+    *steps, last = path.split("/")
+    return len(path) <= 200 and all(map(_STEP.fullmatch, [*steps, last.removeprefix("@")]))
+
+
+def squeezed(name: str) -> str:
+    return name.replace("_", "").replace("-", "").replace(".", "")
+
+
+class _Step(NamedTuple):
+    """What the tree has for an element of one name."""
+
+    fields: tuple[tuple[str, int], ...]  # with their rank: the lowest is taken
+    nodes: tuple[_Node, ...]  # with paths that go on
+
+
+class _Node:
+    __slots__ = ("attributes", "children", "fields", "known")
+
+    def __init__(self) -> None:
+        self.fields: list[tuple[str, int]] = []
+        self.children: dict[str, list[tuple[str, _Node]]] = {}  # by name; with the prefix
+        self.attributes: dict[str, list[tuple[str, int]]] = {}
+        self.known: dict[str, dict[str, _Step]] = {}  # by the record's prefix, by name as written
+
+    def child(self, name: str, prefix: str) -> _Node:
+        known = self.children.setdefault(name, [])
+        for its_prefix, node in known:
+            if its_prefix == prefix:
+                return node
+        node = _Node()
+        known.append((prefix, node))
+        return node
+
+
+class FieldTable:
+    """Made once for a feed."""
+
+    def __init__(self, namespaces: Mapping[str, str]) -> None:
+        self._root = _Node()
+        self._rank = 0
+        self._last_own = 0  # rank of the paths before the common names
+        self._prefixes = {
+            prefix: _PREFIXES[uri.rstrip("/").lower()]
+            for prefix, uri in namespaces.items()
+            if prefix and uri.rstrip("/").lower() in _PREFIXES
+        }
+
+    def add(self, paths: Mapping[str, Iterable[str]], *, prefix: str = "") -> None:
+        """Of what is added, the earlier goes before the later; of categories and of the job types
+        that a format names, all are taken. `prefix` is that of names which are written without
+        one: "" is the record's own."""
+        if prefix == ANY_OF_OURS:
+            self._last_own = self._rank
+        for field, candidates in paths.items():
+            self._rank += 1
+            together = field in _LISTS and (field != "jobType" or prefix != ANY_OF_OURS)
+            for path in candidates:
+                if not together:
+                    self._rank += 1
+                self._add(field, path, prefix)
+
+    def _add(self, field: str, path: str, prefix: str) -> None:
+        node = self._root
+        for step in path.lower().split("/"):
+            if step.startswith("@"):
+                node.attributes.setdefault(squeezed(step[1:]), []).append((field, self._rank))
+                return
+            its_prefix, _, name = step.rpartition(":")
+            node = node.child(squeezed(name), its_prefix or prefix)
+        if all(known != field for known, _ in node.fields):
+            node.fields.append((field, self._rank))
+
+    def values(self, record: Element) -> Values:
+        found: Values = {}
+        ranks: dict[str, int] = {}
+        if record.attributes:
+            self._visit_attributes(record, self._root, found, ranks)
+        self._visit(record, self._root, record.prefix, found, ranks, 0)
+        return found
+
+    def _visit(
+        self,
+        element: Element,
+        node: _Node,
+        own: str,
+        found: Values,
+        ranks: dict[str, int],
+        depth: int,
+    ) -> bool:
+        hit = False
+        known = node.known.get(own)
+        if known is None:
+            known = node.known[own] = {}
+        for child in element.children:
+            name = f"{child.prefix}:{child.name}" if child.prefix else child.name
+            step = known.get(name)
+            if step is None:
+                step = self._step(child, node, own)
+                if len(known) < _MOST_NAMES and len(name) < _LONGEST_NAME:
+                    known[name] = step
+            fields = step.fields
+            if child.children or child.attributes:
+                within = self._within(child, step, node, own, found, ranks, depth + 1)
+                hit = hit or within
+                if within and not child.text.strip():
+                    continue
+            if not fields:
+                continue
+            text = child.text.strip() if not child.children else _text(child, fields[0][0])
+            if text:
+                hit = True
+                for field, rank in fields:
+                    best = ranks.get(field)
+                    if best is None or rank < best:
+                        ranks[field] = rank
+                        found[field] = [text]
+                    elif rank == best and len(found[field]) < _MOST_VALUES:
+                        found[field].append(text)
+        return hit
+
+    def _within(
+        self,
+        child: Element,
+        step: _Step,
+        node: _Node,
+        own: str,
+        found: Values,
+        ranks: dict[str, int],
+        depth: int,
+    ) -> bool:
+        """What an element has in itself. One that no path names is looked through as if it were
+        not there."""
+        hit = False
+        if depth <= _DEEPEST:
+            for inner in step.nodes:
+                if self._visit_attributes(child, inner, found, ranks):
+                    hit = True
+                if child.children and self._visit(child, inner, own, found, ranks, depth):
+                    hit = True
+            if node is self._root and child.children and not step.fields and not step.nodes:
+                self._visit(child, node, own, found, ranks, depth)
+        return hit
+
+    def _step(self, child: Element, node: _Node, own: str) -> _Step:
+        prefix = child.prefix
+        if prefix:
+            prefix = "" if prefix == own else self._prefixes.get(prefix, prefix)
+        fields: dict[str, int] = {}
+        nodes: list[_Node] = []
+        for wanted, inner in node.children.get(squeezed(child.name), ()):
+            if wanted == prefix or (
+                prefix not in _FOREIGN if wanted == ANY_OF_OURS else wanted == ANY
+            ):
+                for field, rank in inner.fields:
+                    fields[field] = min(rank, fields.get(field, rank))
+                if inner.children or inner.attributes:
+                    nodes.append(inner)
+        if any(rank <= self._last_own for rank in fields.values()):
+            # What the format says of a name goes before what the name means elsewhere.
+            fields = {field: rank for field, rank in fields.items() if rank <= self._last_own}
+        return _Step(tuple(fields.items()), tuple(nodes))
+
+    def _visit_attributes(
+        self, element: Element, node: _Node, found: Values, ranks: dict[str, int]
+    ) -> bool:
+        hit = False
+        for name, value in element.attributes.items():
+            for field, rank in node.attributes.get(squeezed(name), ()):
+                if (text := value.strip()) and rank < ranks.get(field, rank + 1):
+                    hit = True
+                    ranks[field] = rank
+                    found[field] = [text]
+        return hit
+
+
+def _text(element: Element, field: str) -> str:
+    """Of an element that has elements in it."""
+    if element.markup is not None and is_html(element.markup):
+        return element.markup.strip()
+    if text := element.text.strip():
+        return text
+    said = {squeezed(child.name): child.text for child in element.children[:_MOST_VALUES]}
+    for name in _SAYS_IT:
+        if text := said.get(name, "").strip():
+            return text
+    return ("\n\n" if field == "description" else ", ").join(leaf_texts(element))
+
+
+def leaf_texts(element: Element, depth: int = 0) -> list[str]:
+    texts: list[str] = []
+    for child in element.children[:_MOST_VALUES]:
+        if child.children and depth < _DEEPEST:
+            texts += leaf_texts(child, depth + 1)
+        elif text := child.text.strip():
+            texts.append(text)
+    return texts[:_MOST_VALUES]

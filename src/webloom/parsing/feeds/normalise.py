@@ -1,0 +1,319 @@
+"""A record of a feed -> a posting.
+
+record -> values by field (mapping) -> the format's own touch -> the person's mapping
+       -> one form for text, links, places, pay and dates -> checked, keyed, hashed
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+from urllib.parse import urljoin
+
+import msgspec
+
+from webloom.domain.import_run import LONGEST_SAMPLE
+from webloom.parsing.feeds import sanitise
+from webloom.parsing.feeds.dates import parse_date
+from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.formats.format import Context, Format
+from webloom.parsing.feeds.formats.synonyms import AS_ATTRIBUTES, COMMON, LISTED
+from webloom.parsing.feeds.job_types import job_type
+from webloom.parsing.feeds.mapping import ANY, ANY_OF_OURS, FieldTable, Values, leaf_texts
+from webloom.parsing.feeds.places import composed, says_remote, sounds_remote
+from webloom.parsing.feeds.salary import salary
+from webloom.parsing.feeds.sanitise import cut, one_line, scrub
+from webloom.parsing.job_posting import JobPosting, Salary, dedupe_key
+
+DATE_NOT_READ: Final = "date that can't be read"
+
+_LOOKED_AT: Final = 20_000  # characters of what becomes one line
+_LONGEST_TITLE: Final = 1_000
+_LONGEST_TEXT: Final = 2_000
+_LONGEST_URL: Final = 8_000
+_LONGEST_ID: Final = 500
+_LONGEST_KIND: Final = 200  # of a flag, a unit, an amount
+_LONGEST_CATEGORY: Final = 200
+_MOST_CATEGORIES: Final = 100
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_WEB = re.compile(r"https?://[^/?#\s@:]", re.IGNORECASE)
+_SAMPLED: Final = 5_000  # characters of a field
+_MARK: Final = "\x1e"  # between the parts of what is hashed; no part has it
+_CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n\r") + b"\x7f"
+
+
+class Rejected(Exception):
+    """A record that lacks what a posting needs."""
+
+    def __init__(self, reason: str, sample: str) -> None:
+        super().__init__(reason)
+        self.reason = reason  # one of few, so that they can be counted
+        self.sample = sample  # what there was, as plain text
+
+
+class Normaliser:
+    """Made once for a feed. `notes` counts what was left out of postings, by kind."""
+
+    def __init__(
+        self,
+        format: Format,  # noqa: A002
+        head: Head,
+        *,
+        source_url: str,
+        source_name: str,
+        mapping: Mapping[str, str],
+    ) -> None:
+        self.notes: dict[str, int] = {}
+        self._source_url = source_url
+        self._source_name = source_name
+        self._format = format
+        self._refine = format.refine
+        self._table = FieldTable(head.namespaces)
+        self._table.add(format.fields)
+        self._table.add(COMMON, prefix=ANY_OF_OURS)
+        self._table.add(AS_ATTRIBUTES)
+        self._table.add(format.last_resort)
+        self._own_mapping: FieldTable | None = None
+        if mapping:
+            self._own_mapping = FieldTable(head.namespaces)
+            self._own_mapping.add({field: (path,) for field, path in mapping.items()}, prefix=ANY)
+        link = head.elements.get("link") or head.elements.get("home_page_url") or ""
+        base = _joined(source_url, link.strip())
+        self._base_url = base if _WEB.match(base) else source_url
+        self._clean = sanitise.cleaner(self._base_url if _WEB.match(self._base_url) else None)
+        self._context = Context(head=head, source_url=source_url, base_url=self._base_url)
+        language = (head.elements.get("language") or head.elements.get("dc:language") or "").lower()
+        self._month_first = format.month_first or language.startswith("en-us")
+
+    def posting(self, record: Element) -> JobPosting:
+        """Raises Rejected."""
+        values = self._table.values(record)
+        if self._refine is not None:
+            self._refine(values, record, self._context)
+        if self._own_mapping is not None:
+            values.update(self._own_mapping.values(record))
+        get = values.get
+        city, region, country = _text(get("city")), _text(get("region")), _text(get("country"))
+        location = _text(get("location")) or composed((city, region, country))
+        kind = job_type(one_line(text[:_LONGEST_KIND]) for text in get("jobType", ()))
+        texts = [
+            self._source_url,
+            self._source_name,
+            _text(get("title"), _LONGEST_TITLE),
+            _identity(get("externalId")),
+            self._url(get("jobUrl"), record),
+            _text(get("company")),
+            location,
+            city,
+            region,
+            country,
+            kind,
+            self._description(get("description")),
+        ]
+        rest = _Rest(
+            _remote(get("remote"), location, kind),
+            _salary(get),
+            self._categories(get("categories"), get(LISTED)),
+            self._date(get("publishedAt")),
+            self._date(get("expiresAt")),
+        )
+        digest = _digest(texts, rest)
+        if digest is None:
+            texts, rest = _scrubbed(texts, rest)
+            digest = _digest(texts, rest) or ""
+        title, identity, link = texts[2:5]
+        if not title or not (identity or link):
+            raise Rejected(_lacking(title, values), sample(record))
+        return _posting(digest, texts, rest)
+
+    def _url(self, candidates: list[str] | None, record: Element) -> str:
+        for candidate in candidates or ():
+            url = candidate.replace("&amp;", "&") if "&amp;" in candidate else candidate
+            if not url.startswith(("https://", "http://")):
+                url = self._absolute(url, record.attributes.get("xml:base", ""))
+            if " " in url or "\n" in url or "\t" in url:
+                url = "".join(url.splitlines()).replace("\t", "").strip().replace(" ", "%20")
+            if len(url) <= _LONGEST_URL and _WEB.match(url):
+                return url
+        return ""
+
+    def _absolute(self, url: str, base: str) -> str:
+        if url[:4].lower() == "www.":
+            return f"https://{url}"
+        if _SCHEME.match(url):
+            return url
+        return _joined(_joined(self._base_url, base.strip()), url)
+
+    def _description(self, candidates: list[str] | None) -> str:
+        if not candidates:
+            return ""
+        text = candidates[0] if len(candidates) == 1 else max(candidates, key=len)
+        return sanitise.description(text, self._clean)
+
+    def _categories(self, each: list[str] | None, listed: list[str] | None) -> list[str]:
+        if not each and not listed:
+            return []
+        parts = each or []
+        if not listed and len(parts) == 1 and not self._format.comma_lists:
+            name = cut(one_line(parts[0][:_LOOKED_AT]), _LONGEST_CATEGORY)
+            return [name] if name else []
+        if self._format.comma_lists:
+            listed, parts = [*parts, *(listed or ())], []
+        for names in listed or ():
+            parts = [*parts, *names.split(",", _MOST_CATEGORIES)[:_MOST_CATEGORIES]]
+        unique = dict.fromkeys(
+            cut(one_line(part[:_LOOKED_AT]), _LONGEST_CATEGORY) for part in parts
+        )
+        unique.pop("", None)
+        return list(unique)[:_MOST_CATEGORIES]
+
+    def _date(self, candidates: list[str] | None) -> datetime | None:
+        if not candidates:
+            return None
+        date = parse_date(candidates[0], month_first=self._month_first)
+        if date is None:
+            self.notes[DATE_NOT_READ] = self.notes.get(DATE_NOT_READ, 0) + 1
+        return date
+
+
+class _Rest(NamedTuple):
+    """What is no text."""
+
+    remote: bool | None
+    salary: Salary | None
+    categories: list[str]
+    published: datetime | None
+    expires: datetime | None
+
+
+def _posting(digest: str, texts: list[str], rest: _Rest) -> JobPosting:
+    url, name, title, identity, link, company, location, city, region, country, kind, body = texts
+    return JobPosting(
+        dedupe_key=dedupe_key(url, identity, link),
+        content_hash=digest,
+        source_url=url,
+        source_name=name,
+        title=title,
+        external_id=identity or None,
+        job_url=link or None,
+        company=company or None,
+        location=location or None,
+        city=city or None,
+        region=region or None,
+        country=country or None,
+        remote=rest.remote,
+        job_type=kind or None,
+        salary=rest.salary,
+        categories=rest.categories,
+        description=body or None,
+        published_at=rest.published,
+        expires_at=rest.expires,
+    )
+
+
+def _text(candidates: list[str] | None, limit: int = _LONGEST_TEXT) -> str:
+    if not candidates:
+        return ""
+    if len(candidates) == 1:
+        text = one_line(candidates[0][:_LOOKED_AT])
+        return text if len(text) <= limit else cut(text, limit)
+    return cut(
+        "; ".join(filter(None, dict.fromkeys(one_line(text[:_LOOKED_AT]) for text in candidates))),
+        limit,
+    )
+
+
+def _identity(candidates: list[str] | None) -> str:
+    if not candidates:
+        return ""
+    identity = candidates[0]
+    if len(identity) > _LONGEST_ID:
+        whole = hashlib.sha1(identity.encode(errors="replace"), usedforsecurity=False).hexdigest()
+        identity = f"{identity[: _LONGEST_ID - 50]}…{whole}"
+    return identity
+
+
+def _remote(flags: list[str] | None, location: str, kind: str) -> bool | None:
+    if flags:
+        said = says_remote(flags[0][:_LONGEST_KIND])
+        if said is not None:
+            return said
+    said = sounds_remote(location) if location else None
+    return sounds_remote(kind) if said is None and kind else said
+
+
+def _salary(get: Callable[[str], list[str] | None]) -> Salary | None:
+    text, low, high = get("salary"), get("salaryMin"), get("salaryMax")
+    if text is None and low is None and high is None:
+        return None
+    currency, period = get("salaryCurrency"), get("salaryPeriod")
+    return salary(
+        text=cut(one_line(text[0][:_LOOKED_AT]), _LONGEST_TEXT) if text else None,
+        low=low[0][:_LONGEST_KIND] if low else None,
+        high=high[0][:_LONGEST_KIND] if high else None,
+        currency=currency[0][:_LONGEST_KIND] if currency else None,
+        period=period[0][:_LONGEST_KIND] if period else None,
+    )
+
+
+def _joined(base: str, url: str) -> str:
+    try:
+        return urljoin(base, url)
+    except ValueError:  # a broken address, such as http://[
+        return base
+
+
+def _digest(texts: list[str], rest: _Rest) -> str | None:
+    """The content hash; None when there are characters that a database refuses.
+
+    It covers what a posting says, and nothing that depends on this program: the same posting has
+    the same one in every version.
+    """
+    remote, pay, categories, published, expires = rest
+    parts = [
+        *texts,
+        "" if remote is None else str(remote),
+        "" if pay is None else f"{pay.min}|{pay.max}|{pay.currency}|{pay.period}|{pay.text}",
+        "" if published is None else published.isoformat(),
+        "" if expires is None else expires.isoformat(),
+        *categories,
+    ]
+    try:
+        data = _MARK.join(parts).encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return None
+    if len(data) - len(data.translate(None, _CONTROLS)) != len(parts) - 1:
+        return None
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _scrubbed(texts: list[str], rest: _Rest) -> tuple[list[str], _Rest]:
+    pay = rest.salary
+    if pay is not None and pay.text is not None:
+        pay = msgspec.structs.replace(pay, text=scrub(pay.text) or None)
+    categories = list(filter(None, (scrub(name).strip() for name in rest.categories)))
+    return [scrub(text).strip() for text in texts], rest._replace(salary=pay, categories=categories)
+
+
+def _lacking(title: str, values: Values) -> str:
+    if not title:
+        return "It has no title."
+    if "jobUrl" in values:
+        return "It has no id, and its link is no web address."
+    return "It has neither an id nor a link."
+
+
+def sample(record: Element) -> str:
+    """What there is of a record, for the person who looks at failures."""
+    pairs: list[str] = []
+    for child in record.children[:20]:
+        text = child.text or " ".join(leaf_texts(child))
+        words = " ".join(sanitise.plain(scrub(text[:_SAMPLED])).split())
+        if words:
+            pairs.append(f"{child.name}: {cut(words, 200)}")
+    pairs += (f"@{name}: {cut(value, 200)}" for name, value in record.attributes.items())
+    shown = "; ".join(pairs) or scrub(record.text[:LONGEST_SAMPLE]).strip() or "an empty record"
+    return cut(scrub(shown), LONGEST_SAMPLE)

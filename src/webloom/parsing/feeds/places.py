@@ -1,0 +1,55 @@
+"""Where a posting's work is done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from webloom.parsing.feeds.words import words
+
+_REMOTE = re.compile(
+    r"\b(?:remote(?:ly)?|anywhere|worldwide|work[ -]from[ -]home|wfh|telecommut\w*|telework\w*|"
+    r"home[ -]?based|home[ -]?office|distributed|télétravail|teletravail|teletrabajo|teletrabalho|"
+    r"thuiswerk\w*|mobiles arbeiten|smart working)\b",
+    re.IGNORECASE,
+)
+_NOT_REMOTE = re.compile(
+    r"\b(?:no|not|non|nicht|kein|keine)[ -]+(?:\w+[ -]+)?(?:remote|home|telecommut)"
+    r"|\bhybrid\w*|\bon[ -]?site\b|\bin[ -]office\b|\bvor ort\b|\bpartly\b|\bteilweise\b",
+    re.IGNORECASE,
+)
+_LOOKED_AT: Final = 300  # characters
+_YES: Final = frozenset(words("1 true yes y t ja oui si sí sim full fully always on"))
+_NO: Final = frozenset(
+    words("0 false no n f nein non não nee none never off onsite on-site office hybrid physical")
+)
+
+
+def says_remote(flag: str) -> bool | None:
+    """What a field says that is about nothing else. Hybrid work is not remote."""
+    word = flag.strip().lower()
+    if word in _YES:
+        return True
+    if word in _NO:
+        return False
+    return sounds_remote(word.replace("_", " "))
+
+
+@lru_cache(maxsize=10_000)
+def sounds_remote(text: str) -> bool | None:
+    """What a location or a kind of employment says; None when it says nothing about it."""
+    text = text[:_LOOKED_AT]
+    if _NOT_REMOTE.search(text):
+        return False if "hybrid" in text.lower() or not _REMOTE.search(text) else None
+    return True if _REMOTE.search(text) else None
+
+
+def composed(parts: Iterable[str]) -> str:
+    """City, region and country as one text, each once."""
+    kept: list[str] = []
+    for part in parts:
+        if part and part not in kept:
+            kept.append(part)
+    return ", ".join(kept)

@@ -1,0 +1,103 @@
+"""A feed's bytes -> its records, whatever their encoding, markup and defects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.encoding import RecordDecoder, Utf8Stream
+from webloom.parsing.feeds.entities import References
+from webloom.parsing.feeds.head import HEAD_SIZE, read_prolog
+from webloom.parsing.feeds.json_items import JsonItems
+from webloom.parsing.feeds.repairs import TRUNCATED, Repairs
+from webloom.parsing.feeds.scan import LARGEST_RECORD, Scanner, Skipped
+from webloom.parsing.feeds.tags import Tags
+from webloom.parsing.feeds.tokens import Tokenizer
+from webloom.parsing.feeds.unpacking import Unpacked
+
+
+class Unreadable:
+    """A record that could not be read."""
+
+    __slots__ = ("reason", "sample")
+
+    def __init__(self, reason: str, sample: str) -> None:
+        self.reason = reason
+        self.sample = sample
+
+
+class Records:
+    """The records of one feed, in its order.
+
+    The head is read at once; FeedUnreadable is raised for what is no feed, or is refused, and
+    later for one that is too large.
+    """
+
+    def __init__(
+        self,
+        source: Unpacked,
+        *,
+        content_type: str | None = None,
+        largest: int = LARGEST_RECORD,
+    ) -> None:
+        self._source = source
+        self._stream = Utf8Stream(source.read, head_size=HEAD_SIZE, content_type=content_type)
+        self.repairs: Repairs = self._stream.repairs
+        self._decoder = RecordDecoder(self._stream.encoding, self.repairs)
+        self._largest = largest
+        self._prolog = read_prolog(self._stream.head, self.repairs)
+        self._json: JsonItems | None = None
+        self.head: Head = self._prolog.head
+        self.is_whole = False  # known at the end: the document was closed
+        if self._prolog.is_json:
+            self._json = JsonItems(
+                self._stream.head,
+                self._stream.read,
+                decoder=self._decoder,
+                repairs=self.repairs,
+                largest=largest,
+            )
+            self.head = self._json.head
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file that were read."""
+        return self._source.position
+
+    def read(self, names: Collection[str]) -> Iterator[Element | Unreadable]:
+        """`names` are those of the elements that are records, local and in lower case."""
+        if self._json is not None:
+            for item in self._json.items():
+                yield self._unreadable(item) if isinstance(item, Skipped) else item
+            is_closed = self._json.is_whole
+        else:
+            scanner = self._scanner(names)
+            parse, decode = self._tokenizer().parse, self._decoder.decode
+            for record in scanner.records():
+                if isinstance(record, Skipped):
+                    yield self._unreadable(record)
+                else:
+                    yield parse(decode(record))
+            is_closed = scanner.is_whole
+        self.is_whole = is_closed and self._source.is_whole
+        if is_closed and not self._source.is_whole:
+            self.repairs.note(TRUNCATED)
+
+    def _scanner(self, names: Collection[str]) -> Scanner:
+        return Scanner(
+            self._stream.head,
+            self._stream.read,
+            root=self.head.root,
+            names=names,
+            repairs=self.repairs,
+            largest=self._largest,
+        )
+
+    def _tokenizer(self) -> Tokenizer:
+        references = References(
+            self.repairs, self._prolog.entities, any_declared=self._prolog.has_dtd
+        )
+        return Tokenizer(Tags(self.repairs, references, self.head.namespaces))
+
+    def _unreadable(self, skipped: Skipped) -> Unreadable:
+        return Unreadable(skipped.flaw.value, skipped.sample.decode("utf-8", "replace"))

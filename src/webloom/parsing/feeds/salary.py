@@ -1,0 +1,255 @@
+"""Pay as feeds write it: fields of their own, or a line of text for people."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from webloom.parsing.feeds.words import words
+from webloom.parsing.job_posting import Salary
+
+_MOST: Final = 1e12  # no salary; and no database's trouble
+_LOOKED_AT: Final = 300  # characters of a text
+
+_CODES: Final = frozenset(
+    words(
+        "AED ARS AUD BAM BDT BGN BHD BRL CAD CHF CLP CNY COP CRC CZK DKK EGP EUR GBP GEL GHS "
+        "HKD HRK HUF "
+        "IDR ILS INR ISK JOD JPY KES KRW KWD KZT LKR MAD MXN MYR NGN NOK NZD OMR PEN PHP PKR "
+        "PLN QAR RON "
+        "RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD UYU VND ZAR"
+    )
+)
+_SIGNS: Final = {
+    "us$": "USD",
+    "u$s": "USD",
+    "usd$": "USD",
+    "ca$": "CAD",
+    "c$": "CAD",
+    "cdn$": "CAD",
+    "au$": "AUD",
+    "a$": "AUD",
+    "nz$": "NZD",
+    "hk$": "HKD",
+    "s$": "SGD",
+    "sg$": "SGD",
+    "r$": "BRL",
+    "mx$": "MXN",
+    "nt$": "TWD",
+    "$": "USD",
+    "€": "EUR",
+    "£": "GBP",
+    "¥": "JPY",
+    "₹": "INR",
+    "₽": "RUB",
+    "₺": "TRY",
+    "₩": "KRW",
+    "₪": "ILS",
+    "₴": "UAH",
+    "₫": "VND",
+    "₦": "NGN",
+    "₱": "PHP",
+    "฿": "THB",
+    "zł": "PLN",
+    "kč": "CZK",
+    "rs.": "INR",
+    "rs": "INR",
+    "euro": "EUR",
+    "euros": "EUR",
+    "dollar": "USD",
+    "dollars": "USD",
+    "pounds": "GBP",
+    "sfr": "CHF",
+    "fr.": "CHF",
+    "rmb": "CNY",
+    "rupees": "INR",
+    "ft": "HUF",
+    "lei": "RON",
+}
+_SIGN = re.compile(
+    r"(?<![a-z])(?:"
+    + "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True) if sign.isalpha())
+    + r")(?![a-z])|"
+    + "|".join(
+        re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True) if not sign.isalpha()
+    ),
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])")
+
+_PERIODS: Final = (
+    ("hour", r"hour(?:ly|s)?|hrs?|h|p\.?h\.?|stunde|stündlich|std|heure|hora|ora|uur"
+     r"|godz\w*|timme"),
+    ("day", r"day|daily|p\.?d\.?|diem|tag|täglich|jour|d[ií]a|giorno|dag|dia"),
+    ("week", r"week(?:ly)?|wk|p\.?w\.?|woche|wöchentlich|semaine|semana|settimana"),
+    ("month", r"month(?:ly)?|mo|mth|pcm|p\.?m\.?|monat(?:lich)?|mois|mensuel\w*|mes|mese|maand"
+     r"|mies\w*|mtl\.?|m[eê]s|mensual(?:es)?"),
+    ("year", r"year(?:ly)?|yr|annum|annual(?:ly|ized)?|p\.?\s?a\.?|jahr|jährlich|année"
+     r"|(?:(?<=par )|(?<=/))an|annuel\w*|año|anno|ano|jaar|rok|anual(?:es)?|år|lpa"),
+)  # fmt: skip
+_PERIOD = re.compile(
+    r"(?<![^\W\d_])(?:"
+    + "|".join(f"(?P<{name}>{words})" for name, words in _PERIODS)
+    + r")(?![^\W_])",
+    re.IGNORECASE,
+)
+_UNIT: Final = {
+    **dict.fromkeys(words("hour hourly hr h perhour hours"), "hour"),
+    **dict.fromkeys(words("day daily d perday days"), "day"),
+    **dict.fromkeys(words("week weekly w wk perweek weeks"), "week"),
+    **dict.fromkeys(words("month monthly m mo permonth months pcm"), "month"),
+    **dict.fromkeys(
+        words("year yearly y yr peryear years annual annually annum perannum pa salary"), "year"
+    ),
+}
+_NUMBER = re.compile(
+    r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d[\d.,]*\d|\d"  # noqa: RUF001
+)
+_AFTER = re.compile(
+    r"\s?(?:(?P<thousand>k(?![a-z])|tsd|thousand|mil(?![a-z]))"
+    r"|(?P<million>m(?![a-z])|mio|million)"
+    r"|(?P<lakh>lakhs?|lacs?|lpa))"
+    r"|(?P<other>%|st\b|nd\b|rd\b|th\b|\s*(?:hours?|hrs|h|stunden|heures|days?|tage?|weeks?|wochen"
+    r"|months?|monate?|mois|years?|jahre?|ans)\b(?!\s*\w*\s*(?:rate|salary)))",
+    re.IGNORECASE,
+)
+_SCALES: Final = {"thousand": 1e3, "million": 1e6, "lakh": 1e5}
+_NOT_PAY = re.compile(r"401\s*\(?k\)?|\b(?:19|20)\d\d[-/]\d{1,2}\b|24/7", re.IGNORECASE)
+_BETWEEN = re.compile(
+    r"^[^\d]{0,25}?(?:-|–|—|−|~|\bto\b|\bbis\b|\bà\b|\bau?\b|\band\b|\bund\b|\bet\b|\by\b|\be\b|\btot\b"  # noqa: RUF001
+    r"|\bup to\b|\bhasta\b|/)[^\d]{0,15}$",
+    re.IGNORECASE,
+)
+_AT_MOST = re.compile(
+    r"(?:up to|max(?:imum)?\.?|bis(?: zu)?|jusqu'?[àa]|hasta|fino a|tot|até|under|<)"
+    r"\W{0,4}\w{0,3}\W{0,3}$",
+    re.IGNORECASE,
+)
+_AT_LEAST = re.compile(
+    r"(?:from|min(?:imum)?\.?|ab|von|à partir de|dès|desde|da|vanaf|starting at|at least|over|>)"
+    r"\W{0,4}\w{0,3}\W{0,3}$",
+    re.IGNORECASE,
+)
+
+
+class _Amount(NamedTuple):
+    value: float
+    scale: float  # 1000 where it says thousands itself
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=2_000)
+def salary(
+    *,
+    text: str | None,
+    low: str | None = None,
+    high: str | None = None,
+    currency: str | None = None,
+    period: str | None = None,
+) -> Salary | None:
+    """Fields of their own go before what a text says."""
+    if text is None and low is None and high is None:
+        return None
+    least, most = (_first_amount(part) if part else None for part in (low, high))
+    said = text[:_LOOKED_AT] if text else ""
+    if least is None and most is None:
+        least, most = _range(said)
+    if least is not None and most is not None and least > most:
+        least, most = most, least
+    code = unit = None
+    if least is not None or most is not None:
+        for part in (currency, low, high, said):
+            code = code or (find_currency(part) if part else None)
+        unit = (find_period(period) if period else None) or (find_period(said) if said else None)
+    if least is None and most is None and not text:
+        return None
+    return Salary(
+        min=_number(least),
+        max=_number(most),
+        currency=code,
+        period=unit,
+        text=text or None,
+    )
+
+
+def find_currency(text: str) -> str | None:
+    for code in _CODE.findall(text.upper() if len(text) == 3 else text):
+        if code in _CODES:
+            return str(code)
+    sign = _SIGN.search(text)
+    return _SIGNS[sign[0].lower()] if sign else None
+
+
+def find_period(text: str) -> str | None:
+    squeezed = "".join(filter(str.isalpha, text.lower()))
+    if squeezed in _UNIT and not any(map(str.isdigit, text)):
+        return _UNIT[squeezed]
+    found = _PERIOD.search(text.replace("_", " "))
+    return found.lastgroup if found else None
+
+
+def _number(value: float | None) -> int | float | None:
+    return int(value) if value is not None and value == int(value) else value
+
+
+def _first_amount(text: str) -> float | None:
+    amounts = _amounts(text[:_LOOKED_AT])
+    return amounts[0].value if amounts else None
+
+
+def _range(text: str) -> tuple[float | None, float | None]:
+    amounts = _amounts(text)
+    if not amounts:
+        return None, None
+    first = amounts[0]
+    if len(amounts) > 1:
+        second = amounts[1]
+        if _BETWEEN.match(text[first.end : second.start]):
+            return _as_large(first, second), _as_large(second, first)
+    before = text[: first.start]
+    if _AT_MOST.search(before):
+        return None, first.value
+    if _AT_LEAST.search(before) or text[first.end :].lstrip().startswith("+"):
+        return first.value, None
+    return first.value, first.value
+
+
+def _as_large(amount: _Amount, other: _Amount) -> float:
+    """80 is 80,000 where the other end of the range is 90k."""
+    alike = amount.scale == 1.0 and other.scale > 1.0 and amount.value < 1000
+    return amount.value * other.scale if alike else amount.value
+
+
+def _amounts(text: str) -> list[_Amount]:
+    text = _NOT_PAY.sub(lambda found: " " * len(found[0]), text)
+    amounts = []
+    for found in _NUMBER.finditer(text):
+        value = _value(found[0])
+        end = found.end()
+        after = _AFTER.match(text, end)
+        kind = after.lastgroup if after else None
+        if kind == "other" or value is None:
+            continue
+        scale = _SCALES[kind] if kind else 1.0
+        if after is not None:
+            end = after.end()
+        if 0 < value * scale < _MOST:
+            amounts.append(_Amount(round(value * scale, 2), scale, found.start(), end))
+    return amounts
+
+
+def _value(digits: str) -> float | None:
+    """1,200.50 and 1.200,50 and 1 200,50: the last separator is a decimal one, unless three digits
+    follow it or it comes twice."""
+    digits = re.sub(r"[^\d.,]", "", digits)
+    last = max(digits.rfind("."), digits.rfind(","))
+    if last >= 0:
+        decimals = len(digits) - last - 1
+        is_decimal = digits.count(digits[last]) == 1 and (
+            decimals != 3 or digits[:last] == "0" or "." in digits[:last] or "," in digits[:last]
+        )
+        whole = re.sub(r"\D", "", digits[:last])
+        digits = f"{whole}.{digits[last + 1 :]}" if is_decimal else re.sub(r"\D", "", digits)
+    return float(digits) if len(digits) <= 20 else None

@@ -1,0 +1,218 @@
+"""Text of a feed that is fit to be stored and shown.
+
+What a feed calls a description is HTML, HTML that was escaped once more, or plain text, and nothing
+says which. Markup is recognised by tags that HTML has; all else is plain text and keeps its
+characters. Whatever leaves this module starts no script, not even where plain text is shown as
+HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Final
+
+import nh3
+
+from webloom.parsing.feeds.words import words
+
+LONGEST_DESCRIPTION: Final = 1_000_000  # characters
+_LOOKED_AT: Final = 3 * LONGEST_DESCRIPTION  # of what may be HTML
+MOST_TAGS: Final = 10_000  # nesting costs the square of its depth
+
+_SIMPLE = words(
+    "p br b strong i em u s ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote pre code hr "
+    "sub sup small mark del ins div span section article"
+)
+_TAGS: Final = {
+    *_SIMPLE,
+    *words("a img table thead tbody tfoot tr th td caption figure figcaption abbr cite q"),
+}
+_DROPPED: Final = set(
+    words(
+        "script style iframe frame frameset object embed applet noscript noembed noframes "
+        "template svg "
+        "math select textarea button audio video canvas title"
+    )
+)
+_OTHER: Final = words(
+    "html head body form input label fieldset option font center big tt strike header footer "
+    "main nav aside address meta link base picture source time"
+)
+_KNOWN = "|".join(sorted({*_TAGS, *_DROPPED, *_OTHER}, key=len, reverse=True))
+
+_TAG = re.compile(rf"</?(?:\w+:)?(?:{_KNOWN})(?:\s[^<>]*|/)?>", re.IGNORECASE)
+_DANGER = re.compile(
+    r"<(?:script|svg|iframe|img|math|style|object|embed)[\s/>]|<[^<>]*[\s/\"']on\w+\s*="
+    r"|<!--|<!\[CDATA\[",
+    re.IGNORECASE,
+)
+_ANY_TAG = re.compile(r"<[^>]*>")
+_PROPER_TAG = re.compile(r'<([a-z][a-z0-9]*)((?: [a-z-]+="[^"<>]*")+)>')
+_IGNORED = r'(?: (?:class|id|target|rel|style)="[^"<>]*")*'
+_WEB_LINK = re.compile(rf'{_IGNORED} href="(https?://[^\s"<>`\\]+)"{_IGNORED}')
+_STRIPPED = re.compile(r"</?[a-zA-Z!?][^<>]*(?:>|$)")
+_BLOCK = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6]|tr|td|th|table|hr)\b[^<>]*>", re.IGNORECASE)
+_SILENT = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|$)|<!--.*?(?:-->|$)", re.DOTALL | re.I)
+_PREFIXED = re.compile(r"(</?)[A-Za-z]\w*:(?=[a-z])")
+_ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]\w+);")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
+
+_OPENING: Final = {f"<{tag}>": f"</{tag}>" for tag in _SIMPLE if tag not in ("br", "hr")}
+_CLOSING: Final = frozenset({*_OPENING.values(), "</a>"})
+_EMPTY: Final = frozenset({"<br>", "<br/>", "<br />", "<hr>", "<hr/>", "<hr />"})
+
+
+def is_html(text: str) -> bool:
+    """Whether it has markup that HTML knows, or that a browser would act on."""
+    return "<" in text and (_TAG.search(text) is not None or _DANGER.search(text) is not None)
+
+
+def scrub(text: str) -> str:
+    """Without characters that databases refuse: NUL, other controls, lone surrogates."""
+    return _REFUSED.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """Entities resolved, no markup, no line breaks."""
+    if "&" in text and ";" in text and _ENTITY.search(text):
+        text = unescape(text)
+    if "<" in text and is_html(text):
+        text = unescape(_without_tags(text))
+    return " ".join(text.split())
+
+
+def plain(text: str) -> str:
+    """HTML as text; for samples and for what is too wild to be cleaned."""
+    if "<" in text:
+        text = _STRIPPED.sub("", _BLOCK.sub("\n", _SILENT.sub("", text)))
+    return unescape(text) if "&" in text else text
+
+
+def _without_tags(text: str) -> str:
+    return _TAG.sub("", _BLOCK.sub(" ", _SILENT.sub("", text)))
+
+
+def cleaner(base_url: str | None) -> Callable[[str], str]:
+    """What makes HTML harmless. Relative links begin from `base_url`; without it they go."""
+    rules = nh3.Cleaner(
+        tags=_TAGS,
+        clean_content_tags=_DROPPED,
+        attributes={
+            "a": {"href", "title"},
+            "img": {"src", "alt", "width", "height"},
+            "td": {"colspan", "rowspan"},
+            "th": {"colspan", "rowspan"},
+        },
+        link_rel="nofollow noopener",
+        url_schemes={"http", "https", "mailto", "tel"},
+        url_relative=("rewrite_with_base", base_url) if base_url else "deny",
+    )
+
+    def clean(text: str) -> str:
+        simple = _simplified(text)
+        return rules.clean(text).strip() if simple is None else simple
+
+    return clean
+
+
+def _simplified(text: str) -> str | None:
+    """The usual: tags that are closed in their order, links to the web, attributes that don't
+    matter. None: a case for the real cleaner, which takes five times as long."""
+    tags = _ANY_TAG.findall(text)
+    if len(tags) != text.count("<") or len(tags) > MOST_TAGS:
+        return None
+    awaited: list[str] = []
+    for tag in tags:
+        closing = _OPENING.get(tag)
+        if closing is None and tag not in _CLOSING and tag not in _EMPTY:
+            bare = _bare(tag)
+            if bare is None:
+                return None
+            text = text.replace(tag, bare, 1)
+            closing = "</a>" if bare[1] == "a" and bare[2] in " >" else _OPENING[bare]
+        if closing is not None:
+            awaited.append(closing)
+        elif tag not in _EMPTY and (not awaited or awaited.pop() != tag):
+            return None
+    return None if awaited else text
+
+
+def _bare(tag: str) -> str | None:
+    """A start tag with what is kept of it, if it is written as it should be."""
+    parts = _PROPER_TAG.fullmatch(tag)
+    if parts is None:
+        return None
+    name, attributes = parts[1], parts[2]
+    if name != "a":
+        return f"<{name}>" if f"<{name}>" in _OPENING else None
+    link = _WEB_LINK.fullmatch(attributes)
+    return None if link is None else f'<a href="{link[1]}" rel="nofollow noopener">'
+
+
+def description(text: str, clean: Callable[[str], str]) -> str:
+    """Sanitised HTML, or plain text with its characters intact."""
+    if "<" not in text and "&" not in text:
+        return _tidy(text)
+    text = text[:_LOOKED_AT]
+    if "<![CDATA[" in text:
+        text = text.replace("<![CDATA[", "").replace("]]>", "")
+    if not is_html(text):
+        if "&" in text and _ENTITY.search(text):
+            text = unescape(text)
+        if not is_html(text):
+            return _tidy(text)
+    if ":" in text:
+        text = _PREFIXED.sub(r"\1", text)
+    if text.count("<") > MOST_TAGS:
+        return _tidy(plain(text).replace("<", " "))
+    cleaned = _clean_within(text.strip(), clean)
+    if "<" not in cleaned and "&" in cleaned and not is_html(unescaped := unescape(cleaned)):
+        return unescaped  # nothing of the markup is left, so that it is plain text
+    return cleaned
+
+
+def _clean_within(text: str, clean: Callable[[str], str]) -> str:
+    if len(text) > LONGEST_DESCRIPTION:
+        text = _cut_html(text, LONGEST_DESCRIPTION)
+    cleaned = clean(text)
+    while len(cleaned) > LONGEST_DESCRIPTION:
+        text = _cut_html(text, len(text) * LONGEST_DESCRIPTION // len(cleaned) * 9 // 10)
+        cleaned = clean(text)
+    return cleaned
+
+
+def _cut_html(text: str, limit: int) -> str:
+    """Before a tag or an entity that the limit would cut through."""
+    text = text[:limit]
+    opened = text.rfind("<")
+    if opened > text.rfind(">"):
+        text = text[:opened]
+    started = text.rfind("&", -12)
+    if started > text.rfind(";"):
+        text = text[:started]
+    return text
+
+
+def _tidy(text: str) -> str:
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\n" in text:
+        text = "\n".join(map(str.rstrip, text.split("\n")))
+        if "\n\n\n" in text:
+            text = _BLANK_LINES.sub("\n\n", text)
+    text = text.strip()
+    if len(text) > LONGEST_DESCRIPTION:
+        text = cut(text, LONGEST_DESCRIPTION)
+    return text
+
+
+def cut(text: str, limit: int) -> str:
+    """At most so many characters, ending with a whole word where one ends nearby."""
+    if len(text) <= limit:
+        return text
+    text = text[: limit - 1]
+    end = text.rfind(" ", limit - 100)
+    return (text[:end] if end > 0 else text) + "…"

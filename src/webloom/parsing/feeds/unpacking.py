@@ -1,0 +1,123 @@
+"""A feed's file -> its bytes, decompressed while they are read."""
+
+from __future__ import annotations
+
+import zlib
+from typing import BinaryIO
+
+from webloom.domain.errors import FeedUnreadable
+
+_GZIP = b"\x1f\x8b"
+_GZIP_FORMAT = 31  # of zlib's wbits
+_READ = 64 * 1024
+_ARCHIVES = {
+    b"PK\x03\x04": "a ZIP archive",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"%PDF": "a PDF document",
+}
+
+
+class Unpacked:
+    """A file, decompressed if it is gzip. At most `max_bytes` come out of it; what asks for more
+    raises FeedUnreadable."""
+
+    def __init__(self, file: BinaryIO, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._given = 0
+        start = file.read(_READ)
+        for magic, kind in _ARCHIVES.items():
+            if start.startswith(magic):
+                raise FeedUnreadable(f"The answer is {kind}; only gzip is unpacked.")
+        self._is_packed = start.startswith(_GZIP)
+        self._source = _Gzip(file, start) if self._is_packed else _Plain(file, start)
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file that were read."""
+        return self._source.position
+
+    @property
+    def is_whole(self) -> bool:
+        """False once a compressed file turned out to be cut off or corrupt."""
+        return self._source.is_whole
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; none at the end."""
+        piece = self._source.read(size)
+        self._given += len(piece)
+        if self._given > self._max_bytes:
+            raise FeedUnreadable(
+                f"The feed is larger than {self._max_bytes:,} bytes"
+                f"{' when it is decompressed' if self._is_packed else ''}, which is the limit."
+            )
+        return piece
+
+
+class _Plain:
+    is_whole = True
+
+    def __init__(self, file: BinaryIO, start: bytes) -> None:
+        self._file = file
+        self._start = start
+        self.position = len(start)
+
+    def read(self, size: int) -> bytes:
+        if self._start:
+            piece, self._start = self._start[:size], self._start[size:]
+            return piece
+        piece = self._file.read(size)
+        self.position += len(piece)
+        return piece
+
+
+class _Gzip:
+    """One or several gzip files in a row. What can be read of a broken one is read."""
+
+    def __init__(self, file: BinaryIO, start: bytes) -> None:
+        self._file = file
+        self._packed = start
+        self._member = zlib.decompressobj(_GZIP_FORMAT)
+        self.position = len(start)
+        self.is_whole = True
+
+    def read(self, size: int) -> bytes:
+        pieces = []
+        while size > 0 and (piece := self._read_some(size)):
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def _read_some(self, size: int) -> bytes:
+        while self.is_whole:
+            if self._member.eof and not self._begin_next():
+                return b""
+            is_at_end = not self._packed and not self._refill()
+            try:
+                piece = self._member.decompress(self._packed, size)
+            except zlib.error:
+                self.is_whole = False
+                return b""
+            done = self._member.eof
+            self._packed = self._member.unused_data if done else self._member.unconsumed_tail
+            if piece:
+                return piece
+            if is_at_end and not done:
+                self.is_whole = False
+        return b""
+
+    def _begin_next(self) -> bool:
+        """What follows a member and is none is padding."""
+        if len(self._packed) < len(_GZIP):
+            self._refill()
+        if not self._packed.startswith(_GZIP):
+            return False
+        self._member = zlib.decompressobj(_GZIP_FORMAT)
+        return True
+
+    def _refill(self) -> bool:
+        more = self._file.read(_READ)
+        self.position += len(more)
+        self._packed += more
+        return bool(more)

@@ -1,0 +1,94 @@
+"""OPML: the list of feeds that feed readers give to each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from email.utils import format_datetime
+from typing import NamedTuple
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from webloom.domain.errors import FeedUnreadable
+
+MOST_FEEDS = 10_000
+
+_BARE_AMPERSAND = re.compile(rb"&(?!#?[A-Za-z0-9]{1,32};)")  # as in many a hand-written URL
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Outline(NamedTuple):
+    url: str  # as it is written
+    name: str  # the URL, where there is none
+
+
+def read_opml(content: bytes) -> list[Outline]:
+    """The feeds of all outlines, however nested, in order; one URL once.
+
+    Raises FeedUnreadable with a sentence for the person who gave it.
+    """
+    found = _Found()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = found.refuse_dtd
+    parser.StartElementHandler = found.begin
+    try:
+        parser.Parse(_with_ampersands(content.lstrip()), True)
+    except expat.ExpatError as error:
+        if not found.is_opml:
+            raise FeedUnreadable("this is no OPML: it is not XML") from error
+        problem = expat.errors.messages.get(error.code, "not XML")
+        raise FeedUnreadable(f"the OPML is broken in line {error.lineno}: {problem}") from error
+    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+        raise FeedUnreadable(f"the OPML can't be read: {str(error)[:200]}") from error
+    return list(found.outlines.values())
+
+
+def write_opml(feeds: Iterable[Outline], *, title: str, created: datetime) -> bytes:
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<opml version="2.0">',
+        f"<head><title>{escape(_clean(title))}</title>"
+        f"<dateCreated>{format_datetime(created)}</dateCreated></head>",
+        "<body>",
+    ]
+    for feed in feeds:
+        name, url = quoteattr(_clean(feed.name)), quoteattr(_clean(feed.url))
+        lines.append(f'<outline type="rss" text={name} title={name} xmlUrl={url}/>')
+    return "\n".join([*lines, "</body>", "</opml>", ""]).encode()
+
+
+class _Found:
+    def __init__(self) -> None:
+        self.is_opml = False
+        self.outlines: dict[str, Outline] = {}
+
+    def refuse_dtd(self, *_: object) -> None:
+        raise FeedUnreadable("the OPML has a DTD, which is refused: take the DOCTYPE out of it")
+
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        if not self.is_opml:
+            if name.lower() != "opml":
+                raise FeedUnreadable(f"this is no OPML: it begins with <{name[:40]}>")
+            self.is_opml = True
+        if name.lower() != "outline":
+            return
+        given = {key.lower(): value.strip() for key, value in attributes.items()}
+        url = given.get("xmlurl")
+        if not url or url in self.outlines:
+            return
+        if len(self.outlines) == MOST_FEEDS:
+            raise FeedUnreadable(f"the OPML has more than {MOST_FEEDS:,} feeds: split it")
+        name = " ".join((given.get("title") or given.get("text") or url).split())
+        self.outlines[url] = Outline(url, name)
+
+
+def _with_ampersands(content: bytes) -> bytes:
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16: an ampersand is another pair of bytes
+        return content
+    return _BARE_AMPERSAND.sub(b"&amp;", content)
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)

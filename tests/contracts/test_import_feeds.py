@@ -1,0 +1,220 @@
+"""The ImportStore's contract: feeds, and when each is due."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+
+from contracts.adapters import ImportProcesses
+from contracts.import_samples import (
+    MAY,
+    SOURCE,
+    add_feed,
+    all_read,
+    apply,
+    begin,
+    claimed,
+    config,
+    end,
+    feed_now,
+    later,
+    new_run,
+    postings,
+    source,
+    started,
+)
+from webloom.domain.feed import Feed, LastFetch
+from webloom.domain.import_run import Phase, Reading, RunStatus
+from webloom.ports.import_store import ImportStore
+
+FETCH = LastFetch(etag='W/"ä"', last_modified="Sun, 01 Mar 2026 12:00:00 GMT", content_hash="ab")
+
+
+async def test_a_feed_is_stored_as_it_was_given(import_store: ImportStore) -> None:
+    given = config(
+        "näme",
+        format="indeed",
+        interval_minutes=7.5,
+        enabled=False,
+        mapping={"title": "job.name", "$odd": "a/b@c", "": "é"},
+        close_missing=True,
+    )
+    feed, is_new = await import_store.add_feed("some id", given, next_run_at=MAY)
+    assert is_new
+    assert feed == Feed(
+        feed_id="some id",
+        config=given,
+        created_at=feed.created_at,
+        updated_at=feed.created_at,
+        next_run_at=MAY,
+    )
+    assert await import_store.find_feed("some id") == feed
+    assert await import_store.feed_of(given.url) == feed
+    assert await import_store.feeds() == [feed]
+
+
+async def test_an_unknown_feed_is_none(import_store: ImportStore) -> None:
+    assert await import_store.find_feed("nobody") is None
+    assert await import_store.feed_of(SOURCE) is None
+    assert await import_store.feeds() == []
+    assert await import_store.edit_feed("nobody", config(), next_run_at=None) is None
+    assert await import_store.remove_feed("nobody") is False
+    assert await import_store.start_run("nobody", new_run()) is None
+
+
+async def test_a_url_that_is_known_stays_as_it_is(import_store: ImportStore) -> None:
+    feed = await add_feed(import_store, interval_minutes=5, due=MAY)
+    other = config(name="another name", url=feed.config.url)
+    assert await import_store.add_feed("another id", other, next_run_at=None) == (feed, False)
+    assert await import_store.feeds() == [feed]
+
+
+async def test_of_many_who_add_a_url_at_once_one_makes_the_feed(imports: ImportProcesses) -> None:
+    async with imports.open() as one, imports.open() as two:
+        answers = await asyncio.gather(
+            *((one, two)[n % 2].add_feed(f"id {n}", config(), next_run_at=None) for n in range(20))
+        )
+        assert sum(is_new for _, is_new in answers) == 1
+        assert len({feed.feed_id for feed, _ in answers}) == 1
+
+
+async def test_feeds_are_listed_by_name(import_store: ImportStore) -> None:
+    for name in ("c", "a", "b"):
+        await add_feed(import_store, name)
+    assert [feed.config.name for feed in await import_store.feeds()] == ["a", "b", "c"]
+
+
+async def test_an_edit_replaces_what_a_person_decides(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        feed = await add_feed(store, due=MAY)
+        await imports.pass_time(5)
+        new = config(name="new name", url=feed.config.url, format="rss", mapping={"title": "t"})
+        edited = await store.edit_feed(feed.feed_id, new, next_run_at=later(60))
+        assert edited is not None
+        assert (edited.config, edited.next_run_at) == (new, later(60))
+        assert edited.created_at == feed.created_at
+        assert edited.updated_at > feed.updated_at
+        assert await store.find_feed(feed.feed_id) == edited
+
+
+async def test_the_url_of_a_feed_cannot_change(import_store: ImportStore) -> None:
+    feed = await add_feed(import_store)
+    edited = await import_store.edit_feed(feed.feed_id, config("other"), next_run_at=None)
+    assert edited is not None
+    assert (edited.config.url, edited.config.name) == (feed.config.url, "other")
+    assert await import_store.feed_of(source("other")) is None
+
+
+async def test_an_edit_forgets_what_an_earlier_fetch_left(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    await end(import_store, claim, all_read(0, 0), last_fetch=FETCH)
+    assert (await feed_now(import_store)).last_fetch == FETCH
+    edited = await import_store.edit_feed(claim.feed.feed_id, config(), next_run_at=None)
+    assert edited is not None
+    assert edited.last_fetch == LastFetch()
+    assert edited.last_run_id == claim.run.run_id
+
+
+async def test_a_run_that_began_before_an_edit_does_not_undo_it(imports: ImportProcesses) -> None:
+    """It read the feed in the old way, and knows nothing of a pause."""
+    async with imports.open() as store:
+        claim = await begin(store)
+        await imports.pass_time(1)
+        paused = config(enabled=False, mapping={"title": "t"})
+        await store.edit_feed(claim.feed.feed_id, paused, next_run_at=None)
+        await imports.pass_time(1)
+        await end(store, claim, all_read(0, 0), last_fetch=FETCH, next_run_at=MAY)
+        feed = await feed_now(store)
+        assert (feed.config, feed.next_run_at, feed.last_fetch) == (paused, None, LastFetch())
+        assert (feed.active_run_id, feed.last_status) == (None, RunStatus.COMPLETED)
+
+
+async def test_a_removed_feed_leaves_its_runs_and_postings(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    await apply(import_store, claim, 0, postings("a"))
+    await end(import_store, claim, all_read(1, 1))
+    assert await import_store.remove_feed(claim.feed.feed_id)
+    assert not await import_store.remove_feed(claim.feed.feed_id)
+    assert await import_store.find_feed(claim.feed.feed_id) is None
+    assert await import_store.feed_of(SOURCE) is None
+    assert await import_store.find_run(claim.run.run_id) is not None
+    page = await import_store.changed_runs(None, limit=10)
+    assert page == []
+    assert (await import_store.open_keys(SOURCE, after="", limit=10)) != []
+    feed, is_new = await import_store.add_feed("other id", config(), next_run_at=None)
+    assert (feed.feed_id, is_new) == ("other id", True)
+
+
+async def test_a_run_of_a_feed_that_is_removed_is_asked_to_end_and_can_be_ended(
+    imports: ImportProcesses,
+) -> None:
+    async with imports.open() as store:
+        feed = await add_feed(store)
+        run = await started(store)
+        first = await claimed(store, "one")
+        assert await store.remove_feed(feed.feed_id)
+        noted = await store.note_reading(first, Reading(phase=Phase.READING))
+        assert noted is not None
+        assert noted.cancel_requested
+        await imports.pass_time(16)
+        claim = await claimed(store, "two")  # the first one has died
+        assert claim.run.run_id == run.run_id
+        assert (claim.feed.feed_id, claim.feed.config.url) == (feed.feed_id, feed.config.url)
+        ended = await end(store, claim, all_read(0, 0), error="its feed was removed")
+        assert ended.status is RunStatus.FAILED
+        assert await store.find_feed(feed.feed_id) is None
+
+
+async def test_the_longest_overdue_feed_comes_first(import_store: ImportStore) -> None:
+    for name, seconds in (("b", -5), ("a", -60), ("now", 0), ("later", 0.001), ("c", -10)):
+        await add_feed(import_store, name, due=later(seconds))
+    await add_feed(import_store, "never")
+    due = await import_store.due_feeds(MAY, limit=10)
+    assert [feed.config.name for feed in due] == ["a", "c", "b", "now"]
+    due = await import_store.due_feeds(MAY, limit=2)
+    assert [feed.config.name for feed in due] == ["a", "c"]
+    assert await import_store.due_feeds(MAY - timedelta(days=1), limit=10) == []
+
+
+async def test_a_feed_with_an_active_run_is_not_due(import_store: ImportStore) -> None:
+    await add_feed(import_store, due=MAY)
+    await started(import_store)
+    assert await import_store.due_feeds(later(60), limit=10) == []
+    await end(import_store, await claimed(import_store), all_read(0, 0), next_run_at=later(50))
+    assert await import_store.due_feeds(later(49), limit=10) == []
+    [feed] = await import_store.due_feeds(later(60), limit=10)
+    assert feed.next_run_at == later(50)
+
+
+async def test_a_feed_remembers_how_its_last_run_ended(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        for failures in (1, 2):
+            claim = await begin(store)
+            assert (await feed_now(store)).active_run_id == claim.run.run_id
+            await end(store, claim, all_read(0, 0), error="no answer", next_run_at=MAY)
+            feed = await feed_now(store)
+            assert (feed.active_run_id, feed.last_run_id) == (None, claim.run.run_id)
+            assert (feed.last_status, feed.last_error) == (RunStatus.FAILED, "no answer")
+            assert (feed.failures, feed.next_run_at) == (failures, MAY)
+            assert feed.last_run_at is not None
+        claim = await begin(store)
+        await end(store, claim, all_read(0, 0), last_fetch=FETCH)
+        feed = await feed_now(store)
+        assert (feed.last_status, feed.last_error, feed.failures) == (RunStatus.COMPLETED, None, 0)
+        assert (feed.last_fetch, feed.next_run_at) == (FETCH, None)
+
+
+async def test_what_a_fetch_left_stays_until_another_replaces_it(import_store: ImportStore) -> None:
+    await end(import_store, await begin(import_store), all_read(0, 0), last_fetch=FETCH)
+    await end(import_store, await begin(import_store), all_read(0, 0), error="no answer")
+    assert (await feed_now(import_store)).last_fetch == FETCH
+    await end(import_store, await begin(import_store), all_read(0, 0), last_fetch=LastFetch())
+    assert (await feed_now(import_store)).last_fetch == LastFetch()
+
+
+@pytest.mark.parametrize("moment", [MAY, MAY.replace(year=9998), MAY.replace(year=1971)], ids=str)
+async def test_any_time_can_be_the_next(import_store: ImportStore, moment: datetime) -> None:
+    await add_feed(import_store, due=moment)
+    assert (await feed_now(import_store)).next_run_at == moment

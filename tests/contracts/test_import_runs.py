@@ -1,0 +1,556 @@
+"""The ImportStore's contract: runs, who holds them, and how they are counted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from contracts.adapters import ImportProcesses
+from contracts.import_samples import (
+    LEASE,
+    SOURCE,
+    add_feed,
+    all_read,
+    apply,
+    begin,
+    claimed,
+    end,
+    failure,
+    feed_now,
+    new_run,
+    postings,
+    reading,
+    run_now,
+    source,
+    started,
+    stored,
+)
+from webloom.domain.import_run import (
+    MOST_FAILURES,
+    MOST_REASONS,
+    Counts,
+    ImportRun,
+    Mark,
+    Phase,
+    RunStatus,
+)
+from webloom.ports.import_store import Ending, ImportStore, RunFilter
+
+
+def is_balanced(run: ImportRun) -> bool:
+    return run.reading.fetched == run.counts.total
+
+
+# One active run for each feed.
+
+
+async def test_a_run_is_started_as_it_was_asked_for(import_store: ImportStore) -> None:
+    feed = await add_feed(import_store)
+    new = new_run("some run", trigger="retry", batch_size=7, concurrency=5, retry_of="another")
+    run = await started(import_store, new=new)
+    assert run == ImportRun(
+        run_id="some run",
+        feed_id=feed.feed_id,
+        source_url=feed.config.url,
+        source_name=feed.config.name,
+        status=RunStatus.RUNNING,
+        trigger="retry",
+        started_at=run.started_at,
+        updated_at=run.updated_at,
+        batch_size=7,
+        concurrency=5,
+        reading=reading(Phase.WAITING),
+        counts=Counts(),
+        retry_of="another",
+    )
+    assert await import_store.find_run("some run") == run
+    assert await import_store.find_run("other run") is None
+
+
+async def test_of_many_who_start_a_run_at_once_one_does(imports: ImportProcesses) -> None:
+    async with imports.open() as one, imports.open() as two:
+        for name in ("feed", "other"):
+            await add_feed(one, name)
+        for _ in range(3):
+            runs = await asyncio.gather(
+                *(started((one, two)[n % 2], "feed", new_run()) for n in range(20)),
+                started(one, "other"),
+            )
+            assert len({run.run_id for run in runs[:-1]}) == 1
+            assert runs[-1].run_id != runs[0].run_id
+            assert (await feed_now(two)).active_run_id == runs[0].run_id
+            for run in (runs[0], runs[-1]):
+                await end(one, await claimed(one, run_id=run.run_id), all_read(0, 0))
+
+
+async def test_the_same_start_again_returns_its_run_even_when_that_has_ended(
+    import_store: ImportStore,
+) -> None:
+    await add_feed(import_store)
+    new = new_run(owner="producer", lease=LEASE)
+    run = await started(import_store, new=new)
+    assert await started(import_store, new=new) == run
+    ended = await end(import_store, await claimed(import_store), all_read(0, 0))
+    assert await started(import_store, new=new) == ended
+    assert (await feed_now(import_store)).active_run_id is None
+    assert (await started(import_store)).run_id != run.run_id
+
+
+async def test_a_run_can_be_taken_as_it_is_started(imports: ImportProcesses) -> None:
+    async with imports.open() as one, imports.open() as two:
+        await add_feed(one)
+        new = new_run(owner="producer", lease=LEASE)
+        run = await started(one, new=new)
+        assert await two.claim_run("other", lease=LEASE) is None
+        claim = await claimed(one, run_id=run.run_id)
+        assert (claim.run, claim.feed) == (run, await feed_now(one))
+        await imports.pass_time(LEASE + 1)
+        assert (await claimed(two, "other")).token > claim.token
+
+
+@pytest.mark.parametrize("what", ["ended", "missing"])
+async def test_a_feed_whose_active_run_is_none_is_set_right(
+    imports: ImportProcesses, what: str
+) -> None:
+    async with imports.open() as store:
+        claim = await begin(store)
+        await end(store, claim, all_read(0, 0), next_run_at=claim.run.started_at)
+        run_id = claim.run.run_id if what == "ended" else "a run that is not there"
+        await imports.tie_feed(claim.feed.feed_id, run_id)
+        await store.claim_run("producer", lease=LEASE)
+        assert (await feed_now(store)).active_run_id is None
+        assert len(await store.due_feeds(claim.run.started_at, limit=1)) == 1
+        assert (await started(store)).status is RunStatus.RUNNING
+
+
+# Whose a run is.
+
+
+async def test_one_producer_at_a_time_holds_a_run(imports: ImportProcesses) -> None:
+    async with imports.open() as one, imports.open() as two:
+        await add_feed(one)
+        run = await started(one)
+        claims = await asyncio.gather(
+            *((one, two)[n % 2].claim_run(f"producer {n}", lease=LEASE) for n in range(20))
+        )
+        [claim] = [each for each in claims if each is not None]
+        assert claim.run.run_id == run.run_id
+        for run_id in (None, run.run_id, "unknown"):
+            assert await two.claim_run("somebody", lease=LEASE, run_id=run_id) is None
+
+
+async def test_each_of_two_runs_can_be_claimed_by_name(import_store: ImportStore) -> None:
+    for name in ("feed", "other"):
+        await add_feed(import_store, name)
+    first, second = await started(import_store, "feed"), await started(import_store, "other")
+    claim = await claimed(import_store, run_id=second.run_id)
+    assert claim.run.run_id == second.run_id
+    assert claim.feed.feed_id == "id of other"
+    other = await import_store.claim_run("another", lease=LEASE)
+    assert other is not None
+    assert other.run.run_id == first.run_id
+
+
+async def test_the_owners_own_claim_is_given_again(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        await add_feed(store)
+        run = await started(store)
+        claim = await claimed(store, lease=10)
+        await imports.pass_time(9)
+        again = await claimed(store, run_id=run.run_id, lease=10)
+        assert again.token == claim.token
+        await imports.pass_time(9)
+        assert await store.claim_run("other", lease=10) is None
+
+
+async def test_a_renewed_claim_stands_and_one_that_ran_out_goes_to_the_next(
+    imports: ImportProcesses,
+) -> None:
+    async with imports.open() as one, imports.open() as two:
+        await add_feed(one)
+        run = await started(one)
+        tokens = []
+        for turn in range(4):
+            store, owner = (one, two)[turn % 2], f"owner {turn % 2}"
+            claim = await claimed(store, owner, lease=10)
+            tokens.append(claim.token)
+            await imports.pass_time(9)
+            assert await store.renew_run(claim, lease=10)
+            await imports.pass_time(9)
+            assert await one.claim_run("third", lease=10, run_id=run.run_id) is None
+            await imports.pass_time(2)
+        assert tokens == sorted(set(tokens))
+
+
+async def test_a_jump_of_the_wall_clock_moves_no_lease(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        await add_feed(store)
+        await started(store)
+        await claimed(store, lease=10)
+        imports.clock.jump_wall(3600)
+        assert await store.claim_run("other", lease=10) is None
+
+
+async def test_a_run_that_is_given_up_can_be_had_at_once(import_store: ImportStore) -> None:
+    await add_feed(import_store)
+    await started(import_store)
+    claim = await claimed(import_store, "one")
+    await import_store.give_up_run(claim)
+    other = await claimed(import_store, "two")
+    assert other.token > claim.token
+    await import_store.give_up_run(claim)
+    assert await import_store.claim_run("three", lease=LEASE) is None
+    assert await import_store.renew_run(other, lease=LEASE)
+
+
+async def test_a_claim_that_no_longer_stands_changes_nothing(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        await add_feed(store)
+        run = await started(store)
+        stale = await claimed(store, "one")
+        await apply(store, stale, 0, postings("a"))
+        await imports.pass_time(LEASE + 1)
+        claim = await claimed(store, "two")
+        await store.note_reading(claim, reading(fetched=5))
+        before, feed = await run_now(store, run.run_id), await feed_now(store)
+
+        await imports.pass_time(1)
+        assert not await store.renew_run(stale, lease=LEASE)
+        assert await store.note_reading(stale, reading(fetched=9)) is None
+        assert await store.finish_run(stale, all_read(9, 1), Ending(error="no")) is None
+        await store.close_postings(stale, [postings("a")[0].dedupe_key])
+
+        assert await run_now(store, run.run_id) == before
+        assert await feed_now(store) == feed
+        assert (await stored(store, "a")).closed_at is None
+        assert await store.renew_run(claim, lease=LEASE)
+
+
+async def test_a_claim_that_ran_out_still_stands_until_somebody_takes_the_run(
+    imports: ImportProcesses,
+) -> None:
+    async with imports.open() as store:
+        await add_feed(store)
+        await started(store)
+        claim = await claimed(store, lease=5)
+        await imports.pass_time(60)
+        assert await store.note_reading(claim, reading(fetched=1)) is not None
+        assert await store.renew_run(claim, lease=5)
+        assert await store.claim_run("other", lease=5) is None
+
+
+async def test_a_run_that_has_ended_is_nobodys(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    ended = await end(import_store, claim, all_read(0, 0))
+    assert not await import_store.renew_run(claim, lease=LEASE)
+    await import_store.give_up_run(claim)
+    for run_id in (None, claim.run.run_id):
+        assert await import_store.claim_run("producer", lease=LEASE, run_id=run_id) is None
+    assert await run_now(import_store, claim.run.run_id) == ended
+
+
+# What the producer notes.
+
+
+async def test_what_the_producer_notes_is_shown_with_the_ledger(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    await apply(
+        import_store, claim, 1, postings("a", "b"), duplicates=1, failures=[failure("no id")]
+    )
+    noted = reading(
+        fetched=9,
+        duplicates=2,
+        failed=1,
+        failures=[failure("no title", "<item>ä</item>", 4)],
+        failure_reasons={"no title": 1},
+        repairs={"bare ampersand": 3, "a.b $c": 1},
+        published=2,
+        bytes_read=1000,
+        bytes_total=1 << 40,
+        format="rss",
+        content_hash="ab",
+    )
+    run = await import_store.note_reading(claim, noted)
+    assert run is not None
+    assert run.reading == noted
+    assert run.counts == Counts(new=2, duplicate=3, failed=2)
+    assert (run.processed_batches, run.total_batches) == (1, None)
+    assert run.failures == [*noted.failures, failure("no id")]
+    assert run.failure_reasons == {"no title": 1, "no id": 1}
+    assert run.status is RunStatus.RUNNING
+    assert await run_now(import_store, claim.run.run_id) == run
+    run = await import_store.note_reading(claim, replace(noted, all_published=True))
+    assert run is not None
+    assert run.total_batches == 2
+
+
+async def test_updated_at_moves_when_a_reader_can_see_a_difference(
+    imports: ImportProcesses,
+) -> None:
+    async with imports.open() as store:
+        claim = await begin(store)
+        moments = [claim.run.updated_at]
+
+        async def note(**changes: int) -> bool:
+            """Whether it moved."""
+            await imports.pass_time(1)
+            run = await store.note_reading(claim, reading(Phase.READING, **changes))
+            assert run is not None
+            assert await run_now(store, claim.run.run_id) == run
+            moments.append(run.updated_at)
+            return moments[-1] > moments[-2]
+
+        assert await note(fetched=3)
+        assert not await note(fetched=3)
+        await apply(store, claim, 0, postings("a"))
+        assert await note(fetched=3)
+        assert not await note(fetched=3)
+        assert await note(fetched=3, bytes_read=5)
+        await store.fail_batch(Mark(claim.run.run_id, 1), [failure()], failed=1)
+        assert await note(fetched=3, bytes_read=5)
+
+
+async def test_a_run_can_be_asked_to_end(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        assert await store.cancel_run("unknown") is None
+        claim = await begin(store)
+        await imports.pass_time(1)
+        run = await store.cancel_run(claim.run.run_id)
+        assert run is not None
+        assert (run.status, run.cancel_requested) == (RunStatus.RUNNING, True)
+        assert run.updated_at > claim.run.updated_at
+        noted = await store.note_reading(claim, reading(fetched=1))
+        assert noted is not None
+        assert noted.cancel_requested
+        ended = await end(store, claim, all_read(1, 0), error="cancelled")
+        assert (ended.status, ended.cancel_requested) == (RunStatus.FAILED, True)
+        await imports.pass_time(1)
+        assert await store.cancel_run(claim.run.run_id) == ended
+
+
+async def test_a_run_that_has_ended_is_not_asked_to(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    ended = await end(import_store, claim, all_read(0, 0))
+    assert await import_store.cancel_run(claim.run.run_id) == ended
+
+
+# How a run ends.
+
+
+async def test_an_empty_run_is_completed(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        claim = await begin(store)
+        await imports.pass_time(2.5)
+        run = await end(store, claim, all_read(0, 0, content_hash="cd", format="atom"))
+        assert (run.status, run.reading.phase) == (RunStatus.COMPLETED, Phase.FINISHED)
+        assert (run.counts, run.total_batches, run.error) == (Counts(), 0, None)
+        assert run.finished_at is not None
+        assert run.duration_ms == 2500
+        assert run.reading.content_hash == "cd"
+        assert await run_now(store, claim.run.run_id) == run
+
+
+async def test_a_run_that_lost_nothing_is_completed(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    await apply(import_store, claim, 0, postings("a", "b"), duplicates=1)
+    await apply(import_store, claim, 1, postings("b", "c"))
+    run = await end(import_store, claim, all_read(6, 2, duplicates=1))
+    assert run.status is RunStatus.COMPLETED
+    assert run.counts == Counts(new=3, duplicate=3)
+    assert (run.processed_batches, run.failures, run.failure_reasons) == (2, [], {})
+    assert is_balanced(run)
+
+
+async def test_batches_that_were_never_stored_count_as_failed(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    await apply(import_store, claim, 0, postings("a", "b"))
+    run = await end(import_store, claim, all_read(7, 3))
+    assert run.counts == Counts(new=2, failed=5)
+    assert run.status is RunStatus.PARTIAL
+    assert run.processed_batches == 1
+    assert sum(run.failure_reasons.values()) == 5
+    assert is_balanced(run)
+    assert await run_now(import_store, claim.run.run_id) == run
+
+
+async def test_a_run_of_which_nothing_was_stored_has_failed(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    run = await end(import_store, claim, all_read(3, 1))
+    assert (run.status, run.counts) == (RunStatus.FAILED, Counts(failed=3))
+    assert is_balanced(run)
+
+
+@pytest.mark.parametrize(
+    ("names", "status"), [("", RunStatus.FAILED), ("ab", RunStatus.PARTIAL)], ids=["none", "some"]
+)
+async def test_a_run_that_ends_with_an_error_says_so(
+    import_store: ImportStore, names: str, status: RunStatus
+) -> None:
+    claim = await begin(import_store)
+    if names:
+        await apply(import_store, claim, 0, postings(*names))
+    run = await end(import_store, claim, reading(fetched=6, published=2), error="it broke off")
+    assert (run.status, run.error) == (status, "it broke off")
+    assert run.counts.failed == 6 - len(names)
+    assert is_balanced(run)
+
+
+async def test_a_batch_that_failed_counts_as_its_records(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    await apply(import_store, claim, 0, postings("a"))
+    for _ in range(2):
+        await import_store.fail_batch(Mark(claim.run.run_id, 1), [failure("unreadable")], failed=3)
+    await import_store.fail_batch(Mark(claim.run.run_id, 0), [failure("unreadable")], failed=1)
+    assert await import_store.missing_batches(claim.run.run_id, published=3) == [2]
+    run = await end(import_store, claim, all_read(4, 2))
+    assert run.counts == Counts(new=1, failed=3)
+    assert "unreadable" in run.failure_reasons
+    assert [each.reason for each in run.failures] == ["unreadable"]
+    assert run.status is RunStatus.PARTIAL
+    assert is_balanced(run)
+    await import_store.fail_batch(Mark(claim.run.run_id, 2), [failure()], failed=3)
+    assert await run_now(import_store, claim.run.run_id) == run
+
+
+async def test_to_end_a_run_again_changes_nothing(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        claim = await begin(store)
+        await apply(store, claim, 0, postings("a"))
+        run = await end(store, claim, all_read(1, 1))
+        feed = await feed_now(store)
+        await imports.pass_time(1)
+        ending = Ending(error="another", next_run_at=run.started_at)
+        assert await store.finish_run(claim, all_read(9, 1), ending) == run
+        assert await store.note_reading(claim, reading(fetched=4)) in (None, run)
+        assert await run_now(store, run.run_id) == run
+        assert await feed_now(store) == feed
+        next_run = await started(store)
+        assert await store.finish_run(claim, all_read(9, 1), ending) == run
+        assert (await feed_now(store)).active_run_id == next_run.run_id
+
+
+async def test_failures_are_shown_up_to_a_number_and_all_counted(
+    import_store: ImportStore,
+) -> None:
+    claim = await begin(import_store)
+    for index in range(4):
+        failures = [failure(f"reason {n % 5}", f"{index} {n}", n) for n in range(40)]
+        await apply(import_store, claim, index, [], failures=failures)
+    read = all_read(
+        170,
+        4,
+        failed=10,
+        failures=[failure("reason 0", f"item {n}") for n in range(10)],
+        failure_reasons={"reason 0": 10},
+    )
+    run = await end(import_store, claim, read)
+    assert run.counts == Counts(failed=170)
+    assert len(run.failures) == MOST_FAILURES
+    assert run.failures[:10] == read.failures
+    assert len({each.sample for each in run.failures}) == MOST_FAILURES
+    assert run.failure_reasons == {f"reason {n}": 32 + 10 * (n == 0) for n in range(5)}
+
+
+async def test_reasons_beyond_a_number_are_counted_together(import_store: ImportStore) -> None:
+    claim = await begin(import_store)
+    for index in range(3):
+        failures = [failure(f"reason {index} {n}") for n in range(30)]
+        await apply(import_store, claim, index, [], failures=failures)
+    run = await end(import_store, claim, all_read(90, 3))
+    assert len(run.failure_reasons) <= MOST_REASONS + 1
+    assert sum(run.failure_reasons.values()) == 90
+
+
+# Lists of runs.
+
+
+async def history(imports: ImportProcesses, store: ImportStore) -> list[ImportRun]:
+    """Seven runs, a minute after each other, the latest first."""
+    runs: list[ImportRun] = []
+    for n in range(7):
+        name = ("feed", "Über", "100%_b")[n % 3]
+        if await store.feed_of(source(name)) is None:
+            await add_feed(store, name)
+        run = await started(store, name)
+        if n < 6:
+            claim = await claimed(store, run_id=run.run_id)
+            run = await end(store, claim, all_read(0, 0), error="no" if n % 2 else None)
+        runs.insert(0, run)
+        await imports.pass_time(60)
+    return runs
+
+
+async def test_runs_are_listed_the_latest_first(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        runs = await history(imports, store)
+        page = await store.page_of_runs(RunFilter(), offset=0, limit=50)
+        assert (page.runs, page.total) == (runs, 7)
+        page = await store.page_of_runs(RunFilter(), offset=2, limit=3)
+        assert (page.runs, page.total) == (runs[2:5], 7)
+        page = await store.page_of_runs(RunFilter(), offset=7, limit=3)
+        assert (page.runs, page.total) == ([], 7)
+
+
+async def test_runs_are_found_by_every_filter(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        runs = await history(imports, store)
+
+        async def found(**chosen: object) -> list[ImportRun]:
+            page = await store.page_of_runs(RunFilter(**chosen), offset=0, limit=50)  # type: ignore[arg-type]
+            assert page.total == len(page.runs)
+            return page.runs
+
+        def those(names: str) -> list[ImportRun]:
+            return [run for run in runs if run.source_name in names.split()]
+
+        for status in RunStatus:
+            assert await found(status=status) == [run for run in runs if run.status is status]
+        assert await found(source_url=SOURCE) == those("feed")
+        assert await found(source_url="http://nobody.example/") == []
+        for text, names in (
+            ("feed", "feed Über 100%_b"),  # in every URL
+            ("FEED.XML", "feed Über 100%_b"),
+            ("jobs.ex", "feed"),
+            ("über", "Über"),
+            ("100%_B", "100%_b"),
+            ("%", "100%_b"),
+            ("_", "100%_b"),
+            ("f.ed", ""),
+            ("(", ""),
+            ("\\", ""),
+            ("\0", ""),
+        ):
+            assert await found(text=text) == those(names), text
+        since, until = runs[4].started_at, runs[2].started_at
+        assert await found(since=since) == runs[:5]
+        assert await found(until=until) == runs[2:]
+        assert await found(since=since, until=until) == runs[2:5]
+        both = await found(since=since, status=RunStatus.COMPLETED, text="feed")
+        assert both == [run for run in runs[:5] if run.status is RunStatus.COMPLETED]
+
+
+async def test_runs_that_changed_are_told_the_oldest_change_first(imports: ImportProcesses) -> None:
+    async with imports.open() as store:
+        for name in ("a", "b", "c"):
+            await add_feed(store, name)
+        one, two, three = [await started(store, name) for name in ("a", "b", "c")]
+        await imports.pass_time(1)
+        claim = await claimed(store, run_id=two.run_id)
+        await store.note_reading(claim, reading(fetched=1))
+        await imports.pass_time(1)
+        await end(store, await claimed(store, run_id=one.run_id), all_read(0, 0))
+
+        async def changed(since: datetime | None, limit: int = 10) -> list[str]:
+            return [run.run_id for run in await store.changed_runs(since, limit=limit)]
+
+        assert set(await changed(None)) == {two.run_id, three.run_id}
+        last = (await run_now(store, one.run_id)).updated_at
+        middle = (await run_now(store, two.run_id)).updated_at
+        first = (await run_now(store, three.run_id)).updated_at
+        assert await changed(first) == [three.run_id, two.run_id, one.run_id]
+        assert await changed(first, limit=2) == [three.run_id, two.run_id]
+        assert await changed(middle) == [two.run_id, one.run_id]
+        assert await changed(last) == [one.run_id]

@@ -1,0 +1,311 @@
+"""The FeedReader port as a child process: real files, real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+import resource
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import uvloop
+
+from webloom.adapters.feed_process.reader import ProcessFeedReader
+from webloom.domain.errors import FeedUnreadable
+from webloom.parsing.job_posting import JobPosting, dedupe_key
+from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions
+
+URL = "https://jobs.example/feed.xml"
+OPTIONS = ReadOptions(
+    source_url=URL,
+    source_name="Jobs",
+    format="auto",
+    mapping={},
+    batch_size=200,
+    max_bytes=1 << 30,
+)
+
+
+def item(number: int, *, guid: str | None = None, body: str = "Text") -> bytes:
+    return (
+        f"<item><title>Title {number}</title><link>https://jobs.example/{number}</link>"
+        f"<guid>{guid or number}</guid><description>{body}</description></item>\n"
+    ).encode()
+
+
+def feed(*items: bytes) -> bytes:
+    return b"<rss><channel><title>Jobs</title>" + b"".join(items) + b"</channel></rss>"
+
+
+async def read_all(
+    path: Path, options: ReadOptions = OPTIONS, reader: FeedReader | None = None
+) -> list[ReadBatch]:
+    async with (reader or ProcessFeedReader()).read(path, options) as batches:
+        return [batch async for batch in batches]
+
+
+def titles(batches: list[ReadBatch]) -> list[str]:
+    return [job.title for batch in batches for job in jobs_of(batch)]
+
+
+def jobs_of(batch: ReadBatch) -> list[JobPosting]:
+    return msgspec.json.decode(batch.jobs, type=list[JobPosting])
+
+
+def write(path: Path, body: bytes) -> None:
+    path.write_bytes(body)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "spool"
+
+
+async def test_a_feed_comes_in_batches_with_totals(path: Path) -> None:
+    items = [item(number) for number in range(450)]
+    items[10] = b"<item><description>no title</description></item>"
+    items[300] = item(300, guid="5")
+    items[301] = item(301, body="R&D")
+    packed = gzip.compress(feed(*items))
+    write(path, packed)
+    batches = await read_all(path)
+    assert [batch.count for batch in batches] == [200, 200, 48]
+    assert [batch.count for batch in batches] == [len(jobs_of(batch)) for batch in batches]
+    assert [batch.fetched for batch in batches] == [201, 402, 450]
+    assert [batch.duplicates for batch in batches] == [0, 1, 1]
+    assert [batch.failed for batch in batches] == [1, 1, 1]
+    assert [len(batch.failures) for batch in batches] == [1, 0, 0]
+    assert batches[0].failures[0].index == 10
+    assert sum(batches[2].failure_reasons.values()) == 1
+    assert batches[2].repairs == {"bare ampersand": 1}
+    assert [batch.is_last for batch in batches] == [False, False, True]
+    assert batches[-1].is_whole
+    assert batches[-1].format == "rss"
+    assert batches[-1].bytes_read == len(packed)
+    left_out = {10, 300}
+    assert titles(batches) == [f"Title {n}" for n in range(450) if n not in left_out]
+
+
+async def test_the_same_file_gives_the_same_batches(path: Path) -> None:
+    write(path, feed(*[item(number) for number in range(30)]))
+    assert await read_all(path) == await read_all(path)
+
+
+async def test_the_keys_of_a_feed_can_be_asked_for(path: Path) -> None:
+    write(path, feed(*[item(number) for number in range(3000)]))
+    await read_all(path)
+    seen = ProcessFeedReader().seen_keys(path)
+    assert all(dedupe_key(URL, str(number), None) in seen for number in range(3000))
+    assert not any(dedupe_key(URL, str(number), None) in seen for number in range(3000, 4000))
+
+
+def test_keys_that_are_not_there_are_named(path: Path) -> None:
+    with pytest.raises(FeedUnreadable, match="not read to its end"):
+        ProcessFeedReader().seen_keys(path)
+
+
+async def test_an_empty_feed_has_one_last_batch(path: Path) -> None:
+    write(path, b"<rss><channel/></rss>")
+    (batch,) = await read_all(path)
+    assert (batch.jobs, batch.count, batch.is_last, batch.is_whole) == (b"[]", 0, True, True)
+    assert dedupe_key(URL, "1", None) not in ProcessFeedReader().seen_keys(path)
+
+
+async def test_large_postings_make_smaller_batches(path: Path) -> None:
+    write(path, feed(*[item(number, body="x" * 1_500_000) for number in range(5)]))
+    batches = await read_all(path)
+    assert titles(batches) == [f"Title {number}" for number in range(5)]
+    assert all(len(batch.jobs) <= 4 * 1024 * 1024 for batch in batches)
+    assert [batch.fetched for batch in batches][-1] == 5
+    running = 0
+    for batch in batches:
+        running += batch.count
+        assert batch.fetched == running
+
+
+async def test_a_million_items_with_one_guid_are_one_posting(path: Path) -> None:
+    write(path, feed(*[item(number, guid="same") for number in range(10_000)]))
+    (batch,) = await read_all(path)
+    assert (batch.count, batch.duplicates, batch.fetched) == (1, 9_999, 10_000)
+
+
+async def test_failures_are_capped_and_all_are_counted(path: Path) -> None:
+    write(path, feed(*[b"<item><x>y</x></item>"] * 5000))
+    (batch,) = await read_all(path)
+    assert (batch.failed, len(batch.failures)) == (5000, 100)
+    assert sum(batch.failure_reasons.values()) == 5000
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "empty"),
+        (b"<!DOCTYPE html><html></html>", "web page"),
+        (b"nothing", "neither XML nor JSON"),
+        (gzip.compress(feed(item(1, body="x" * 20_000_000))), "larger than"),
+    ],
+)
+async def test_what_is_refused_is_told(path: Path, body: bytes, said: str) -> None:
+    write(path, body)
+    options = ReadOptions(
+        source_url=URL,
+        source_name="Jobs",
+        format="auto",
+        mapping={},
+        batch_size=200,
+        max_bytes=10_000_000,
+    )
+    with pytest.raises(FeedUnreadable, match=said):
+        await read_all(path, options)
+
+
+async def test_a_file_that_is_gone_is_told_with_the_last_words_of_the_reader(path: Path) -> None:
+    with pytest.raises(FeedUnreadable, match=r"ended unexpectedly with code 1: FileNotFoundError"):
+        await read_all(path)
+
+
+async def test_a_reader_that_is_killed_is_told(path: Path) -> None:
+    write(path, feed(*[item(number, body="x" * 5000) for number in range(3000)]))
+    async with ProcessFeedReader().read(path, OPTIONS) as batches:
+        await anext(batches)
+        for child in children():
+            os.kill(child, signal.SIGKILL)
+        with pytest.raises(FeedUnreadable, match="ended unexpectedly by signal 9"):
+            async for _ in batches:
+                pass
+
+
+async def test_leaving_early_ends_the_reader(path: Path) -> None:
+    write(path, feed(*[item(number, body="x" * 5000) for number in range(3000)]))
+    async with ProcessFeedReader().read(path, OPTIONS) as batches:
+        await anext(batches)
+        assert children()
+    assert not children()
+
+
+async def test_it_works_on_uvloop_too(path: Path) -> None:
+    write(path, feed(*[item(number, body="x" * 5000) for number in range(3000)]))
+
+    async def leave_early_then_read_all() -> int:
+        async with ProcessFeedReader().read(path, OPTIONS) as batches:
+            await anext(batches)
+        return len(titles(await read_all(path)))
+
+    def run() -> int:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(leave_early_then_read_all())
+
+    assert await asyncio.to_thread(run) == 3000
+
+
+async def test_a_reader_without_progress_is_ended(path: Path) -> None:
+    os.mkfifo(path)  # nobody ever writes to it
+    with pytest.raises(FeedUnreadable, match="no progress"):
+        await read_all(path, reader=ProcessFeedReader(longest_silence=0.2))
+    assert not children()
+
+
+async def test_the_reader_gets_no_secrets(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBLOOM_API_KEYS", "a secret")
+    os.mkfifo(path)
+    async with ProcessFeedReader().read(path, OPTIONS):
+        (child,) = children()
+        told = environment(child)
+        assert b"PYTHONPATH" in told
+        assert b"secret" not in told
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from e2e.test_feed_reader import OPTIONS, ProcessFeedReader, children
+
+async def main():
+    async with ProcessFeedReader().read(Path(sys.argv[1]), OPTIONS) as batches:
+        print(*children(), flush=True)
+        await anext(batches)
+
+asyncio.run(main())
+"""
+
+
+async def test_the_reader_dies_with_its_parent(path: Path) -> None:
+    os.mkfifo(path)
+    tests = str(Path(__file__).parent.parent)
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PARENT, path, stdout=PIPE, env={"PYTHONPATH": tests}
+    )
+    assert parent.stdout is not None
+    child = os.pidfd_open(int(await parent.stdout.readline()))
+    try:
+        parent.kill()
+        await parent.wait()
+        async with asyncio.timeout(30):
+            await _readable(child)
+    finally:
+        os.close(child)
+
+
+async def _readable(descriptor: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    await ready.wait()
+    loop.remove_reader(descriptor)
+
+
+def records(count: int) -> Iterator[bytes]:
+    yield b"<rss><channel>"
+    for number in range(count):
+        yield item(number, body="Some words about the job. " * 30)
+    yield b"</channel></rss>"
+
+
+async def test_memory_does_not_grow_with_the_feed(path: Path) -> None:
+    async def most_memory(count: int) -> int:
+        with gzip.open(path, "wb", compresslevel=1) as file:
+            file.writelines(records(count))
+        peak = 0
+        async with ProcessFeedReader().read(path, OPTIONS) as batches:
+            (child,) = children()
+            async for batch in batches:
+                if not batch.is_last:
+                    peak = max(peak, resident(child))
+        return peak
+
+    small, large = await most_memory(2_000), await most_memory(30_000)
+    assert large - small < 6_000  # of which the keys are 512 KiB
+
+
+def resident(process: int) -> int:
+    """KiB."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1])
+    return resource.getpagesize()
+
+
+def children() -> list[int]:
+    """Readers that this process has started and that still run."""
+    own = Path("/proc/self/task")
+    found = [
+        int(child) for task in own.iterdir() for child in (task / "children").read_text().split()
+    ]
+    return [child for child in found if b"feed_process" in _command(child)]
+
+
+def environment(process: int) -> bytes:
+    return Path(f"/proc/{process}/environ").read_bytes()
+
+
+def _command(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""

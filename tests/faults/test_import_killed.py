@@ -1,0 +1,57 @@
+"""kill -9 of everything that takes part in an import: every record once, every counter right."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from faults.conftest import MakeFleet
+from faults.import_room import BigFeed, Havoc, ImportRoom
+from faults.site import Site
+from faults.stack import MakeStack, Say
+from webloom.domain.import_run import Counts, RunStatus
+
+ITEMS = 100_000
+KILLS = 10
+KINDS = ("embedded", "mongodb+bullmq", "mongodb+rabbitmq")
+
+
+async def make_room(
+    kind: str, site: Site, fleets: MakeFleet, stacks: MakeStack, **settings: object
+) -> ImportRoom:
+    if kind == "embedded":
+        return ImportRoom(fleet=fleets(site, data=None, prefix=(), **settings), site=site)
+    stack = await stacks(kind, site, **settings)
+    servers = {"store": stack.servers("store"), "broker": stack.servers("broker")}
+    return ImportRoom(fleet=stack.fleet, site=site, servers=servers)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_run_ends_with_every_posting_once_and_every_counter_right(
+    kind: str, site: Site, fleets: MakeFleet, stacks: MakeStack, rng: random.Random, say: Say
+) -> None:
+    room = await make_room(kind, site, fleets, stacks, lease=2, import_queue_limit=20)
+    feed = BigFeed(
+        jobs=list(range(ITEMS)), twice=frozenset(range(0, ITEMS, 1000)), untitled=frozenset({7, 77})
+    )
+    site.page = feed.page
+    havoc = Havoc(room, rng)
+    async with room.services() as services:
+        await havoc.begin("scheduler", "worker")
+        run_id = await room.start_run(services)
+
+        async def is_over() -> bool:
+            run = await services.imports.find_run(run_id)
+            return run is not None and run.status is not RunStatus.RUNNING
+
+        await havoc.rage(KILLS, is_over)
+        run = await room.ended(services, run_id, within=120)
+        await havoc.settle()
+        say(f"killed {havoc.killed}; {run.counts}; {run.duration_ms} ms; {site.requests} fetches")
+        assert run.status is RunStatus.PARTIAL, run.error
+        expected = Counts(new=ITEMS - 2, duplicate=100, failed=2)
+        await room.check(services, run, feed, expected)
+        assert len(havoc.killed) == KILLS, "the import was over too soon"
+    room.fleet.check()

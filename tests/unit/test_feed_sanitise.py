@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webloom.parsing.feeds.sanitise import (
+    LONGEST_DESCRIPTION,
+    MOST_TAGS,
+    cleaner,
+    description,
+    is_html,
+    one_line,
+    plain,
+    scrub,
+)
+
+CLEAN = cleaner("https://board.example/jobs/")
+DESCRIPTIONS = [
+    ("a < b & c", "a < b & c", "plain text with characters of markup"),
+    ("List<String> or x <y", "List<String> or x <y", "brackets that are no tags of HTML"),
+    ("if a<b and c=d", "if a<b and c=d", "a bracket that does not close"),
+    ("R&D; AT&T", "R&D; AT&T", "ampersands"),
+    ("R&amp;D &eacute;", "R&D é", "plain text that was escaped as HTML"),
+    ("one\r\ntwo\n \n\n\nthree ", "one\ntwo\n\nthree", "line breaks stay, one blank line at most"),
+    ("<p>Hello</p>", "<p>Hello</p>", "HTML"),
+    ("&lt;p&gt;Hello &amp;amp; co&lt;/p&gt;", "<p>Hello &amp; co</p>", "HTML, escaped once more"),
+    ("<p>use &lt;b&gt;</p>", "<p>use &lt;b&gt;</p>", "HTML about HTML"),
+    ("<P CLASS=x>Hi", "<p>Hi</p>", "attributes go, what is open is closed"),
+    ("<p>a</div></p>", "<p>a</p>", "what was never opened goes"),
+    ("<script>bad()</script>Hi", "Hi", "scripts go with what is in them"),
+    ("<style>p{}</style><p>Hi</p>", "<p>Hi</p>", "so do styles"),
+    ("<iframe src=//e.example>x</iframe>Hi", "Hi", "and frames"),
+    ("<form action=/x><p>Hi</p><input></form>", "<p>Hi</p>", "forms go, their text stays"),
+    ("<b onclick='x()'>Hi</b>", "<b>Hi</b>", "handlers go"),
+    ("<foo onclick='x()'>Hi</foo>", "Hi", "handlers on unknown tags too"),
+    ("<svg/onload=x()>Hi", "", "what browsers would act on"),
+    ("<a href='javascript:x()'>Hi</a>", '<a rel="nofollow noopener">Hi</a>', "no script in links"),
+    (
+        '<a href="https://e.example/">Hi</a>',
+        '<a href="https://e.example/" rel="nofollow noopener">Hi</a>',
+        "links say that they are not ours",
+    ),
+    (
+        '<a href="7">Hi</a>',
+        '<a href="https://board.example/jobs/7" rel="nofollow noopener">Hi</a>',
+        "relative links begin from the feed's",
+    ),
+    ('<img src="data:x" alt="a">', '<img alt="a">', "images only from the web"),
+    ('<img src="//e.example/a.png">', '<img src="https://e.example/a.png">', "of the feed's kind"),
+    ("<xhtml:p>Hi</xhtml:p>", "<p>Hi</p>", "XHTML with a prefix"),
+    ("<foo onclick='x()'>R&amp;D</foo>", "R&D", "plain text, once its markup is gone"),
+    ("a<!-- secret --><br>b", "a<br>b", "comments go"),
+    ("<![CDATA[<p>Hi</p>]]>", "<p>Hi</p>", "a CDATA section that was text"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected", "reason"), DESCRIPTIONS)
+def test_descriptions(text: str, expected: str, reason: str) -> None:
+    assert description(text, CLEAN) == expected, reason
+
+
+LINES = [
+    ("  Head\n of\tR&D ", "Head of R&D", "one line"),
+    ("Caf&eacute; &amp;amp; Bar", "Café &amp; Bar", "entities are resolved once more, not twice"),
+    ("<b>Chef</b> <i>de</i> rang", "Chef de rang", "no markup"),
+    ("&lt;b&gt;Chef&lt;/b&gt;", "Chef", "no escaped markup"),
+    ("Chef<br>Cook", "Chef Cook", "a break divides words"),
+    ("Engineer C++ <T> & Rust<'a>", "Engineer C++ <T> & Rust<'a>", "brackets that are no tags"),
+    ("Dev (&lt;1 year)", "Dev (<1 year)", "a lesser sign"),
+    ("a&#8203;&nbsp;b", "a\u200b b", "blanks of all kinds"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected", "reason"), LINES)
+def test_one_line(text: str, expected: str, reason: str) -> None:
+    assert one_line(text) == expected, reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x" * 3_000_000, "plain text without a blank"),
+        ("word " * 600_000, "plain text"),
+        ("<p>word &amp; word</p>" * 9_000 + "y" * 2_000_000, "HTML"),
+        ("<p>" + "&" * 2_000_000, "HTML that grows when it is cleaned"),
+        ("<div>" * 400_000, "more tags than can be cleaned in time"),
+        ("&lt;p&gt;" * 300_000, "the same, escaped"),
+    ],
+)
+def test_a_description_is_bounded(text: str, reason: str) -> None:
+    cut = description(text, CLEAN)
+    assert len(cut) <= LONGEST_DESCRIPTION, reason
+    assert not re.search(r"<[^>]*$|&[a-z]*$", cut), "cut at a safe place"
+
+
+def test_too_many_tags_leave_the_text() -> None:
+    assert description("<b>one</b> " * MOST_TAGS, CLEAN).startswith("one one one")
+
+
+def test_a_sample_is_plain_text() -> None:
+    assert plain("<p>a &amp; <b>b</b></p><script>x</script><img src='cut").split() == [
+        "a",
+        "&",
+        "b",
+    ]
+
+
+def test_characters_that_databases_refuse_are_dropped() -> None:
+    assert scrub("a\x00b\ud800c\x1fd\ne\tf\uffff") == "abcd\ne\tf"
+
+
+PIECES = [
+    *(
+        "<",
+        ">",
+        "&lt;",
+        "&gt;",
+        "&amp;",
+        "<p>",
+        "</p>",
+        "<b>",
+        "</b>",
+        "<foo",
+        "<svg",
+        "<!--",
+        "-->",
+    ),
+    *("<script>", "</script>", "<a href=", "javascript:", " onload=", "x", "'", '"', "/", "=", " "),
+    *("<![CDATA[", "]]>"),
+]
+WILD = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
+
+
+@given(WILD)
+def test_nothing_that_leaves_starts_a_script(text: str) -> None:
+    shown = description(text, CLEAN)
+    assert "<script" not in shown.lower()
+    assert not re.search(r"<[^<>]*[\s/\"']on\w+\s*=[^<>]*>", shown)
+    if is_html(shown):
+        assert CLEAN(shown) == shown
+
+
+USUAL = [
+    (
+        '<p class="x" style="color:red">Hi <a class="b" href="https://a.example/?x=1&amp;y=2">you</a></p>',
+        '<p>Hi <a href="https://a.example/?x=1&amp;y=2" rel="nofollow noopener">you</a></p>',
+    ),
+    ("<p>a</p><br><p><b>b</b></p>", "<p>a</p><br><p><b>b</b></p>"),
+    (
+        '<a href="http://a.example/">1</a><a href="http://a.example/">2</a>',
+        '<a href="http://a.example/" rel="nofollow noopener">1</a>'
+        '<a href="http://a.example/" rel="nofollow noopener">2</a>',
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), USUAL)
+def test_the_usual_markup_is_simplified_as_the_cleaner_would(text: str, expected: str) -> None:
+    assert cleaner("https://feed.example/")(text) == expected
+
+
+NOT_SO_USUAL = [
+    '<p onclick="x()">a</p>',
+    '<a href="javascript:x()">a</a>',
+    '<a href="https://a.example/" onclick="x()">a</a>',
+    '<a href="&#106;avascript:x()">a</a>',
+    '<a href="https://a.example/`x">a</a>',
+    '<p title="a>b<script>x</script>">a</p>',
+    "<p class='x' onmouseover=x>a</p>",
+    '<p class="x"onclick="y">a</p>',
+    "<script>x</script>",
+    '<abbr class="a">a</abbr>',
+    '<a name="x">a</a>',
+    "<p/onclick=x>a</p>",
+    '<img class="x">',
+]
+
+
+@pytest.mark.parametrize("text", NOT_SO_USUAL)
+def test_what_is_unusual_goes_through_the_cleaner(text: str) -> None:
+    cleaned = cleaner("https://feed.example/")(f"<p>{text}</p>")
+    for bad in ("onclick", "javascript", "<script", "onmouseover", "class="):
+        assert bad not in cleaned
+
+
+PIECES = [
+    "<p>", "</p>", '<p class="a">', '<a href="https://x.example/">', "</a>", "<a>", "<br>", "<b>",
+    '<a href="https://x.example/" rel="y">', "</b>", "text", '"', "<", ">", " x=",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES)))
+def test_simplified_markup_has_nothing_for_the_cleaner_to_remove(pieces: list[str]) -> None:
+    clean = cleaner("https://feed.example/")
+    once = clean("".join(pieces))
+    tags = re.findall(r"<[^>]*>", once)
+    allowed = {"<p>", "</p>", "</a>", "<a>", "<br>", "<b>", "</b>"}
+    link = '<a href="https://x.example/" rel="nofollow noopener">'
+    assert set(tags) <= {*allowed, link, '<a rel="nofollow noopener">'}
