@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,11 @@ from webloom.adapters.sqlite.archive import SqliteInventoryArchive
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database, open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
+from webloom.adapters.sqlite.import_archives import (
+    SqliteFeedArchive,
+    SqlitePostingArchive,
+    SqliteRunArchive,
+)
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.lock import SqliteLock
@@ -41,7 +46,7 @@ from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.politeness import HostLimits
 from webloom.domain.retry import RetryPolicy
 from webloom.parsing.backend_url import SQLITE, shown
-from webloom.ports.archive import Archive, StoredRecord
+from webloom.ports.archive import Archive
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connected
@@ -236,20 +241,30 @@ async def open_copy(
                 f"is copied; one that was killed is forgotten after {ALIVE_SECONDS:.0f} s"
             )
         yield {
-            "metadata": CopyCollection(
-                source=origin.inventory_archive,
-                target=goal.inventory_archive,
-                source_name=f"{shown(source)} metadata",
-                key=lambda record: record.url,
+            name: CopyCollection(
+                source=archive,
+                target=goal.archives[name],
+                source_name=f"{shown(source)} {name}",
+                key=_KEYS[name],
             )
+            for name, archive in origin.archives.items()
         }
+
+
+# What an item of a collection is called by.
+_KEYS: dict[str, Callable[[Any], str]] = {
+    "metadata": lambda record: record.url,
+    "feeds": lambda feed: feed.config.url,
+    "import_logs": lambda run: run.run_id,
+    "jobs": lambda stored: stored.posting.dedupe_key,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Stores:
     inventory: InventoryStore
     imports: ImportStore
-    inventory_archive: Archive[StoredRecord]
+    archives: dict[str, Archive[Any]]  # by collection
     heartbeats: Heartbeats
     lock: Lock
     link: Connected
@@ -271,7 +286,12 @@ class _MachineRoom:
             return _Stores(
                 inventory=SqliteInventoryStore(file),
                 imports=SqliteImportStore(file, durable_batches=self._has_own_broker(url)),
-                inventory_archive=SqliteInventoryArchive(file),
+                archives={
+                    "metadata": SqliteInventoryArchive(file),
+                    "feeds": SqliteFeedArchive(file),
+                    "import_logs": SqliteRunArchive(file),
+                    "jobs": SqlitePostingArchive(file),
+                },
                 heartbeats=SqliteHeartbeats(file),
                 lock=SqliteLock(file),
                 link=file,
@@ -280,6 +300,11 @@ class _MachineRoom:
             from webloom.adapters.mongodb.archive import MongoInventoryArchive
             from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
             from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
+            from webloom.adapters.mongodb.import_archives import (
+                MongoFeedArchive,
+                MongoPostingArchive,
+                MongoRunArchive,
+            )
             from webloom.adapters.mongodb.import_store import MongoImportStore
             from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
             from webloom.adapters.mongodb.lock import MongoLock
@@ -301,7 +326,12 @@ class _MachineRoom:
         return _Stores(
             inventory=MongoInventoryStore(database),
             imports=MongoImportStore(database),
-            inventory_archive=MongoInventoryArchive(database),
+            archives={
+                "metadata": MongoInventoryArchive(database),
+                "feeds": MongoFeedArchive(database),
+                "import_logs": MongoRunArchive(database),
+                "jobs": MongoPostingArchive(database),
+            },
             heartbeats=MongoHeartbeats(database),
             lock=MongoLock(database),
             link=database,

@@ -26,7 +26,7 @@ from contracts.import_samples import (
 )
 from webloom.domain.import_run import LONGEST_SAMPLE, Counts, Mark, RunStatus
 from webloom.parsing.job_posting import JobPosting, Salary
-from webloom.ports.import_store import ImportStore, StoredPosting
+from webloom.ports.import_store import Batch, ImportStore, StoredPosting
 
 
 async def test_a_posting_is_stored_as_it_came(import_store: ImportStore) -> None:
@@ -274,3 +274,65 @@ async def test_two_feeds_do_not_mix(import_store: ImportStore) -> None:
     assert run.counts == Counts(new=2)
     assert (await stored(import_store, "a", theirs)).posting.source_url == theirs
     assert (await stored(import_store, "a")).posting.source_url == SOURCE
+
+
+def known(*names: str) -> list[tuple[str, str]]:
+    return [(each.dedupe_key, each.content_hash) for each in postings(*names)]
+
+
+async def test_postings_that_are_known_count_as_unchanged(import_store: ImportStore) -> None:
+    await import_all(import_store, postings("a", "b", "c"))
+    before = await stored(import_store, "a")
+    claim = await begin(import_store)
+    light = Batch(
+        mark=Mark(claim.run.run_id, 0),
+        source_url=SOURCE,
+        jobs=[posting("c", "changed", title="Other"), *postings("d")],
+        known=known("a", "b"),
+    )
+    for _ in range(2):
+        assert await import_store.apply_batch(light) == Counts(new=1, updated=1, unchanged=2)
+    assert await stored(import_store, "a") == before
+
+
+@pytest.mark.parametrize("stale", ["not stored", "closed", "of another content", "of no key"])
+async def test_a_batch_with_a_posting_that_is_not_as_known_is_left_alone(
+    import_store: ImportStore, stale: str
+) -> None:
+    """Its producer misses its row, and sends all of it."""
+    await import_all(import_store, postings("a", "b"))
+    claim = await begin(import_store)
+    keys = known("a", "b")
+    if stale == "not stored":
+        keys += known("c")
+    elif stale == "closed":
+        await import_store.close_postings(claim, [keys[1][0]])
+    elif stale == "of no key":
+        keys.append(("0" * 40, keys[0][1]))
+    else:
+        keys[1] = (keys[1][0], "0" * 32)
+    mark = Mark(claim.run.run_id, 0)
+    light = Batch(mark=mark, source_url=SOURCE, jobs=postings("d"), known=keys)
+    assert await import_store.apply_batch(light) is None
+    assert await import_store.find_posting(key_of("d")) is None
+    assert await import_store.missing_batches(claim.run.run_id, published=1) == [0]
+    whole = Batch(mark=mark, source_url=SOURCE, jobs=postings("d", "a", "b"))
+    counts = await import_store.apply_batch(whole)
+    assert counts is not None
+    assert (counts.new, counts.total) == (1, 3)
+    assert await import_store.apply_batch(light) == counts, "the row stands"
+
+
+async def test_a_known_posting_that_the_batch_itself_has_written_counts_as_then(
+    imports: ImportProcesses,
+) -> None:
+    """The whole batch was cut off before its row was written, and its light twin comes late."""
+    async with imports.open() as store:
+        await import_all(store, postings("a"))
+        claim = await begin(store)
+        mark = Mark(claim.run.run_id, 0)
+        whole = Batch(mark=mark, source_url=SOURCE, jobs=postings("a", "b"))
+        counts = await store.apply_batch(whole)
+        await imports.lose_row(mark)
+        light = Batch(mark=mark, source_url=SOURCE, jobs=[], known=known("a", "b"))
+        assert await store.apply_batch(light) == counts == Counts(new=1, unchanged=1)

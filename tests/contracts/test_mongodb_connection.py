@@ -78,6 +78,7 @@ async def test_the_address_names_the_database_and_the_settings_name_the_collecti
         assert direct[name]["pages"].count_documents({}) == 1
         assert set(direct[name].list_collection_names()) == {
             "pages", "pages_forgotten", "l", "h", "copies",
+            "feeds", "jobs", "jobs_words", "import_logs", "import_logs_batches",
         }  # fmt: skip
         assert "unused" not in direct.list_database_names()
 

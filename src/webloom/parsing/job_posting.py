@@ -53,6 +53,9 @@ class ImportBatch(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     batch_index: int  # from 0
     jobs: list[msgspec.Raw]  # each a JobPosting; one that is not must not cost the others
     total_batches: int | None = None  # once it is known
+    # Postings that are as they were at the last import: for each, in hexadecimal digits, its key
+    # (40) and its content hash (32).
+    known: str = ""
 
 
 def dedupe_key(source_url: str, external_id: str | None, job_url: str | None) -> str:

@@ -18,6 +18,7 @@ class ReadOptions:
     batch_size: int
     content_type: str | None = None  # as the server said
     max_bytes: int  # of the feed when it is decompressed
+    known: Path | None = None  # what the last import has learnt: see `FeedReader.learnt`
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +27,8 @@ class ReadBatch:
     postings; every other has some."""
 
     jobs: bytes  # a JSON array of postings
-    count: int
+    known: bytes = b""  # of each posting that is as it was: 20 bytes of key, 16 of content hash
+    count: int  # of both
     fetched: int  # records read so far, those in this batch included
     duplicates: int
     failed: int
@@ -49,10 +51,15 @@ class FeedReader(Protocol):
     def read(
         self, path: Path, options: ReadOptions
     ) -> AbstractAsyncContextManager[AsyncIterator[ReadBatch]]:
-        """Batches in the order of the feed, the same for the same file and options.
+        """Batches in the order of the feed. The same file gives batches of the same postings,
+        whatever is known of them.
 
         Raises FeedUnreadable when it is no feed, or one that is refused.
         """
+
+    def learnt(self, path: Path) -> Path:
+        """The file that tells the next import what this one made of each record. It is a hint:
+        what is known must be compared with what is stored."""
 
     def seen_keys(self, path: Path) -> SeenKeys:
         """The keys of all postings of a feed that was read to its end, itself part of no memory."""

@@ -46,6 +46,7 @@ class Batch:
     jobs: Sequence[JobPosting]  # no two with one key
     duplicates: int = 0  # within the batch, left out of `jobs`
     failures: Sequence[Failure] = ()  # records of the batch that are none
+    known: Sequence[tuple[str, str]] = ()  # keys and content hashes of postings as they were
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -184,8 +185,10 @@ class ImportStore(Protocol):
         """Judge every record (`judge`), write what is new or changed, and the ledger's row.
 
         The same batch again, by whomever and at the same time, returns the same counts and changes
-        nothing. A record that the store refuses becomes a failure and costs no other. None: the
-        run is unknown or has ended, and nothing was written.
+        nothing. A record that the store refuses becomes a failure and costs no other.
+
+        None, and nothing was written: the run is unknown or has ended; or a posting that is said
+        to be known is not stored, is closed, or has another content hash.
         """
 
     async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:

@@ -19,6 +19,7 @@ import msgspec
 
 from webloom.adapters.feed_process.frames import Alive, Order, Refused, Told, pack
 from webloom.domain.errors import FeedUnreadable
+from webloom.parsing.feeds.known import KnownRecords, KnownWriter, fingerprint
 from webloom.parsing.feeds.reading import FeedReading
 from webloom.parsing.feeds.records import Records
 from webloom.parsing.feeds.unpacking import Unpacked
@@ -58,7 +59,14 @@ def _bound(parent: int) -> None:
 
 
 def _read(order: Order, out: BinaryIO) -> None:
-    with Path(order.path).open("rb") as file:
+    made_by = fingerprint(
+        source_url=order.source_url,
+        source_name=order.source_name,
+        format=order.format,
+        mapping=order.mapping,
+    )
+    known = order.known_path and KnownRecords.opened(Path(order.known_path), made_by)
+    with Path(order.path).open("rb") as file, Path(order.learnt_path).open("wb") as learnt:
         records = Records(Unpacked(file, order.max_bytes), content_type=order.content_type)
         reading = FeedReading(
             records,
@@ -67,13 +75,16 @@ def _read(order: Order, out: BinaryIO) -> None:
             wanted_format=order.format,
             mapping=order.mapping,
             batch_size=order.batch_size,
+            known=known or None,
+            learnt=KnownWriter(learnt, made_by),
         )
-        for batch in reading.batches():
-            if batch is None:
+        for told in reading.batches():
+            if told is None:
                 out.write(pack(Alive()))
             else:
-                jobs, progress = batch
+                jobs, progress = told
                 if progress.is_last:
+                    learnt.flush()
                     Path(order.keys_path).write_bytes(memoryview(reading.keys.table).cast("B"))
                 out.write(pack(Told(progress=progress), jobs))
             out.flush()

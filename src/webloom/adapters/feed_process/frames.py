@@ -19,7 +19,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """What the parent asks for, once, on the child's standard input."""
 
     path: str
-    keys_path: str
+    keys_path: str  # where it leaves the keys of all postings
+    known_path: str | None  # what the last import has learnt
+    learnt_path: str  # where it leaves what it learns
     source_url: str
     source_name: str
     format: str

@@ -45,10 +45,11 @@ class ProcessFeedReader:
             limit=_STREAM_BUFFER,
             # What it reads is somebody else's: it gets no secret from the environment.
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # Ctrl-C in a terminal is for its parent to deal with
         )
         last_words = asyncio.ensure_future(_last_words(child))
         try:
-            await _give_order(child, path, options)
+            await self._give_order(child, path, options)
             yield self._batches(child, last_words)
         finally:
             with suppress(ProcessLookupError):
@@ -56,6 +57,27 @@ class ProcessFeedReader:
             await _pipe(child.stdout).read()  # a pipe that is not read to its end is never closed
             await child.wait()
             await last_words
+
+    async def _give_order(self, child: Process, path: Path, options: ReadOptions) -> None:
+        order = Order(
+            path=str(path),
+            keys_path=str(_keys_path(path)),
+            known_path=None if options.known is None else str(options.known),
+            learnt_path=str(self.learnt(path)),
+            source_url=options.source_url,
+            source_name=options.source_name,
+            format=options.format,
+            mapping=options.mapping,
+            batch_size=options.batch_size,
+            content_type=options.content_type,
+            max_bytes=options.max_bytes,
+            parent=os.getpid(),
+        )
+        orders = _pipe(child.stdin)
+        orders.write(msgspec.json.encode(order))
+        with suppress(ConnectionError):  # a child that ended already is told of where it is read
+            await orders.drain()
+        orders.close()
 
     async def _batches(
         self, child: Process, last_words: asyncio.Future[str]
@@ -81,6 +103,9 @@ class ProcessFeedReader:
                 yield ReadBatch(jobs=jobs, **msgspec.structs.asdict(header.progress))
                 if header.progress.is_last:
                     return
+
+    def learnt(self, path: Path) -> Path:
+        return path.with_name(path.name + ".learnt")
 
     def seen_keys(self, path: Path) -> KeyFile:
         return KeyFile(_keys_path(path))
@@ -112,26 +137,6 @@ def _pipe(stream: _Stream | None) -> _Stream:
 
 def _keys_path(path: Path) -> Path:
     return path.with_name(path.name + ".keys")
-
-
-async def _give_order(child: Process, path: Path, options: ReadOptions) -> None:
-    order = Order(
-        path=str(path),
-        keys_path=str(_keys_path(path)),
-        source_url=options.source_url,
-        source_name=options.source_name,
-        format=options.format,
-        mapping=options.mapping,
-        batch_size=options.batch_size,
-        content_type=options.content_type,
-        max_bytes=options.max_bytes,
-        parent=os.getpid(),
-    )
-    orders = _pipe(child.stdin)
-    orders.write(msgspec.json.encode(order))
-    with suppress(ConnectionError):  # a child that ended already is told of where it is read
-        await orders.drain()
-    orders.close()
 
 
 async def _last_words(child: Process) -> str:

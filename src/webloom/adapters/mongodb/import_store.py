@@ -105,9 +105,13 @@ class MongoImportStore:
         seen = await self._looking_up.ask(batch.mark)
         if not seen.is_running or seen.counts is not None:
             return seen.counts if seen.is_running else None
+        as_before = await self._postings.judge_known(batch.known, batch.mark)
+        if as_before is None:
+            return None
         verdicts, refused = await self._postings.apply(batch.jobs, batch.mark)
         failures = [*batch.failures, *refused]
-        counts = count(verdicts, failed=len(failures)).plus(Counts(duplicate=batch.duplicates))
+        counts = count(verdicts, failed=len(failures)).plus(count(as_before))
+        counts = counts.plus(Counts(duplicate=batch.duplicates))
         return await self._write_row(Entry(batch.mark, counts, failures))
 
     async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:

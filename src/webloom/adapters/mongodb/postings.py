@@ -119,15 +119,34 @@ class Postings:
                     jobs += [each for each in lost if each is not None]
         return verdicts, failures
 
+    async def judge_known(
+        self, known: Sequence[tuple[str, str]], mark: Mark
+    ) -> dict[Verdict, int] | None:
+        """None: one of them is not as it was."""
+        if not known:
+            return {}
+        with self._db.use():
+            found = await self._find([key for key, _ in known], WHAT_IS_KNOWN)
+        verdicts: dict[Verdict, int] = {}
+        for key, content_hash in known:
+            document = found.get(key)
+            if document is None:
+                return None
+            verdict = judge(known_of(document), content_hash, mark)
+            if verdict is Verdict.UPDATE:
+                return None
+            verdicts[verdict] = verdicts.get(verdict, 0) + 1
+        return verdicts
+
     async def _read(self, jobs: Sequence[JobPosting]) -> dict[str, Document]:
         fields = WHAT_IS_KNOWN
         if any(job.published_at is None for job in jobs):
             fields = WHAT_IS_KNOWN | {"createdAt": True}
+        return await self._find([plain(job.dedupe_key) for job in jobs], fields)
+
+    async def _find(self, keys: list[str], fields: dict[str, bool]) -> dict[str, Document]:
         found = self._jobs.find(
-            {"dedupeKey": {"$in": [plain(job.dedupe_key) for job in jobs]}},
-            fields,
-            hint=_BY_KEY,
-            batch_size=len(jobs) + 1,
+            {"dedupeKey": {"$in": keys}}, fields, hint=_BY_KEY, batch_size=len(keys) + 1
         )
         return {document["dedupeKey"]: document for document in await found.to_list()}
 

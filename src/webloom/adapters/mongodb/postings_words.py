@@ -55,20 +55,20 @@ async def postings_with(lists: Collection, words: list[str]) -> list[str] | None
     """Ids of the postings that have one of the words, and of some that had; None: too many."""
     found: dict[str, None] = {}
     for word in words:
+        having = {"words": word}
+        counted = await lists.database.command(
+            "count", lists.name, query=having, limit=MOST_LISTS + 1
+        )
+        if counted["n"] > MOST_LISTS:
+            return None
         hits = {"$arrayElemAt": ["$hits", {"$indexOfArray": ["$words", literal(word)]}]}
         ids = {"$map": {"input": hits, "in": {"$arrayElemAt": ["$ids", "$$this"]}}}
-        read = 0
         async with await lists.aggregate(
-            [
-                {"$match": {"words": word}},
-                {"$limit": MOST_LISTS + 1},
-                {"$project": {"_id": False, "ids": ids}},
-            ],
+            [{"$match": having}, {"$project": {"_id": False, "ids": ids}}],
             batchSize=LISTS_AT_ONCE,
         ) as cursor:
             async for document in cursor:
                 found |= dict.fromkeys(document["ids"])
-                read += 1
-                if read > MOST_LISTS or len(found) > MOST_IDS:
+                if len(found) > MOST_IDS:
                     return None
     return list(found)

@@ -14,7 +14,7 @@ from contextlib import closing
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from webloom.adapters.sqlite import import_feeds, import_runs, posting_keys
+from webloom.adapters.sqlite import import_feeds, import_runs_rows, posting_keys
 from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, _note
 from webloom.adapters.sqlite.batches import as_json
 from webloom.adapters.sqlite.database import Database, Verb
@@ -217,7 +217,7 @@ class SqliteRunArchive(_SqliteArchive[ImportRun]):
     columns = "body"
 
     def item(self, row: Row) -> ImportRun:
-        return import_runs.decode(row[0])
+        return import_runs_rows.decode(row[0])
 
     def row(self, item: ImportRun) -> Row:
         return [import_feeds.encoded(item)]
@@ -226,7 +226,7 @@ class SqliteRunArchive(_SqliteArchive[ImportRun]):
         return item.updated_at
 
     def find(self, connection: sqlite3.Connection, items: Sequence[ImportRun]) -> dict[int, int]:
-        found = [import_runs.number_of(connection, item.run_id) for item in items]
+        found = [import_runs_rows.number_of(connection, item.run_id) for item in items]
         return {number: run for number, run in enumerate(found) if run is not None}
 
     def put(
@@ -235,9 +235,11 @@ class SqliteRunArchive(_SqliteArchive[ImportRun]):
         """Whose hands a run is in stays as it is here."""
         for run, number, known in items:
             if known is None:
-                import_runs.insert(connection, run, revision=0, started=run.started_at.timestamp())
+                import_runs_rows.insert(
+                    connection, run, revision=0, started=run.started_at.timestamp()
+                )
             else:
-                import_runs.write(connection, number, run)
+                import_runs_rows.write(connection, number, run)
 
 
 class SqlitePostingArchive(_SqliteArchive[StoredPosting]):
@@ -306,7 +308,7 @@ class SqlitePostingArchive(_SqliteArchive[StoredPosting]):
             place = first_place(time) | number
             words.append((None, words_of(place, item.posting, source)))
             bodies.append((number, import_feeds.encoded(item.posting)))
-            closed_by = item.closed_by and import_runs.numbered(connection, item.closed_by)
+            closed_by = item.closed_by and import_runs_rows.numbered(connection, item.closed_by)
             rows.append(
                 (
                     number,
@@ -314,9 +316,9 @@ class SqlitePostingArchive(_SqliteArchive[StoredPosting]):
                     key,
                     item.posting.content_hash,
                     time,
-                    import_runs.numbered(connection, item.created_by.run_id),
+                    import_runs_rows.numbered(connection, item.created_by.run_id),
                     item.created_by.batch_index,
-                    import_runs.numbered(connection, item.changed_by.run_id),
+                    import_runs_rows.numbered(connection, item.changed_by.run_id),
                     item.changed_by.batch_index,
                     milliseconds(item.created_at),
                     milliseconds(item.updated_at),

@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from webloom.adapters.sqlite import import_feeds, import_runs, posting_rows, posting_writes
+from webloom.adapters.sqlite import (
+    import_feeds,
+    import_runs,
+    import_runs_rows,
+    posting_rows,
+    posting_writes,
+)
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.import_feeds import milliseconds
@@ -131,17 +137,19 @@ class SqliteImportStore:
         )
 
     async def find_run(self, run_id: str) -> ImportRun | None:
-        row = await self._db.read(lambda connection: import_runs.one(connection, run_id))
+        row = await self._db.read(lambda connection: import_runs_rows.one(connection, run_id))
         return None if row is None else row.run
 
     async def page_of_runs(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage:
         return await self._db.scan(
-            lambda connection: import_runs.page(connection, chosen, offset, limit)
+            lambda connection: import_runs_rows.page(connection, chosen, offset, limit)
         )
 
     async def changed_runs(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
         time = milliseconds(since)
-        return await self._db.read(lambda connection: import_runs.changed(connection, time, limit))
+        return await self._db.read(
+            lambda connection: import_runs_rows.changed(connection, time, limit)
+        )
 
     # Postings
 
@@ -153,7 +161,7 @@ class SqliteImportStore:
 
     async def missing_batches(self, run_id: str, *, published: int) -> list[int]:
         return await self._db.scan(
-            lambda connection: import_runs.missing(connection, run_id, published)
+            lambda connection: import_runs_rows.missing(connection, run_id, published)
         )
 
     async def open_keys(self, source_url: str, *, after: str, limit: int) -> list[str]:

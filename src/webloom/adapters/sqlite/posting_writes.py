@@ -40,6 +40,7 @@ from webloom.domain.import_run import (
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_store import Batch, Claim
 
+_KNOWN = "content_hash, created_run, created_batch, changed_run, changed_batch, closed_run IS NULL"
 NOT_HANDLED = "its batch could not be handled"
 
 _encode = msgspec.json.Encoder().encode
@@ -118,7 +119,11 @@ class Writing:
             return None
         if (known := _ledger_row(self._connection, run, mark)) is not None:
             return known
-        counts = self._store(item, Mark(str(run), mark.batch_index))
+        numbered = Mark(str(run), mark.batch_index)
+        as_before = self._judge_known(item.batch, numbered)
+        if as_before is None:
+            return None
+        counts = count(as_before).plus(self._store(item, numbered))
         failures = [*item.batch.failures, *item.refused]
         counts = counts.plus(Counts(duplicate=item.batch.duplicates, failed=len(failures)))
         _write_row(self._connection, run, mark, counts, failures)
@@ -157,6 +162,20 @@ class Writing:
             self._running[run_id] = row and row[0]
         return self._running[run_id]
 
+    def _judge_known(self, batch: Batch, mark: Mark) -> dict[Verdict, int] | None:
+        """None: one of them is not as it was. `mark` has the number of its run."""
+        if not batch.known:
+            return {}
+        source = posting_keys.source_of(self._connection, batch.source_url)
+        keys = [bytes.fromhex(key) for key, _ in batch.known]
+        rows = posting_keys.find(self._connection, [source] * len(keys), keys, _KNOWN)
+        verdicts: dict[Verdict, int] = {}
+        for place, *columns in rows:
+            verdict = judge(_known(columns), batch.known[place][1], mark)
+            verdicts[verdict] = verdicts.get(verdict, 0) + 1
+        is_stale = len(rows) != len(keys) or Verdict.UPDATE in verdicts
+        return None if is_stale else verdicts
+
     def _store(self, item: Apply, mark: Mark) -> Counts:
         """`mark` has the number of its run."""
         sources = [self.source(job.posting.source_url) for job in item.jobs]
@@ -184,18 +203,9 @@ class Writing:
             self._connection,
             sources,
             [job.key for job in jobs],
-            "id, time, created_at, content_hash, created_run, created_batch, "
-            "changed_run, changed_batch, closed_run IS NULL",
+            f"id, time, created_at, {_KNOWN}",
         )
-        return {
-            row[0]: _Old(
-                row[1],
-                row[2],
-                row[3],
-                Known(row[4], Mark(str(row[5]), row[6]), Mark(str(row[7]), row[8]), bool(row[9])),
-            )
-            for row in rows
-        }
+        return {row[0]: _Old(row[1], row[2], row[3], _known(row[4:])) for row in rows}
 
     def _insert(self, jobs: list[tuple[_Job, int]], mark: Mark) -> None:
         [first] = self._connection.execute(
@@ -312,6 +322,16 @@ class _Bodies:
 
     def joined(self) -> bytes:
         return b"".join(self._bodies)
+
+
+def _known(columns: list[Any]) -> Known:
+    content_hash, created_run, created_batch, changed_run, changed_batch, is_open = columns
+    return Known(
+        content_hash,
+        Mark(str(created_run), created_batch),
+        Mark(str(changed_run), changed_batch),
+        bool(is_open),
+    )
 
 
 def _ledger_row(connection: sqlite3.Connection, run: int, mark: Mark) -> Counts | None:

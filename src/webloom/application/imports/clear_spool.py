@@ -1,5 +1,5 @@
 """Remove files of runs that have ended: of producers that died, and of runs that another machine
-has gone on with."""
+has gone on with. And what was learnt of feeds that are no more."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ class ClearSpool:
             if run is None or run.status is not RunStatus.RUNNING:
                 strays = [path for path in files if path.name.partition(".")[0] == run_id]
                 removed += await asyncio.to_thread(_remove, strays)
+        for path in await asyncio.to_thread(list, self.spool.glob("known/*")):
+            if await self.store.find_feed(path.name) is None:
+                removed += await asyncio.to_thread(_remove, [path])
         return removed
 
     def _files(self) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,10 +68,22 @@ class ObtainFeed:
             is_unmodified=known.content_hash is not None and known.content_hash == got.sha256,
         )
 
+    def known(self, claim: Claim) -> Path | None:
+        """What an earlier import has learnt of the feed, unless all of it is to be read."""
+        if claim.feed.last_run_id is None or claim.run.retry_of is not None:
+            return None
+        return self.spool / "known" / claim.feed.feed_id
+
+    async def keep(self, claim: Claim, learnt: Path) -> None:
+        """For `known` of the next import. Without it that one only takes longer."""
+        path = self.spool / "known" / claim.feed.feed_id
+        with suppress(OSError):
+            await asyncio.to_thread(path.parent.mkdir, exist_ok=True)
+            await asyncio.to_thread(learnt.replace, path)
+
     async def clear(self, run_id: str) -> None:
-        path = self.path_of(run_id)
-        for each in (path, Path(f"{path}.keys")):
-            await asyncio.to_thread(each.unlink, missing_ok=True)
+        for path in await asyncio.to_thread(list, self.spool.glob(f"{run_id}.*")):
+            await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def _download(self, claim: Claim, path: Path, known: LastFetch) -> Downloaded:
         part = path.with_suffix(f".{claim.token}.part")

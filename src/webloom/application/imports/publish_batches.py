@@ -63,13 +63,14 @@ class PublishBatches:
     async def _publish(self, run: ImportRun, index: int, batch: ReadBatch) -> None:
         message = Message(
             id=f"{run.run_id}-{index}",
-            body=b'{"runId":%b,"sourceUrl":%b,"batchIndex":%d,"totalBatches":%b,"jobs":%b}'
+            body=b'{"runId":%b,"sourceUrl":%b,"batchIndex":%d,"totalBatches":%b,"jobs":%b%b}'
             % (
                 msgspec.json.encode(run.run_id),
                 msgspec.json.encode(run.source_url),
                 index,
                 b"%d" % (index + 1) if batch.is_last else b"null",
                 batch.jobs,
+                b',"known":"%b"' % batch.known.hex().encode() if batch.known else b"",
             ),
         )
         while True:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from webloom.application.imports.obtain_feed import Obtained, ObtainFeed
@@ -73,6 +75,7 @@ class RunImport:
     max_feed: int
     usual_minutes: float
     lease: float
+    stall: float = STALL_SECONDS
 
     async def __call__(
         self, claim: Claim, on_change: Callable[[ImportRun], None] = lambda run: None
@@ -102,26 +105,34 @@ class _Production:
         )
         self._obtained: Obtained | None = None
         self._is_whole = False
-        self._news = asyncio.Event()  # the store has told something new
-        self._is_lost = False
+        self._news = asyncio.Event()  # the store was asked
+        self._all_is_queued = asyncio.Event()  # the end may be near
 
     async def carry_out(self) -> ImportRun:
         work = asyncio.create_task(self._work())
-        report = asyncio.create_task(self._report(work))
+        report = asyncio.create_task(self._report())
         try:
-            end = await work
+            await asyncio.wait({work, report}, return_when=asyncio.FIRST_COMPLETED)
+            end = work.result() if work.done() else None
         except asyncio.CancelledError:
-            if self._is_lost:
-                raise _Lost from None
-            if not self._run.cancel_requested:
-                await self._give_back()
-                raise
-            end = _End(CANCELLED)
-        finally:
-            report.cancel()
-            work.cancel()
-            await asyncio.wait([work, report])
-        return await self._finish(end)
+            await _ended(work, report)
+            await self._give_back()
+            raise
+        await _ended(work, report)
+        return await self._finish(end or self._told_by(report))
+
+    def _told_by(self, report: asyncio.Task[_End]) -> _End:
+        """It ended before the work did."""
+        error = report.exception()
+        if error is None:
+            return report.result()
+        if isinstance(error, _Lost):
+            raise error
+        return self._unexpected(error)
+
+    def _unexpected(self, error: BaseException) -> _End:
+        log.error("an import failed", exc_info=error, extra={"run_id": self._run.run_id})
+        return _End(f"unexpected {type(error).__name__}: {error}")
 
     async def _work(self) -> _End:
         try:
@@ -149,10 +160,9 @@ class _Production:
             await self._wait_for_ledger()
             return _End(str(unreadable))
         except Exception as error:
-            log.exception("an import failed", extra={"run_id": self._run.run_id})
-            return _End(f"unexpected {type(error).__name__}: {error}")
+            return self._unexpected(error)
 
-    def _options(self, obtained: Obtained) -> ReadOptions:
+    def _options(self, obtained: Obtained, known: Path | None = None) -> ReadOptions:
         config = self._claim.feed.config
         return ReadOptions(
             source_url=config.url,
@@ -162,11 +172,13 @@ class _Production:
             batch_size=self._run.batch_size,
             content_type=obtained.content_type,
             max_bytes=self._use.max_feed,
+            known=known,
         )
 
     async def _publish_all(self, obtained: Obtained) -> None:
         self._reading = replace(self._reading, phase=Phase.READING)
-        async with self._use.reader.read(obtained.path, self._options(obtained)) as batches:
+        options = self._options(obtained, self._use.obtain.known(self._claim))
+        async with self._use.reader.read(obtained.path, options) as batches:
             await PublishBatches(broker=self._use.broker)(
                 self._run,
                 batches,
@@ -175,6 +187,7 @@ class _Production:
                 on_published=self._note_published,
             )
         self._reading = replace(self._reading, phase=Phase.STORING, all_published=True)
+        self._all_is_queued.set()
 
     def _note(self, batch: ReadBatch) -> None:
         self._is_whole = batch.is_whole
@@ -224,7 +237,7 @@ class _Production:
         while self._run.processed_batches < self._reading.published:
             if self._run.processed_batches != seen:
                 seen, since = self._run.processed_batches, self._use.clock.steady()
-            elif self._use.clock.steady() - since > STALL_SECONDS:
+            elif self._use.clock.steady() - since > self._use.stall:
                 since = self._use.clock.steady()
                 depth = await persist(lambda: self._use.broker.depth(IMPORT_QUEUE))
                 if not depth.ready + depth.delayed + (depth.in_flight or 0):
@@ -260,11 +273,12 @@ class _Production:
         if keys:
             await persist(lambda: self._use.store.close_postings(self._claim, keys))
 
-    async def _report(self, work: asyncio.Task[_End]) -> None:
-        """Beside the work: renew the claim, write the progress down, hear of a cancellation."""
+    async def _report(self) -> _End:
+        """Beside the work: renew the claim and write the progress down, until somebody asks the
+        run to end. Raises _Lost."""
         renewed = self._use.clock.steady()
-        pause = REPORT_SECONDS
         while True:
+            run: ImportRun | None = self._run
             try:
                 if self._use.clock.steady() - renewed > self._use.lease / 3:
                     await self._use.store.renew_run(self._claim, lease=self._use.lease)
@@ -272,18 +286,18 @@ class _Production:
                 run = await self._use.store.note_reading(self._claim, self._reading)
             except Unavailable as error:
                 log.warning("cannot note the progress of an import", extra={"error": str(error)})
-            else:
-                if run is None:
-                    self._is_lost = True
-                else:
-                    pause = REPORT_SECONDS if run != self._run else IDLE_REPORT_SECONDS
-                    self._run = run
-                    self._on_change(run)
-                    self._news.set()
-                if run is None or run.cancel_requested:
-                    work.cancel()
-                    return
-            await asyncio.sleep(pause)
+            if run is None:
+                raise _Lost
+            if run.cancel_requested:
+                return _End(CANCELLED)
+            is_idle = run == self._run
+            self._run = run
+            self._on_change(run)
+            self._news.set()
+            self._all_is_queued.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(IDLE_REPORT_SECONDS if is_idle else REPORT_SECONDS):
+                    await self._all_is_queued.wait()
 
     async def _finish(self, end: _End) -> ImportRun:
         status = status_at_end(self._expected_counts(), error=end.error)
@@ -307,6 +321,8 @@ class _Production:
         if run is None:
             raise _Lost
         self._on_change(run)
+        if self._is_whole and run.status is RunStatus.COMPLETED and self._obtained is not None:
+            await self._use.obtain.keep(self._claim, self._use.reader.learnt(self._obtained.path))
         await self._use.obtain.clear(run.run_id)
         log.info(
             "an import has ended",
@@ -325,3 +341,9 @@ class _Production:
             await self._use.store.give_up_run(self._claim)
         except Unavailable as error:  # then the lease runs out
             log.warning("cannot give a run back", extra={"error": str(error)})
+
+
+async def _ended(*tasks: asyncio.Task[_End]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)

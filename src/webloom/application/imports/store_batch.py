@@ -9,6 +9,7 @@ dies in between, the message comes again and the store finds what is left to do.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +24,9 @@ from webloom.ports.import_store import Batch, ImportStore
 
 MOST_DELIVERIES = 20  # of a batch whose workers die one after the other
 
+KEY_DIGITS, KNOWN_DIGITS = 40, 72
+
+_HEX = re.compile("[0-9a-f]*")
 _batches = msgspec.json.Decoder(ImportBatch)
 _postings = msgspec.json.Decoder(JobPosting)
 
@@ -37,15 +41,20 @@ class StoreBatch:
             message = _batches.decode(delivery.body)
             if message.batch_index < 0:
                 raise msgspec.ValidationError("batchIndex is negative")
+            if len(message.known) % KNOWN_DIGITS or _HEX.fullmatch(message.known) is None:
+                raise msgspec.ValidationError("known is not made of keys and hashes")
         except (msgspec.MsgspecError, UnicodeError) as error:
             reason = f"not an import batch: {error}"
             await persist(lambda: delivery.bury(reason))
             return
         mark = Mark(message.run_id, message.batch_index)
         if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
-            await self._give_up(delivery, mark, len(message.jobs))
+            records = len(message.jobs) + len(message.known) // KNOWN_DIGITS
+            await self._give_up(delivery, mark, records)
             return
         batch = sorted_out(message, mark)
+        # A batch that is not applied is of a run that has ended, or says that postings are known
+        # which are not: then its producer misses it in the ledger and sends all of them.
         await persist(lambda: self.store.apply_batch(batch))
         self.stored += 1
         await persist(delivery.ack)
@@ -74,6 +83,11 @@ def sorted_out(message: ImportBatch, mark: Mark) -> Batch:
         jobs=list(jobs.values()),
         duplicates=len(message.jobs) - len(jobs) - len(failures),
         failures=failures,
+        known=[
+            (message.known[start : start + KEY_DIGITS], message.known[start + KEY_DIGITS : end])
+            for start in range(0, len(message.known), KNOWN_DIGITS)
+            for end in (start + KNOWN_DIGITS,)
+        ],
     )
 
 

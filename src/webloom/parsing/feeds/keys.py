@@ -42,7 +42,13 @@ class KeyTable:
 
     def add(self, dedupe_key: str) -> bool:
         """False: it was there already."""
-        hashed = _hash(dedupe_key)
+        return self.add_hash(_hash(dedupe_key))
+
+    def add_bytes(self, dedupe_key: bytes) -> bool:
+        """As `add`, for a key as its 20 bytes."""
+        return self.add_hash(int.from_bytes(dedupe_key[:8], "big") or 1)
+
+    def add_hash(self, hashed: int) -> bool:
         table, mask = self.table, self._mask
         place = hashed & mask
         while found := table[place]:

@@ -24,6 +24,7 @@ from webloom.parsing.feeds.formats.synonyms import AS_ATTRIBUTES, COMMON, LISTED
 from webloom.parsing.feeds.job_types import job_type
 from webloom.parsing.feeds.mapping import ANY, ANY_OF_OURS, FieldTable, Values, leaf_texts
 from webloom.parsing.feeds.places import composed, says_remote, sounds_remote
+from webloom.parsing.feeds.repairs import Repairs
 from webloom.parsing.feeds.salary import salary
 from webloom.parsing.feeds.sanitise import cut, one_line, scrub
 from webloom.parsing.job_posting import JobPosting, Salary, dedupe_key
@@ -66,7 +67,7 @@ class Normaliser:
         source_name: str,
         mapping: Mapping[str, str],
     ) -> None:
-        self.notes: dict[str, int] = {}
+        self.notes = Repairs()
         self._source_url = source_url
         self._source_name = source_name
         self._format = format
@@ -175,7 +176,7 @@ class Normaliser:
             return None
         date = parse_date(candidates[0], month_first=self._month_first)
         if date is None:
-            self.notes[DATE_NOT_READ] = self.notes.get(DATE_NOT_READ, 0) + 1
+            self.notes.note(DATE_NOT_READ)
         return date
 
 

@@ -2,6 +2,9 @@
 
 bytes -> records (records) -> postings (normalise) -> without those that came before (keys)
       -> JSON, once -> batches
+
+A record that the last import knows goes into its batch as two hashes. Where a batch ends depends on
+the feed's bytes alone, so that it has the same records whatever was known.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from webloom.domain.import_run import (
 from webloom.parsing.feeds.element import Element
 from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.keys import KeyTable
+from webloom.parsing.feeds.known import KnownRecords, KnownWriter
 from webloom.parsing.feeds.normalise import Normaliser, Rejected, sample
 from webloom.parsing.feeds.records import Records, Unreadable
+from webloom.parsing.job_posting import JobPosting
 
-LARGEST_BATCH = 4 * 1024 * 1024  # bytes; one posting alone may be more
+LARGEST_BATCH = 3 * 1024 * 1024  # bytes of records; one alone may be more
 RECORDS_BETWEEN_SIGNS = 2000  # of life
 
 
@@ -31,6 +36,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     last."""
 
     count: int
+    known: bytes = b""  # 20 bytes of key and 16 of content hash, for each that is known
     fetched: int
     duplicates: int
     failed: int
@@ -55,6 +61,8 @@ class FeedReading:
         wanted_format: str,
         mapping: Mapping[str, str],
         batch_size: int,
+        known: KnownRecords | None = None,
+        learnt: KnownWriter | None = None,  # is told what becomes of each record
     ) -> None:
         self.keys = KeyTable()
         self._records = records
@@ -67,36 +75,59 @@ class FeedReading:
             mapping=mapping,
         )
         self._batch_size = batch_size
+        self._known = known
+        self._learnt = learnt
         self._encode = msgspec.json.Encoder().encode
         self._fetched = self._duplicates = self._failed = 0
         self._failures: list[Failure] = []
         self._shown = 0
         self._reasons: dict[str, int] = {}
+        self._defects = 0  # that were counted so far
 
     def batches(self) -> Iterator[tuple[bytes, Progress] | None]:
         """JSON arrays of postings, the last marked as such; None is a sign of life, where nothing
         comes of many records. Raises FeedUnreadable."""
         jobs: list[bytes] = []
+        known: list[bytes] = []
         size = 0
         told = 0
-        for record in self._records.read(self._format.record_names):
-            job = self._posting(record)
+        for record in self._records.read(self._format.record_names, self._known):
+            is_known = isinstance(record, bytes)
+            job = self._again(record) if isinstance(record, bytes) else self._posting(record)
             self._fetched += 1
             if job is None:
                 if self._fetched - told >= RECORDS_BETWEEN_SIGNS:
                     told = self._fetched
                     yield None
                 continue
-            if jobs and size + len(job) > LARGEST_BATCH:
+            more = self._records.size or len(job)
+            if size and size + more > LARGEST_BATCH:
                 # It was counted already, though it is in the next batch.
-                yield b"[%b]" % b",".join(jobs), self._progress(len(jobs), ahead=1)
-                jobs, size, told = [], 0, self._fetched
-            jobs.append(job)
-            size += len(job) + 1
-            if len(jobs) >= self._batch_size:
-                yield b"[%b]" % b",".join(jobs), self._progress(len(jobs))
-                jobs, size, told = [], 0, self._fetched
-        yield b"[%b]" % b",".join(jobs), self._progress(len(jobs), is_last=True)
+                yield self._batch(jobs, known, ahead=1)
+                jobs, known, size, told = [], [], 0, self._fetched
+            (known if is_known else jobs).append(job)
+            size += more
+            if len(jobs) + len(known) >= self._batch_size:
+                yield self._batch(jobs, known)
+                jobs, known, size, told = [], [], 0, self._fetched
+        yield self._batch(jobs, known, is_last=True)
+
+    def _batch(
+        self, jobs: list[bytes], known: list[bytes], *, ahead: int = 0, is_last: bool = False
+    ) -> tuple[bytes, Progress]:
+        progress = self._progress(
+            len(jobs) + len(known), b"".join(known), ahead=ahead, is_last=is_last
+        )
+        return b"[%b]" % b",".join(jobs), progress
+
+    def _again(self, posting: bytes) -> bytes | None:
+        """A record that is known; None for one that was there before."""
+        if not self.keys.add_bytes(posting):
+            self._duplicates += 1
+            return None
+        if self._learnt is not None:
+            self._learnt.add(self._records.hash, posting)
+        return posting
 
     def _posting(self, record: Element | Unreadable) -> bytes | None:
         """As JSON; None for one that is none, or was there before."""
@@ -116,7 +147,16 @@ class FeedReading:
         if not self.keys.add(posting.dedupe_key):
             self._duplicates += 1
             return None
+        self._learn(posting)
         return job
+
+    def _learn(self, posting: JobPosting) -> None:
+        """Unless its defects must be counted the next time as well."""
+        defects = self._records.repairs.total + self._normaliser.notes.total
+        if self._learnt is not None and self._records.hash and defects == self._defects:
+            known = bytes.fromhex(posting.dedupe_key + posting.content_hash)
+            self._learnt.add(self._records.hash, known)
+        self._defects = defects
 
     def _fail(self, reason: str, record: str) -> None:
         self._failed += 1
@@ -126,10 +166,11 @@ class FeedReading:
             shortened = record[:LONGEST_SAMPLE]
             self._failures.append(Failure(reason=reason, sample=shortened, index=self._fetched))
 
-    def _progress(self, count: int, *, ahead: int = 0, is_last: bool = False) -> Progress:
+    def _progress(self, count: int, known: bytes, *, ahead: int, is_last: bool) -> Progress:
         failures, self._failures = self._failures, []
         return Progress(
             count=count,
+            known=known,
             fetched=self._fetched - ahead,
             duplicates=self._duplicates,
             failed=self._failed,

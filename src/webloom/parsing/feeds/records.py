@@ -9,6 +9,7 @@ from webloom.parsing.feeds.encoding import RecordDecoder, Utf8Stream
 from webloom.parsing.feeds.entities import References
 from webloom.parsing.feeds.head import HEAD_SIZE, read_prolog
 from webloom.parsing.feeds.json_items import JsonItems
+from webloom.parsing.feeds.known import KnownRecords, hash_of
 from webloom.parsing.feeds.repairs import TRUNCATED, Repairs
 from webloom.parsing.feeds.scan import LARGEST_RECORD, Scanner, Skipped
 from webloom.parsing.feeds.tags import Tags
@@ -49,6 +50,8 @@ class Records:
         self._json: JsonItems | None = None
         self.head: Head = self._prolog.head
         self.is_whole = False  # known at the end: the document was closed
+        self.size = 0  # of the record that was read last, in bytes; 0 for JSON
+        self.hash = b""  # of its bytes; none for JSON
         if self._prolog.is_json:
             self._json = JsonItems(
                 self._stream.head,
@@ -64,8 +67,11 @@ class Records:
         """Bytes of the file that were read."""
         return self._source.position
 
-    def read(self, names: Collection[str]) -> Iterator[Element | Unreadable]:
-        """`names` are those of the elements that are records, local and in lower case."""
+    def read(
+        self, names: Collection[str], known: KnownRecords | None = None
+    ) -> Iterator[Element | Unreadable | bytes]:
+        """`names` are those of the elements that are records, local and in lower case. A record
+        that is known comes as what is known of it."""
         if self._json is not None:
             for item in self._json.items():
                 yield self._unreadable(item) if isinstance(item, Skipped) else item
@@ -76,6 +82,11 @@ class Records:
             for record in scanner.records():
                 if isinstance(record, Skipped):
                     yield self._unreadable(record)
+                    continue
+                self.size = len(record)
+                self.hash = hash_of(record)
+                if known is not None and (posting := known.find(self.hash)) is not None:
+                    yield posting
                 else:
                     yield parse(decode(record))
             is_closed = scanner.is_whole

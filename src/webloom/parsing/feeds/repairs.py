@@ -21,3 +21,7 @@ TRUNCATED = "truncated"  # the feed ends before its end
 class Repairs(dict[str, int]):
     def note(self, kind: str, times: int = 1) -> None:
         self[kind] = self.get(kind, 0) + times
+
+    @property
+    def total(self) -> int:
+        return sum(self.values())
