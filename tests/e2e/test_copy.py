@@ -21,15 +21,26 @@ from typing import Any
 import pymongo
 import pytest
 
+from contracts.import_samples import MAY, import_all, posting
 from e2e.running import environment, finished, free_port
 from servers.mongod import MongoServer
 from webloom.adapters.sqlite.archive import SqliteInventoryArchive
 from webloom.adapters.sqlite.database import open_database
+from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.system_clock import SystemClock
+from webloom.domain.feed import Feed
 from webloom.domain.inventory import Metadata, Processing, Status
 from webloom.ports.archive import StoredRecord
+from webloom.ports.import_store import (
+    ImportStore,
+    PostingFilter,
+    RunFilter,
+    RunPage,
+    StoredPosting,
+)
 
 SECRET = "s3cr3t"
+COLLECTIONS = ["metadata", "feeds", "import_logs", "jobs"]
 MADE = datetime(2026, 1, 1, tzinfo=UTC)
 Documents = pymongo.MongoClient[dict[str, Any]]
 
@@ -116,14 +127,15 @@ async def documents_of(address: str) -> AsyncIterator[pymongo.database.Database[
 
 
 async def copied(source: str, target: str, env: dict[str, str], code: int = 0) -> dict[str, Any]:
-    """The one line of --json, with the exit code that is expected."""
+    """What --json tells of the inventory, with the exit code that is expected."""
     ended = await finished("copy", "--from", source, "--to", target, "--json", env=env)
     assert ended.returncode == code, ended.stderr
     assert "Traceback" not in ended.stderr
-    [line] = ended.stdout.splitlines()
-    report: dict[str, Any] = json.loads(line)
-    assert report["collection"] == "metadata"
+    reports = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [each["collection"] for each in reports] == COLLECTIONS
+    report: dict[str, Any] = reports[0]
     assert report["verified"] is (code == 0)
+    assert all(each["verified"] for each in reports[1:])
     return report
 
 
@@ -347,7 +359,7 @@ async def test_changes_on_both_sides_during_a_copy_are_named(
             out, err = await asyncio.to_thread(process.communicate, timeout=60)
     assert process.returncode == 1
     assert "the copy is not whole" in err
-    report = json.loads(out)
+    report = json.loads(out.splitlines()[0])
     assert (report["items"], report["equal"]) == (12_000, 11_997)
     assert (report["missing"], report["different"]) == (1, 2)
     assert report["samples"] == [url_of(1), url_of(3), url_of(5)]
@@ -474,3 +486,39 @@ async def test_another_programs_file_is_left_alone(tmp_path: Path, env: dict[str
     ended = await refused(env, source, f"sqlite:///{tmp_path / 'text.db'}")
     assert "text.db can't be opened as Webloom's database" in ended.stderr
     assert (tmp_path / "text.db").read_text().startswith("this is no database\n")
+
+
+async def test_feeds_runs_and_postings_go_there_and_back(
+    tmp_path: Path, env: dict[str, str], mongodb: str
+) -> None:
+    first, back = tmp_path / "first.db", tmp_path / "back.db"
+    async with open_database(first, SystemClock()) as file:
+        store = SqliteImportStore(file, durable_batches=False)
+        await import_all(store, [posting(f"p{number}") for number in range(700)])
+        await import_all(store, [posting("p1", "changed", published_at=MAY), posting("new")])
+        before = await everything(store)
+    for source, target in (
+        (f"sqlite:///{first}", mongodb),
+        (mongodb, f"sqlite:///{back}"),
+        (mongodb, f"sqlite:///{back}"),
+    ):
+        ended = await finished("copy", "--from", source, "--to", target, "--json", env=env)
+        assert ended.returncode == 0, ended.stderr
+        reports = {each["collection"]: each for each in map(json.loads, ended.stdout.splitlines())}
+        assert {name: each["equal"] for name, each in reports.items()} == {
+            "metadata": 0, "feeds": 1, "import_logs": 2, "jobs": 701,
+        }  # fmt: skip
+    async with open_database(back, SystemClock()) as file:
+        assert await everything(SqliteImportStore(file, durable_batches=False)) == before
+
+
+async def everything(store: ImportStore) -> tuple[list[Feed], RunPage, list[StoredPosting]]:
+    postings, cursor = [], None
+    while True:
+        page = await store.page_of_postings(PostingFilter(), limit=200, cursor=cursor)
+        postings += page.postings
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    postings.sort(key=lambda each: each.posting.dedupe_key)
+    return await store.feeds(), await store.page_of_runs(RunFilter(), offset=0, limit=9), postings

@@ -106,7 +106,7 @@ class Copying:
     async def finished(self) -> dict[str, object]:
         code, out, err = await self.ended()
         assert code == 0, err
-        report: dict[str, object] = json.loads(out)
+        report: dict[str, object] = json.loads(out.splitlines()[0])
         return report
 
     async def ended(self) -> tuple[int, str, str]:

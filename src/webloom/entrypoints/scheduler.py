@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 LOCK = "scheduler"
 TICK_SECONDS = 60.0
-LOOK_SECONDS = 0.5  # how soon an import that was asked for begins
+LOOK_SECONDS = 0.25  # how soon an import that was asked for begins
 MOST_RUNS = 4  # that one scheduler carries out at a time
 
 

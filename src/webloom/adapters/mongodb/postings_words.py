@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 from webloom.adapters.mongodb.documents import Document, literal
 from webloom.adapters.mongodb.indexes import Collection
@@ -30,11 +31,17 @@ LISTS_AT_ONCE = 100
 
 def words_in(job: JobPosting) -> list[str]:
     """Each once; not all of a text that is out of proportion."""
-    text = f"{job.title} {job.company or ''} {job.location or ''}"
-    words = list(dict.fromkeys(words_of(text)))
-    if len(text) > LONGEST_WORD:  # in a shorter one neither limit can be passed
+    whose = f"{job.company or ''} {job.location or ''}"
+    words = list(dict.fromkeys([*words_of(job.title), *_words_again(whose)]))
+    if len(job.title) + len(whose) > LONGEST_WORD:  # else neither limit can be passed
         words = [word[:LONGEST_WORD] for word in words[:MOST_WORDS]]
     return words
+
+
+@lru_cache(maxsize=2000)
+def _words_again(text: str) -> list[str]:
+    """Of a text that many postings share."""
+    return words_of(text)
 
 
 def hash_of(words: list[str]) -> bytes:
