@@ -39,6 +39,10 @@ januar februar marcius aprilis majus junius julius augusztus szeptember oktober 
 ocak subat mart nisan mayis haziran temmuz agustos eylul ekim kasim aralik
 января февраля марта апреля мая июня июля августа сентября октября ноября декабря
 stycz lut mar kwi maj cze lip sie wrz paz lis gru
+янв фев мар апр маи июн июл авг сен окт ноя дек
+январь февраль март апрель маи июнь июль август сентябрь октябрь ноябрь декабрь
+січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня
+jan feb mrz apr mai jun jul aug sep okt nov dez
 ene feb mrt abr mei jun jul ago sept oct nov dic
 """
 
@@ -91,6 +95,7 @@ _ORDINAL_DAY = re.compile(r"^(\d{4})-?(\d{3})(?=$|[t\s])")
 _EAST_ASIAN = str.maketrans("年月日", "-- ")
 _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
+_OF_JSON = re.compile(r"/Date\((-?\d{1,16})(?:[+-]\d{4})?\)/$")  # as .NET writes it
 _ISO = re.compile(r"^\d{4}-?(?:\d\d|W)")
 
 
@@ -153,6 +158,8 @@ def _parse(text: str, month_first: bool) -> datetime | None:
     text = text.strip()
     if not any(map(str.isdigit, text)):
         return None
+    if (milliseconds := _OF_JSON.match(text)) is not None:
+        return datetime.fromtimestamp(int(milliseconds[1]) / 1e3, UTC)
     if text.lstrip("-").replace(".", "", 1).isdecimal() and text.isascii():
         return _of_digits(text)
     return _of_words(_folded(text), month_first)

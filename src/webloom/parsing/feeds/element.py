@@ -34,7 +34,7 @@ class Head:
     record, in lower case, and its elements are the plain values beside the records.
     """
 
-    __slots__ = ("elements", "names", "namespaces", "root")
+    __slots__ = ("attributes", "base", "elements", "names", "namespaces", "root")
 
     def __init__(self, root: str, namespaces: dict[str, str], names: list[str]) -> None:
         self.root = root  # lower case, without its prefix
@@ -45,3 +45,6 @@ class Head:
         # Elements outside the records with text only, of the same stretch (title, link, lang, ...),
         # by lower-case name with prefix: children of the root or of its `channel`.
         self.elements: dict[str, str] = {}
+        # What relative links begin from, if the feed says it; it can be relative itself.
+        self.base = ""
+        self.attributes: dict[str, set[str]] = {}  # lower-case names by local name of their element

@@ -38,6 +38,14 @@ _UTF8_OR_STRAY = re.compile(
     rb"|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xf0[\x90-\xbf][\x80-\xbf]{2}"
     rb"|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})++)|[\x80-\xff]"
 )
+_CONTINUED = (  # a byte from 80 to BF, taken for windows-1252 or Latin-1 and written as UTF-8
+    rb"(?:\xc2[\x80-\xbf]|\xc5[\x92\x93\xa0\xa1\xb8\xbd\xbe]|\xc6\x92|\xcb[\x86\x9c]"
+    rb"|\xe2\x80[\x93-\xba]|\xe2\x82\xac|\xe2\x84\xa2)"
+)
+_DOUBLED = re.compile(
+    rb"\xc3(?:[\x82\x83]%b|\xa2(?:\xe2\x82\xac|\xc2\x80)|[\x90\x91]%b\xc3[\x90\x91]%b)"
+    % (_CONTINUED, _CONTINUED, _CONTINUED)
+)
 
 
 class Encoding:
@@ -162,6 +170,13 @@ class RecordDecoder:
     def decode(self, record: bytes) -> str:
         if record.isascii():
             return record.decode("ascii")
+        if _DOUBLED.search(record) is not None and (text := _undoubled(record)) is not None:
+            self._repairs.note(WRONG_ENCODING)
+            return text
+        return self.decode_part(record)
+
+    def decode_part(self, record: bytes) -> str:
+        """Of something that is not whole, and so says less of how it was written."""
         try:
             text = record.decode("utf-8")
         except UnicodeDecodeError:
@@ -186,6 +201,24 @@ class RecordDecoder:
             lambda found: found[0] if found[1] else table[found[0][0]].encode(), record
         )
         return mended.decode("utf-8")
+
+
+def _undoubled(record: bytes) -> str | None:
+    """The text of a record that was made UTF-8 twice ("CafÃ©"); None: not all of it was."""
+    try:
+        once = codecs.charmap_encode(record.decode("utf-8"), "strict", _bytes_of())[0]
+        return once.decode("utf-8")
+    except UnicodeError:
+        return None
+
+
+@cache
+def _bytes_of() -> dict[int, int]:
+    """By character: of Latin-1 and of windows-1252."""
+    return {
+        **{byte: byte for byte in range(256)},
+        **{ord(character): byte for byte, character in enumerate(_table("cp1252"))},
+    }
 
 
 @cache

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from webloom.domain.errors import FeedUnreadable
+from webloom.parsing.feeds import json_items
 from webloom.parsing.feeds.element import Head
 from webloom.parsing.feeds.entities import References
 from webloom.parsing.feeds.repairs import JUNK, Repairs
+from webloom.parsing.feeds.urls import joined
 
 HEAD_SIZE = 64 * 1024
 _LONGEST_VALUE = 2000
@@ -20,6 +23,8 @@ _INSTRUCTION = re.compile(r"<\?[^<>]*+>")
 _DOCTYPE = re.compile(r"""<!DOCTYPE\s++([\w.:-]++)((?:[^<>\["']++|"[^"]*+"|'[^']*+')*+)""", re.I)
 _TAG = re.compile(r"""<(/?)([^\W\d][\w.:-]*+)((?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+)(/?)>""")
 _NAMESPACE = re.compile(r"""xmlns(?::([\w.-]+))?\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+_MOST_ATTRIBUTES = 2000  # that are remembered
 _ENTITY = re.compile(
     r"""<!ENTITY\s+([\w.-]+)\s+(?:"(&\#[xX]?[0-9a-fA-F]+;|[^"&%<]{0,40})"|'(&\#[xX]?[0-9a-fA-F]+;"""
     r"""|[^'&%<]{0,40})')\s*>""",
@@ -47,10 +52,9 @@ class Prolog:
 def read_prolog(raw: bytes, repairs: Repairs) -> Prolog:
     """Of the first HEAD_SIZE bytes. Raises FeedUnreadable for what is no feed, or refused."""
     text = raw.decode("utf-8", "replace")
-    first = text.lstrip()[:1]
-    if not first:
+    if not text.strip():
         raise FeedUnreadable("The answer is empty; a feed without postings has a root element.")
-    if first in "{[":
+    if json_items.beginning(text) is not None:
         return Prolog(Head("json", {}, []), is_json=True)
     start = _beginning(text)
     if text[:start].strip() or (start and _DECLARATION.match(text, start)):
@@ -121,6 +125,7 @@ def _read_elements(text: str, head: Head) -> None:
 
     text = _CDATA.sub(put_aside, text)
     references = References(Repairs())
+    bases = _Bases()
     opened: list[str] = []
     previous: re.Match[str] | None = None
     for tag in _TAG.finditer(text):
@@ -140,12 +145,48 @@ def _read_elements(text: str, head: Head) -> None:
         if not head.names:
             head.root = name.rpartition(":")[2]
         head.names.append(name)
-        for prefix, uri in _NAMESPACE.findall(tag[3]):
-            head.namespaces.setdefault(prefix.lower(), uri)
+        if tag[3]:
+            for prefix, uri in _NAMESPACE.findall(tag[3]):
+                head.namespaces.setdefault(prefix.lower(), uri)
+            attributes = {
+                key.lower(): references.resolve(value) if "&" in value else value
+                for key, a, b in _ATTRIBUTE.findall(tag[3])
+                if (value := (a or b).strip())
+            }
+            local = name.rpartition(":")[2]
+            bases.take(local, attributes, opened)
+            if len(head.attributes) < _MOST_ATTRIBUTES:
+                head.attributes.setdefault(local, set()).update(attributes)
         previous = None
         if not tag[4]:
             opened.append(name)
             previous = tag
+    head.base = bases.best(head.elements)
+
+
+class _Bases:
+    """Where the relative links of a feed begin: xml:base says it; else the page that the feed is
+    of is taken, which is more often right than the feed's own address."""
+
+    def __init__(self) -> None:
+        self._declared = ""
+        self._page = ""
+        self._own = ""
+
+    def take(self, local: str, attributes: dict[str, str], opened: list[str]) -> None:
+        """`opened` are the elements around it."""
+        if not opened or (len(opened) == 1 and local == "channel"):
+            self._declared = joined(self._declared, attributes.get("xml:base", ""))
+        elif local == "link" and _is_outside(opened):
+            href, rel = attributes.get("href", ""), attributes.get("rel", "alternate").lower()
+            if rel == "self":
+                self._own = self._own or href
+            elif rel == "alternate":
+                self._page = self._page or href
+
+    def best(self, elements: Mapping[str, str]) -> str:
+        page = elements.get("link") or self._page
+        return self._declared or joined(self._own, page)
 
 
 def _is_outside(opened: list[str]) -> bool:

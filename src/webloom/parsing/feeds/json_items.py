@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.element import Element, Head
 from webloom.parsing.feeds.encoding import RecordDecoder
-from webloom.parsing.feeds.repairs import CONTROL_CHARACTER, TRUNCATED, Repairs
+from webloom.parsing.feeds.repairs import CONTROL_CHARACTER, JUNK, TRUNCATED, Repairs
 from webloom.parsing.feeds.scan import CHUNK, LARGEST_RECORD, Flaw, Skipped
 
 _LIST_NAMES = (
@@ -25,12 +25,25 @@ _AROUND = _LISTS | {"feed", "response", "result", "rss", "channel", "content"}
 _DEEPEST = 16
 _SAMPLE = 400
 _OVERLAP = 1000  # characters, more than may stand between two items
+# A call around the document (JSONP), or what keeps it from being run as a script.
+_BEFORE = re.compile(
+    r"\s*+(?:/\*[\s*]*+\*/)?\s*+(?:[A-Za-z_$][\w.$]*+\s*+\(|\)\]\}',?|while\s*+\(1\);|for\s*+\(;;\);)"
+    r"\s*+(?=[{\[])"
+)
 _SEPARATORS = re.compile(r"[\s,]*+")
 _COLON = re.compile(r"\s*+:\s*+")
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([{\[])|([}\]])', re.DOTALL)
 _NEXT_OBJECT = re.compile(r"\}\s*+,\s*+(?=\{)")
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
+
+
+def beginning(text: str) -> int | None:
+    """Where a document in JSON begins; None: it is none."""
+    if text.lstrip()[:1] in ("{", "["):
+        return 0
+    before = _BEFORE.match(text)
+    return None if before is None else before.end()
 
 
 class _Broken(Exception):
@@ -62,6 +75,9 @@ class JsonItems:
         self.head = Head("json", {}, [])
         self._open: list[str] = []  # what is to be closed behind the list
         self._take(first)
+        self._at = beginning(self._text) or 0
+        if self._at:
+            repairs.note(JUNK)
         try:
             self._find_list()
             peeked = self._peek_keys()
@@ -109,7 +125,7 @@ class JsonItems:
                     end -= back
                     break
         self._undecoded = raw[end:]
-        self._text = self._text[self._at :] + self._decoder.decode(raw[:end])
+        self._text = self._text[self._at :] + self._decoder.decode_part(raw[:end])
         self._at = 0
 
     def _more(self) -> bool:

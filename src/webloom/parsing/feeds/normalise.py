@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
-from urllib.parse import urljoin
 
 import msgspec
 
@@ -27,6 +26,7 @@ from webloom.parsing.feeds.places import composed, says_remote, sounds_remote
 from webloom.parsing.feeds.repairs import Repairs
 from webloom.parsing.feeds.salary import salary
 from webloom.parsing.feeds.sanitise import cut, one_line, scrub
+from webloom.parsing.feeds.urls import joined
 from webloom.parsing.job_posting import JobPosting, Salary, dedupe_key
 
 DATE_NOT_READ: Final = "date that can't be read"
@@ -39,6 +39,7 @@ _LONGEST_ID: Final = 500
 _LONGEST_KIND: Final = 200  # of a flag, a unit, an amount
 _LONGEST_CATEGORY: Final = 200
 _MOST_CATEGORIES: Final = 100
+_BASES: Final = ("link", "home_page_url", "feed_url")  # of relative links
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WEB = re.compile(r"https?://[^/?#\s@:]", re.IGNORECASE)
 _SAMPLED: Final = 5_000  # characters of a field
@@ -81,8 +82,8 @@ class Normaliser:
         if mapping:
             self._own_mapping = FieldTable(head.namespaces)
             self._own_mapping.add({field: (path,) for field, path in mapping.items()}, prefix=ANY)
-        link = head.elements.get("link") or head.elements.get("home_page_url") or ""
-        base = _joined(source_url, link.strip())
+        said = head.base or next(filter(None, map(head.elements.get, _BASES)), "")
+        base = joined(source_url, said.strip())
         self._base_url = base if _WEB.match(base) else source_url
         self._clean = sanitise.cleaner(self._base_url if _WEB.match(self._base_url) else None)
         self._context = Context(head=head, source_url=source_url, base_url=self._base_url)
@@ -146,7 +147,7 @@ class Normaliser:
             return f"https://{url}"
         if _SCHEME.match(url):
             return url
-        return _joined(_joined(self._base_url, base.strip()), url)
+        return joined(joined(self._base_url, base.strip()), url)
 
     def _description(self, candidates: list[str] | None) -> str:
         if not candidates:
@@ -258,13 +259,6 @@ def _salary(get: Callable[[str], list[str] | None]) -> Salary | None:
         currency=currency[0][:_LONGEST_KIND] if currency else None,
         period=period[0][:_LONGEST_KIND] if period else None,
     )
-
-
-def _joined(base: str, url: str) -> str:
-    try:
-        return urljoin(base, url)
-    except ValueError:  # a broken address, such as http://[
-        return base
 
 
 def _digest(texts: list[str], rest: _Rest) -> str | None:

@@ -84,9 +84,9 @@ _PERIODS: Final = (
     ("day", r"day|daily|p\.?d\.?|diem|tag|täglich|jour|d[ií]a|giorno|dag|dia"),
     ("week", r"week(?:ly)?|wk|p\.?w\.?|woche|wöchentlich|semaine|semana|settimana"),
     ("month", r"month(?:ly)?|mo|mth|pcm|p\.?m\.?|monat(?:lich)?|mois|mensuel\w*|mes|mese|maand"
-     r"|mies\w*|mtl\.?|m[eê]s|mensual(?:es)?"),
+     r"|mies\w*|mån(?:ad|ed)?|mtl\.?|m[eê]s|mensual(?:es)?"),
     ("year", r"year(?:ly)?|yr|annum|annual(?:ly|ized)?|p\.?\s?a\.?|jahr|jährlich|année"
-     r"|(?:(?<=par )|(?<=/))an|annuel\w*|año|anno|ano|jaar|rok|anual(?:es)?|år|lpa"),
+     r"|(?:(?<=par )|(?<=/)|(?<=/ ))an|annuel\w*|año|anno|ano|jaar|rok|anual(?:es)?|år|lpa"),
 )  # fmt: skip
 _PERIOD = re.compile(
     r"(?<![^\W\d_])(?:"

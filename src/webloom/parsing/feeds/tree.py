@@ -27,6 +27,7 @@ from webloom.parsing.feeds.repairs import (
     UNTERMINATED,
 )
 from webloom.parsing.feeds.tags import START, Tags
+from webloom.parsing.feeds.words import words
 
 CDATA = "<![CDATA["
 _CDATA_END = "]]>"
@@ -35,6 +36,14 @@ _COMMENT_END = "-->"
 _DEEPEST = 64  # elements within elements; what lies deeper is only in the markup around it
 _DEEPEST_MARKUP = 4  # each level holds its text once more
 _VOID = frozenset({"br", "hr", "img", "input", "wbr"})
+# That no HTML has, so that they begin a field wherever one was left open.
+_USUAL_FIELDS = frozenset(
+    words(
+        "guid pubdate category author comments enclosure encoded creator description published "
+        "updated id url company companyname jobtype city state country location salary "
+        "referencenumber expirationdate"
+    )
+)
 _END = re.compile(r"</([^\s<>/]++)[^<>]*+>")
 _DECLARATION = re.compile(r"<[?!][^<>]*+>")
 _WHOLE_CDATA = re.compile(r"<!\[CDATA\[((?:[^\]]++|\](?!\]>))*+)\]\]>")
@@ -93,7 +102,7 @@ class Tree:
                 if end := _END.match(text, at):
                     return self._read_end(end)
             case "!":
-                if text.startswith(CDATA, at):
+                if text[at : at + len(CDATA)].upper() == CDATA:
                     return self._read_cdata(at)
                 if text.startswith(_COMMENT, at):
                     return self._read_comment(at)
@@ -177,10 +186,13 @@ class Tree:
 
     def _end_field(self, opened: _Open, record: _Open, end: int) -> None:
         children = opened.element.children
-        own = next(
-            (at for at, child in enumerate(children) if child.name in self._fields),
-            0 if children and not self._fields else len(children),
+        fields = self._fields
+        begins = (
+            at
+            for at, child in enumerate(children)
+            if not fields or child.name in fields or child.name in _USUAL_FIELDS
         )
+        own = next(begins, len(children))
         if own < len(opened.starts):
             end, pieces = opened.starts[own]
         else:

@@ -64,6 +64,7 @@ def _record_name(head: Head) -> str | None:
     candidates += [name for name in times if squeezed(name) not in _FIELDS]
     for name in candidates:
         following = {squeezed(other) for other in names[first[name] + 1 :][:60]}
+        following.update(map(squeezed, head.attributes.get(name, ())))
         titled = following & _TITLES or "name" in following
         if titled and len(following & _FIELDS) > 1:
             return name

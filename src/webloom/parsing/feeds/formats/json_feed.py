@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Head
-from webloom.parsing.feeds.formats.format import Format
+from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.formats.format import Context, Format
+from webloom.parsing.feeds.mapping import Values, squeezed
+
+_PERIODS = (("annual", "year"), ("yearly", "year"), ("monthly", "month"), ("hourly", "hour"))
 
 
 def _certainty(head: Head) -> int:
     if head.root != "json":
         return 0
     return 90 if "jsonfeed.org" in head.elements.get("version", "") else 60
+
+
+def _refine(values: Values, record: Element, context: Context) -> None:
+    """annualSalaryMin says the period by its name."""
+    if "salaryPeriod" in values or not ("salaryMin" in values or "salaryMax" in values):
+        return
+    for child in record.children:
+        name = squeezed(child.name)
+        for beginning, period in _PERIODS:
+            if name.startswith(beginning) and name.endswith(("min", "max")):
+                values["salaryPeriod"] = [period]
 
 
 FORMAT = Format(
@@ -31,4 +45,5 @@ FORMAT = Format(
         "location": ("categories/location",),
         "jobType": ("categories/commitment",),
     },
+    refine=_refine,
 )

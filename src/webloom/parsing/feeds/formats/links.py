@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.urls import joined
+
+_PAGES = ("", "text/html", "application/xhtml+xml")
 
 
 def alternate(record: Element) -> str | None:
@@ -11,7 +14,9 @@ def alternate(record: Element) -> str | None:
         rel = link.attributes.get("rel", "alternate").strip().lower()
         if not href or rel not in ("", "alternate"):
             continue
-        if link.attributes.get("type", "text/html") in ("text/html", "application/xhtml+xml"):
+        href = joined(link.attributes.get("xml:base", "").strip(), href)
+        kind = link.attributes.get("type", "").partition(";")[0].strip().lower()
+        if kind in _PAGES:
             return href
         best = best or href
     return best

@@ -26,7 +26,7 @@ FIELDS: Paths = {
 }
 # Whoever wrote an item of a job feed is most often the one who hires.
 LAST_RESORT: Paths = {
-    "company": ("dc:publisher", "atom:author/atom:name", "author", "dc:creator"),
+    "company": ("dc:publisher", "atom:author/atom:name", "author", "dc:creator", "source"),
     "title": ("media:title",),
     "description": ("dc:description", "media:description", "itunes:summary"),
 }

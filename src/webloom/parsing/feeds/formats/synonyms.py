@@ -29,7 +29,7 @@ _URL = words(
     "canonicalurl "
     "absoluteurl hostedurl landingpage landingpageurl deeplink deeplinkurl externalurl pageurl "
     "weburl webaddress displayurl viewurl vacancyurl adurl offerurl redirecturl clickurl uri href "
-    "applyurl applicationurl applylink applicationlink applyhere howtoapply lien enlace"
+    "careersurl applyurl applicationurl applylink applicationlink applyhere howtoapply lien enlace"
 )
 _COMPANY = words(
     "company companyname company/name company/@name employer employername employer/name "
@@ -40,7 +40,7 @@ _COMPANY = words(
 )
 _LOCATION = words(
     "location joblocation locationname fulllocation formattedlocation locationtext displaylocation "
-    "locationdescription worklocation candidaterequiredlocation candidatelocationrestriction place "
+    "locationdescription locationrestrictions locationrestriction worklocation candidaterequiredlocation candidatelocationrestriction place "
     "placeofwork workplace citystate area geography jobgeo jobregion office officelocation "
     "office/name "
     "arbeitsort einsatzort standort ort lieu localisation ubicacion localizacion localidad luogo "
@@ -67,7 +67,7 @@ _PAY = ("salary", "compensation", "basesalary", "basesalary/value", "salaries/sa
 
 
 def _in_pay(names: str, within: str) -> tuple[str, ...]:
-    parts = within.split()
+    parts = (*within.split(), *names.split())
     nested = (f"{pay}/{part}" for pay in _PAY for part in (*parts, *(f"@{p}" for p in parts)))
     return (*names.split(), *nested)
 
@@ -150,7 +150,7 @@ COMMON: Final[Paths] = {
         "datepublished "
         "dateposted posteddate postdate postedat postedon postingdate posted listdate listeddate "
         "listingdate date jobdate createdat created createdon createddate creationdate datecreated "
-        "releasedate activationdate opendate openingdate dateopened firstpublished firstseen "
+        "releasedate releaseddate activationdate opendate openingdate dateopened firstpublished firstseen "
         "issued "
         "validfrom onlinesince veroeffentlichungsdatum datepublication fechapublicacion "
         "updatedat updated updateddate modified modifieddate lastmodified dateupdated datemodified "

@@ -23,6 +23,7 @@ def _refine(values: Values, record: Element, context: Context) -> None:
     if colon and company.strip() and title.strip():
         values.setdefault("company", [company.strip()])
         values["title"] = [title.strip()]
+    values.setdefault("remote", ["true"])  # the board has no others
 
 
 FORMAT = Format(

@@ -1,0 +1,294 @@
+"""A producer with a real store, queue and reader; only the web is made up."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webloom.application.imports.run_import import CANCELLED, RunImport
+from webloom.bootstrap import Services, open_run_import, open_services
+from webloom.domain.errors import FetchFailed, StoreUnavailable
+from webloom.domain.feed import Feed, LastFetch
+from webloom.domain.import_run import IMPORT_QUEUE, Counts, ImportRun, Phase, RunStatus
+from webloom.entrypoints.worker import serve_batches
+from webloom.ports.fetcher import Downloaded
+from webloom.ports.import_store import Claim
+from webloom.settings import load_settings
+
+URL = "http://127.0.0.1:8000/jobs.xml"
+
+
+def item(number: int, text: str = "") -> str:
+    return (
+        f"<item><guid>{number}</guid><title>Job {number}</title>"
+        f"<description>{text}x</description></item>"
+    )
+
+
+def rss(items: list[str]) -> str:
+    return f"<rss><channel><title>F</title>{''.join(items)}</channel></rss>"
+
+
+class Web:
+    """A downloader of one feed."""
+
+    def __init__(self) -> None:
+        self.body = rss([item(number) for number in range(100)])
+        self.failures: list[FetchFailed | int] = []  # before it answers
+        self.asked: list[LastFetch] = []
+
+    async def download(self, url: str, into: Path, *, known: LastFetch) -> Downloaded:
+
+        self.asked.append(known)
+        if self.failures:
+            failure = self.failures.pop(0)
+            if isinstance(failure, FetchFailed):
+                raise failure
+            return Downloaded(status_code=failure, final_url=url, retry_after=7200.0)
+        data = self.body.encode()
+        await asyncio.to_thread(into.write_bytes, data)
+        return Downloaded(
+            status_code=200,
+            final_url=url,
+            bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+            etag='"e"',
+        )
+
+
+@dataclass(kw_only=True)
+class Room:
+    services: Services
+    run_import: RunImport
+    web: Web
+
+    async def claim(self, **settings: Any) -> Claim:
+        feed, _ = await self.services.manage_feeds.add(URL, "F", **settings)
+        started = await self.services.start_import(feed.feed_id, "manual")
+        assert started is not None
+        claim = await self.services.imports.claim_run(
+            "producer", lease=60, run_id=started.run.run_id
+        )
+        assert claim is not None
+        return claim
+
+    async def run(self, **settings: Any) -> ImportRun:
+        run = await self.run_import(await self.claim(**settings))
+        assert run is not None
+        return run
+
+    async def feed(self) -> Feed:
+        [feed] = await self.services.imports.feeds()
+        return feed
+
+
+@pytest.fixture
+async def room(tmp_path: Path) -> AsyncIterator[Room]:
+    async with _room(tmp_path) as made:
+        stop = asyncio.Event()
+        worker = asyncio.create_task(serve_batches(made.services, stop))
+        yield made
+        stop.set()
+        await worker
+
+
+@asynccontextmanager
+async def _room(folder: Path) -> AsyncIterator[Room]:
+    settings = load_settings(
+        {
+            "WEBLOOM_DATA_DIR": str(folder),
+            "WEBLOOM_ALLOW_ADDRESSES": "127.0.0.1",
+            "WEBLOOM_BATCH_SIZE": "10",
+            "WEBLOOM_RETRY_DELAY": "0",
+        }
+    )
+    web = Web()
+    async with open_services(settings) as services, open_run_import(services) as usual:
+        obtain = replace(usual.obtain, downloader=web)
+        yield Room(services=services, run_import=replace(usual, obtain=obtain, stall=0.5), web=web)
+
+
+async def until(look: Callable[[], Awaitable[object]]) -> None:
+    async with asyncio.timeout(20):
+        while not await look():  # noqa: ASYNC110 - there is no event for what another process sees
+            await asyncio.sleep(0.02)
+
+
+async def test_the_second_import_reads_only_what_has_changed(room: Room) -> None:
+    assert (await room.run()).counts == Counts(new=100)
+    [known] = (room.services.settings.spool / "known").iterdir()
+    assert known.name == (await room.feed()).feed_id
+    room.web.body = rss([item(number, "new " if number == 5 else "") for number in range(1, 101)])
+    run = await room.run()
+    assert (run.status, run.counts) == (
+        RunStatus.COMPLETED,
+        Counts(new=1, updated=1, unchanged=98),
+    )
+    assert [path.name for path in room.services.settings.spool.iterdir()] == ["known"]
+
+
+async def test_what_is_known_and_is_gone_from_the_store_is_sent_whole(room: Room) -> None:
+    """As after a backup was put back: the hint is wrong, the counters are not."""
+    first = await room.claim()
+    assert await room.run_import(first) is not None
+    keys = await room.services.imports.open_keys(URL, after="", limit=3)
+    feed, _ = await room.services.manage_feeds.add(URL, "F")
+    started = await room.services.start_import(feed.feed_id, "manual")
+    assert started is not None
+    claim = await room.services.imports.claim_run("p", lease=60, run_id=started.run.run_id)
+    assert claim is not None
+    await room.services.imports.close_postings(claim, keys)  # behind the producer's back
+    room.web.body += " "  # so that it is read at all
+    run = await room.run_import(claim)
+    assert run is not None
+    assert (run.status, run.counts) == (RunStatus.COMPLETED, Counts(updated=3, unchanged=97))
+    assert await room.services.imports.count_postings() == (100, 0)
+
+
+async def test_batches_that_the_queue_has_lost_are_sent_again(tmp_path: Path) -> None:
+    async with _room(tmp_path) as room:
+        claim = await room.claim()
+        running = asyncio.create_task(room.run_import(claim))
+
+        async def is_queued() -> bool:
+            run = await room.services.imports.find_run(claim.run.run_id)
+            return run is not None and run.reading.all_published
+
+        await until(is_queued)
+        async with room.services.broker.deliveries(IMPORT_QUEUE, 10) as deliveries:
+            for _ in range(10):
+                await (await anext(deliveries)).ack()  # and nothing is stored
+        stop = asyncio.Event()
+        worker = asyncio.create_task(serve_batches(room.services, stop))
+        run = await running
+        stop.set()
+        await worker
+        assert run is not None
+        assert (run.status, run.counts) == (RunStatus.COMPLETED, Counts(new=100))
+
+
+async def test_a_cancelled_run_ends_soon_and_counts_what_was_not_stored(tmp_path: Path) -> None:
+    async with _room(tmp_path) as room:  # nobody serves the queue
+        claim = await room.claim()
+        running = asyncio.create_task(room.run_import(claim))
+
+        async def is_read() -> bool:
+            run = await room.services.imports.find_run(claim.run.run_id)
+            return run is not None and run.reading.phase is Phase.STORING
+
+        await until(is_read)
+        await room.services.imports.cancel_run(claim.run.run_id)
+        run = await running
+        assert run is not None
+        assert (run.status, run.error, run.counts) == (
+            RunStatus.FAILED,
+            CANCELLED,
+            Counts(failed=100),
+        )
+        stop = asyncio.Event()
+        worker = asyncio.create_task(serve_batches(room.services, stop))
+
+        async def is_empty() -> bool:
+            depth = await room.services.broker.depth(IMPORT_QUEUE)
+            return not depth.ready + (depth.in_flight or 0)
+
+        await until(is_empty)
+        stop.set()
+        await worker
+        assert await room.services.imports.count_postings() == (0, 0), "late batches are dropped"
+
+
+async def test_a_stopped_producer_gives_the_run_back_at_once(tmp_path: Path) -> None:
+    async with _room(tmp_path) as room:
+        claim = await room.claim()
+        running = asyncio.create_task(room.run_import(claim))
+
+        async def is_read() -> bool:
+            run = await room.services.imports.find_run(claim.run.run_id)
+            return run is not None and run.reading.all_published
+
+        await until(is_read)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        taken = await room.services.imports.claim_run("next", lease=60)
+        assert taken is not None
+        assert taken.token > claim.token
+        stop = asyncio.Event()
+        worker = asyncio.create_task(serve_batches(room.services, stop))
+        run = await room.run_import(taken)
+        stop.set()
+        await worker
+        assert run is not None
+        assert run.counts == Counts(new=100)
+        assert len(room.web.asked) == 1, "the file in the spool is read on"
+
+
+async def test_a_server_that_stumbles_once_is_asked_again(room: Room) -> None:
+    room.web.failures = [502]
+    assert (await room.run()).counts == Counts(new=100)
+
+
+async def test_what_stays_away_fails_and_waits_as_long_as_it_asks_for(room: Room) -> None:
+    room.web.failures = [503, 503]
+    run = await room.run()
+    assert (run.status, run.error) == (RunStatus.FAILED, "the server answered 503")
+    feed = await room.feed()
+    assert feed.failures == 1
+    assert feed.next_run_at is not None
+    assert run.finished_at is not None
+    assert (feed.next_run_at - run.finished_at).total_seconds() >= 7190
+    room.web.failures = [FetchFailed(reason="no way", retryable=False)]
+    assert (await room.run()).error == "no way"
+    assert (await room.feed()).failures == 2
+    assert (await room.run()).status is RunStatus.COMPLETED
+    assert (await room.feed()).failures == 0
+
+
+async def test_what_an_unfinished_import_knows_spares_nothing(room: Room) -> None:
+    """The conditions of the next fetch are only those of an import that stored everything."""
+    room.web.body = rss([item(1), "<item><guid>2</guid></item>"])
+    assert (await room.run()).status is RunStatus.PARTIAL
+    assert (await room.feed()).last_fetch == LastFetch()
+    assert (await room.run()).counts == Counts(unchanged=1, failed=1)
+    room.web.body = rss([item(1)])
+    assert (await room.run()).status is RunStatus.COMPLETED
+    assert (await room.feed()).last_fetch.etag == '"e"'
+    assert (await room.run()).reading.is_unmodified
+
+
+async def test_a_store_that_is_away_is_waited_for(room: Room) -> None:
+    claim = await room.claim()
+    store = Flaky(room.services.imports)
+    run = await replace(room.run_import, store=store)(claim)
+    assert run is not None
+    assert (run.status, run.counts) == (RunStatus.COMPLETED, Counts(new=100))
+    assert store.refused >= 3
+
+
+class Flaky:
+    """A store of which the first call of each verb fails."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._called: set[str] = set()
+        self.refused = 0
+
+    def __getattr__(self, verb: str) -> Any:
+        method = getattr(self._store, verb)
+
+        async def call(*arguments: Any, **options: Any) -> Any:
+            if verb not in self._called:
+                self._called.add(verb)
+                self.refused += 1
+                raise StoreUnavailable("not now")
+            return await method(*arguments, **options)
+
+        return call
