@@ -554,3 +554,18 @@ async def test_runs_that_changed_are_told_the_oldest_change_first(imports: Impor
         assert await changed(first, limit=2) == [three.run_id, two.run_id]
         assert await changed(middle) == [two.run_id, one.run_id]
         assert await changed(last) == [one.run_id]
+
+
+async def test_a_run_that_a_person_ended_is_no_failure_of_its_feed(
+    import_store: ImportStore,
+) -> None:
+    claim = await begin(import_store)
+    await end(import_store, claim, reading(), error="no answer")
+    assert (await feed_now(import_store)).failures == 1
+    claim = await begin(import_store)
+    await import_store.cancel_run(claim.run.run_id)
+    run = await end(import_store, claim, reading(), error="cancelled")
+    assert run.status is RunStatus.FAILED
+    assert (await feed_now(import_store)).failures == 1
+    await end(import_store, await begin(import_store), reading())
+    assert (await feed_now(import_store)).failures == 0

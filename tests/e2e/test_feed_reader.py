@@ -10,6 +10,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -309,3 +310,23 @@ def _command(process: int) -> bytes:
         return Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+async def test_a_wrong_format_is_refused_and_the_likely_one_named(path: Path) -> None:
+    """Read in it, the feed would have no record, and every posting of it would be closed."""
+    write(path, feed(item(1)))
+    with pytest.raises(FeedUnreadable, match="Read as indeed, it has no record; it looks like rss"):
+        await read_all(path, replace(OPTIONS, format="indeed"))
+    write(path, b"<source><publisher>P</publisher></source>")
+    [batch] = await read_all(path, replace(OPTIONS, format="indeed"))
+    assert (batch.fetched, batch.is_whole) == (0, True)
+
+
+async def test_the_name_of_a_feed_is_no_part_of_what_its_postings_say(path: Path) -> None:
+    write(path, feed(item(1)))
+    [one], [other] = [
+        jobs_of((await read_all(path, replace(OPTIONS, source_name=name)))[0])
+        for name in ("Jobs", "Other")
+    ]
+    assert (one.source_name, other.source_name) == ("Jobs", "Other")
+    assert one.content_hash == other.content_hash

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webloom.domain.feed import FeedConfig, next_run
+from webloom.domain.feed import FeedConfig, failures_after, next_run
 from webloom.domain.import_run import (
     MOST_REASONS,
     Counts,
@@ -128,3 +128,20 @@ def test_failures_back_off_up_to_a_day_and_the_feed_is_not_given_up() -> None:
 def test_a_server_that_asks_for_a_pause_gets_it_within_reason() -> None:
     assert due(failures=1, retry_after=3 * 3600.0) == timedelta(hours=3)
     assert due(failures=1, retry_after=1e9) == timedelta(hours=24)
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "is_cancelled", "after"),
+    [
+        (0, RunStatus.FAILED, False, 1),
+        (3, RunStatus.FAILED, False, 4),
+        (3, RunStatus.PARTIAL, False, 0),
+        (3, RunStatus.COMPLETED, False, 0),
+        (0, RunStatus.FAILED, True, 0),
+        (3, RunStatus.PARTIAL, True, 3),
+    ],
+)
+def test_failures_in_a_row_are_the_feeds_and_not_a_persons(
+    before: int, status: RunStatus, is_cancelled: bool, after: int
+) -> None:
+    assert failures_after(before, status, is_cancelled=is_cancelled) == after

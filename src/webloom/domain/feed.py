@@ -50,6 +50,13 @@ class Feed:
     last_fetch: LastFetch = field(default_factory=LastFetch)
 
 
+def failures_after(before: int, status: RunStatus, *, is_cancelled: bool) -> int:
+    """Failed runs in a row. A run that a person ended says nothing about its feed."""
+    if is_cancelled:
+        return before
+    return before + 1 if status is RunStatus.FAILED else 0
+
+
 def next_run(
     config: FeedConfig,
     *,

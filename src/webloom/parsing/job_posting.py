@@ -25,9 +25,9 @@ class Salary(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 class JobPosting(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     dedupe_key: str  # see `dedupe_key`
-    content_hash: str  # of everything that follows
+    content_hash: str  # of everything behind the source's name
     source_url: str  # the feed's
-    source_name: str
+    source_name: str  # the feed's when the posting was last changed
     title: str
     external_id: str | None = None
     job_url: str | None = None

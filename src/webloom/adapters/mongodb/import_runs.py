@@ -295,7 +295,11 @@ class Runs:
         """What the run means for its feed. An edit since the run began stands."""
         ending = run["work"]["ending"] or {}
         is_as_read = {"$eq": ["$revision", run["work"]["revision"]]}
-        failed = run["status"] == RunStatus.FAILED
+        failures: object = {"$add": ["$failures", 1]}  # as `failures_after` has it
+        if run["cancelRequested"]:
+            failures = "$failures"
+        elif run["status"] != RunStatus.FAILED:
+            failures = literal(0)
 
         def unless_edited(name: str, value: object) -> Document:
             return {"$cond": [is_as_read, literal(value), f"${name}"]}
@@ -306,7 +310,7 @@ class Runs:
             "lastStatus": run["status"],
             "lastError": literal(run["error"]),
             "lastRunAt": run["finishedAt"],
-            "failures": {"$add": ["$failures", 1]} if failed else literal(0),
+            "failures": failures,
         }
         if "nextRunAt" in ending:
             fields["nextRunAt"] = unless_edited("nextRunAt", ending["nextRunAt"])

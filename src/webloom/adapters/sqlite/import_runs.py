@@ -20,7 +20,7 @@ from webloom.adapters.sqlite.import_runs_rows import (
     write,
 )
 from webloom.adapters.sqlite.inventory_writes import Moment
-from webloom.domain.feed import Feed, FeedConfig
+from webloom.domain.feed import Feed, FeedConfig, failures_after
 from webloom.domain.import_run import (
     MOST_FAILURES,
     Counts,
@@ -272,7 +272,7 @@ def _set_free(connection: sqlite3.Connection, row: Row, run: ImportRun, ending: 
         """
         UPDATE feeds SET active_run_id = NULL, last_run_id = :run_id, last_status = :status,
             last_error = :error, last_run_at = :finished_at,
-            failures = iif(:status = 'failed', failures + 1, 0),
+            failures = :failures,
             next_run_at = iif(revision = :revision, :next_run_at, next_run_at),
             last_fetch = iif(revision = :revision, coalesce(:fetch, last_fetch), last_fetch)
         WHERE feed_id = :feed_id
@@ -280,6 +280,9 @@ def _set_free(connection: sqlite3.Connection, row: Row, run: ImportRun, ending: 
         {
             "run_id": run.run_id,
             "status": run.status,
+            "failures": failures_after(
+                feed.failures, run.status, is_cancelled=run.cancel_requested
+            ),
             "error": run.error and plain(run.error),
             "finished_at": milliseconds(run.finished_at),
             "revision": row.revision,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -76,6 +77,8 @@ def refuse_bad(config: FeedConfig) -> None:
     """Raises FeedRefused."""
     if len(config.name) > LONGEST_NAME:
         raise FeedRefused(f"name: longer than {LONGEST_NAME} characters")
+    if any(unicodedata.category(each) in ("Cc", "Cs") for each in config.name):
+        raise FeedRefused("name: it contains a control character")
     if config.format != AUTO and config.format not in FORMATS:
         raise FeedRefused(
             f"format: {config.format[:40]!r} is not known; auto, or one of {', '.join(FORMATS)}"

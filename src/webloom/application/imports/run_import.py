@@ -23,7 +23,7 @@ from webloom.application.imports.obtain_feed import Obtained, ObtainFeed
 from webloom.application.imports.publish_batches import PublishBatches
 from webloom.application.persist import persist, spread
 from webloom.domain.errors import FeedUnreadable, FetchFailed, Unavailable
-from webloom.domain.feed import LastFetch, next_run
+from webloom.domain.feed import LastFetch, failures_after, next_run
 from webloom.domain.import_run import (
     IMPORT_QUEUE,
     Counts,
@@ -306,7 +306,7 @@ class _Production:
             feed.config,
             now=self._use.clock.now(),
             usual_minutes=self._use.usual_minutes,
-            failures=feed.failures + 1 if status is RunStatus.FAILED else 0,
+            failures=failures_after(feed.failures, status, is_cancelled=self._run.cancel_requested),
             spread=spread(),
             retry_after=end.retry_after,
         )
@@ -324,9 +324,16 @@ class _Production:
         if self._is_whole and run.status is RunStatus.COMPLETED and self._obtained is not None:
             await self._use.obtain.keep(self._claim, self._use.reader.learnt(self._obtained.path))
         await self._use.obtain.clear(run.run_id)
-        log.info(
+        log.log(
+            logging.WARNING if run.status is RunStatus.FAILED else logging.INFO,
             "an import has ended",
-            extra={"run_id": run.run_id, "source_url": run.source_url, "status": run.status},
+            extra={
+                "source_url": run.source_url,
+                "run_id": run.run_id,
+                "status": run.status,
+                **{name: number for name, number in run.counts._asdict().items() if number},
+                **({} if run.error is None else {"error": run.error}),
+            },
         )
         return run
 

@@ -155,8 +155,6 @@ def _checked_name(name: str) -> str:
     name = " ".join(name.split())
     if not name:
         raise HTTPException(422, "name: it is empty.")
-    if any(_is_control(each) for each in name):
-        raise HTTPException(422, "name: it contains a control character.")
     return name
 
 

@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 _MOST: Final = 10
+_LONGEST_NAME: Final = 4  # words
+_WORD = re.compile(r"[^\W_]+")
 _DIVIDED = re.compile(r"[,;|/\n]|\s+(?:and|und|or|oder|et|ou)\s+|\s*&\s*")
 
 _WORDS: Final = {
@@ -47,10 +49,25 @@ def _job_type(values: tuple[str, ...]) -> str:
     for value in values:
         whole = _canonical(value)
         for part in [whole] if whole else _DIVIDED.split(value):
-            name = _canonical(part) or part.strip()
-            if name and name not in kept:
-                kept.append(name)
+            for name in [whole] if whole else _several(part) or [part.strip()]:
+                if name and name not in kept:
+                    kept.append(name)
     return ", ".join(kept[:_MOST])
+
+
+def _several(text: str) -> list[str]:
+    """The kinds that a text names one after the other, if it says nothing else."""
+    words = _WORD.findall(text)
+    names: list[str] = []
+    while words and len(names) < _MOST:
+        for length in range(min(len(words), _LONGEST_NAME), 0, -1):
+            if name := _canonical(" ".join(words[:length])):
+                names.append(name)
+                del words[:length]
+                break
+        else:
+            return []
+    return names
 
 
 def _canonical(text: str) -> str | None:

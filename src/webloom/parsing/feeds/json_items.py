@@ -18,10 +18,13 @@ from webloom.parsing.feeds.scan import CHUNK, LARGEST_RECORD, Flaw, Skipped
 
 _LIST_NAMES = (
     "items jobs data results entries positions postings offers vacancies openings listings"
-    " job_listings records"
+    " job_listings records hits rows documents"
 )
 _LISTS = frozenset(re.findall(r"\w+", _LIST_NAMES))
-_AROUND = _LISTS | {"feed", "response", "result", "rss", "channel", "content"}
+_AROUND = _LISTS | {"feed", "response", "result", "searchresult", "rss", "channel", "content"}
+_LIST = re.compile(  # what other names of lists end in
+    r".*(?:items|jobs|jobs?_?posts|postings|positions|offers|vacancies|openings|listings|adverts)"
+)
 _DEEPEST = 16
 _SAMPLE = 400
 _OVERLAP = 1000  # characters, more than may stand between two items
@@ -209,7 +212,8 @@ class JsonItems:
             key = str(self._value()).lower()
             self._at = self._match_end(_COLON)
             opening = self._skip()
-            if (opening == "[" and key in _LISTS) or (opening == "{" and key in _AROUND):
+            is_list = opening == "[" and (key in _LISTS or _LIST.fullmatch(key) is not None)
+            if is_list or (opening == "{" and key in _AROUND):
                 self.head.names.append(key)
                 return True
             value = self._value()

@@ -261,14 +261,17 @@ class FieldTable:
 
 def _text(element: Element, field: str) -> str:
     """Of an element that has elements in it."""
+    own = element.text.strip()
+    said = ""
+    if not own:
+        parts = {squeezed(child.name): child.text for child in element.children[:_MOST_VALUES]}
+        said = next((text for name in _SAYS_IT if (text := parts.get(name, "").strip())), "")
+    if said and field != "description":
+        return said
     if element.markup is not None and is_html(element.markup):
         return element.markup.strip()
-    if text := element.text.strip():
-        return text
-    said = {squeezed(child.name): child.text for child in element.children[:_MOST_VALUES]}
-    for name in _SAYS_IT:
-        if text := said.get(name, "").strip():
-            return text
+    if own or said:
+        return own or said
     return ("\n\n" if field == "description" else ", ").join(leaf_texts(element))
 
 

@@ -40,6 +40,7 @@ _LONGEST_KIND: Final = 200  # of a flag, a unit, an amount
 _LONGEST_CATEGORY: Final = 200
 _MOST_CATEGORIES: Final = 100
 _BASES: Final = ("link", "home_page_url", "feed_url")  # of relative links
+_AMPERSAND = re.compile(r"&(?:(?:amp|#0*38|#x0*26);)+", re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WEB = re.compile(r"https?://[^/?#\s@:]", re.IGNORECASE)
 _SAMPLED: Final = 5_000  # characters of a field
@@ -133,7 +134,7 @@ class Normaliser:
 
     def _url(self, candidates: list[str] | None, record: Element) -> str:
         for candidate in candidates or ():
-            url = candidate.replace("&amp;", "&") if "&amp;" in candidate else candidate
+            url = _AMPERSAND.sub("&", candidate) if "&" in candidate else candidate
             if not url.startswith(("https://", "http://")):
                 url = self._absolute(url, record.attributes.get("xml:base", ""))
             if " " in url or "\n" in url or "\t" in url:
@@ -264,12 +265,12 @@ def _salary(get: Callable[[str], list[str] | None]) -> Salary | None:
 def _digest(texts: list[str], rest: _Rest) -> str | None:
     """The content hash; None when there are characters that a database refuses.
 
-    It covers what a posting says, and nothing that depends on this program: the same posting has
-    the same one in every version.
+    It covers what a posting says, and neither its feed's name nor anything that depends on this
+    program: the same posting has the same one in every version.
     """
     remote, pay, categories, published, expires = rest
     parts = [
-        *texts,
+        *texts[2:],
         "" if remote is None else str(remote),
         "" if pay is None else f"{pay.min}|{pay.max}|{pay.currency}|{pay.period}|{pay.text}",
         "" if published is None else published.isoformat(),

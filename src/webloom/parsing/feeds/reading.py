@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from webloom.domain.errors import FeedUnreadable
+from webloom.domain.feed import AUTO
 from webloom.domain.import_run import (
     LONGEST_SAMPLE,
     MOST_FAILURES,
@@ -110,7 +112,22 @@ class FeedReading:
             if len(jobs) + len(known) >= self._batch_size:
                 yield self._batch(jobs, known)
                 jobs, known, size, told = [], [], 0, self._fetched
+        if not self._fetched:
+            self._refuse_wrong_format()
         yield self._batch(jobs, known, is_last=True)
+
+    def _refuse_wrong_format(self) -> None:
+        """A feed that was said to be in a format of which it has no record."""
+        head = self._records.head
+        try:
+            likely = detect(head, AUTO)
+        except FeedUnreadable:  # it is like no feed; then the one who chose the format knows
+            return
+        if likely.name != self._format.name and likely.record_names & set(head.names):
+            raise FeedUnreadable(
+                f"Read as {self._format.name}, it has no record; it looks like {likely.name}. "
+                "Choose that format, or auto."
+            )
 
     def _batch(
         self, jobs: list[bytes], known: list[bytes], *, ahead: int = 0, is_last: bool = False

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from webloom.parsing.feeds.element import Element, Head
-from webloom.parsing.feeds.formats.format import Context, Format, names_of
+from webloom.parsing.feeds.formats.format import Context, Format, has_other_records, names_of
 from webloom.parsing.feeds.formats.links import alternate
 from webloom.parsing.feeds.mapping import Values
 
 
 def _certainty(head: Head) -> int:
+    if has_other_records(head, "entry"):
+        return 0
     if head.root in ("feed", "entry"):
         return 60 if "atom" in head.namespaces.get("", "").lower() else 50
     return 40 if "entry" in names_of(head) and "feed" in names_of(head) else 0

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from webloom.parsing.feeds.element import Element, Head
 from webloom.parsing.feeds.mapping import Values
+
+_JOBS: Final = frozenset({"job", "position", "vacancy", "offer", "listing", "ad", "posting"})
 
 Paths = Mapping[str, tuple[str, ...]]
 
@@ -36,6 +39,12 @@ class Format:
 def names_of(head: Head) -> frozenset[str]:
     """Without their prefixes."""
     return frozenset(name.rpartition(":")[2] for name in head.names)
+
+
+def has_other_records(head: Head, name: str) -> bool:
+    """Whether the records are jobs by name, and none is called `name`."""
+    names = names_of(head)
+    return name not in names and not names.isdisjoint(_JOBS)
 
 
 def mentions(head: Head, *words: str) -> bool:

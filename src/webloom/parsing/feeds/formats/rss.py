@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from webloom.parsing.feeds.element import Element, Head
-from webloom.parsing.feeds.formats.format import Context, Format, Paths, names_of
+from webloom.parsing.feeds.formats.format import Context, Format, Paths, has_other_records, names_of
 from webloom.parsing.feeds.formats.links import alternate
 from webloom.parsing.feeds.mapping import Values
 
@@ -60,6 +60,8 @@ def _permalink(record: Element) -> str | None:
 
 
 def is_rss(head: Head) -> bool:
+    if has_other_records(head, "item"):
+        return False
     return head.root in ("rss", "rdf") or {"channel", "item"} <= names_of(head)
 
 

@@ -13,7 +13,7 @@ from webloom.parsing.feeds.words import words
 
 _ID = words(
     "guid externalid referencenumber referenceid reference refid refno refnumber ref jobid "
-    "jobreference jobrefid jobref jobnumber jobcode jobkey partnerjobid requisitionid "
+    "jobreference jobrefid jobrefcode jobref jobnumber jobcode jobkey partnerjobid requisitionid "
     "requisitionnumber reqid uniqueid identifier identifier/value uid uuid vacancyid vacancynumber "
     "vacancyref positionid offerid adid adreference advertid listingid postingid postid "
     "sourceid displayreference id key code shortcode slug"
@@ -40,7 +40,8 @@ _COMPANY = words(
 )
 _LOCATION = words(
     "location joblocation locationname fulllocation formattedlocation locationtext displaylocation "
-    "locationdescription locationrestrictions locationrestriction worklocation candidaterequiredlocation candidatelocationrestriction place "
+    "locationdescription locationrestrictions locationrestriction worklocation "
+    "candidaterequiredlocation candidatelocationrestriction place "
     "placeofwork workplace citystate area geography jobgeo jobregion office officelocation "
     "office/name "
     "arbeitsort einsatzort standort ort lieu localisation ubicacion localizacion localidad luogo "
@@ -63,7 +64,16 @@ def _in_places(names: str) -> tuple[str, ...]:
     return (*nested, *parts, *attributes)
 
 
-_PAY = ("salary", "compensation", "basesalary", "basesalary/value", "salaries/salary", "pay")
+_PAY = (
+    "salary",
+    "compensation",
+    "basesalary",
+    "basesalary/value",
+    "salaries/salary",
+    "pay",
+    "salaryrange",
+    "payrange",
+)
 
 
 def _in_pay(names: str, within: str) -> tuple[str, ...]:
@@ -103,12 +113,12 @@ COMMON: Final[Paths] = {
         "commitment "
         "contract beschaeftigungsart vertragsart arbeitszeit typecontrat tipocontrato type"
     ),
-    "salary": words(
+    "salary": (*words(
         "salary salarytext salaryrange displaysalary salarydescription formattedsalary "
         "salarydisplay "
         "compensation pay payrange payrate wage wages remuneration basesalary estimatedsalary "
         "salaryinfo package rate gehalt salaire salario stipendio salaris"
-    ),
+    ), *(f"{pay}/{part}" for pay in _PAY for part in ("amount", "value", "text"))),
     "salaryMin": _in_pay(
         "salarymin minsalary salaryminimum minimumsalary salaryfrom salarylow salarystart "
         "annualsalarymin salaryrangefrom salaryrangemin minpay paymin payratemin mincompensation "
@@ -150,7 +160,8 @@ COMMON: Final[Paths] = {
         "datepublished "
         "dateposted posteddate postdate postedat postedon postingdate posted listdate listeddate "
         "listingdate date jobdate createdat created createdon createddate creationdate datecreated "
-        "releasedate releaseddate activationdate opendate openingdate dateopened firstpublished firstseen "
+        "releasedate releaseddate activationdate opendate openingdate dateopened firstpublished "
+        "firstseen datum "
         "issued "
         "validfrom onlinesince veroeffentlichungsdatum datepublication fechapublicacion "
         "updatedat updated updateddate modified modifieddate lastmodified dateupdated datemodified "
