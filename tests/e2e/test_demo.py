@@ -37,6 +37,7 @@ async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None
     assert re.search(r"Everything everywhere +completed +5,000 +5,000 +0 +0 ", first)
     assert re.search(r"Everything everywhere +completed +5,000 +2 +20 +4,978 ", second)
     assert re.search(r"Notice board +failed +0 ", first)
+    assert not re.search(r" $", shown.out, re.MULTILINE), "no line ends in blanks"
 
 
 async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: Path) -> None:

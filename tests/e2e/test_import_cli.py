@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import signal
+import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import pytest
 from e2e.test_cli import Environment, environment, start, webloom
 from webloom.bootstrap import open_services
 from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.entrypoints.cli.import_feeds import AT_ONCE
 from webloom.entrypoints.demo_feeds import demo_feeds
 from webloom.entrypoints.demo_site import Answer, Page, Site, serve
 from webloom.ports.import_store import RunFilter
@@ -79,7 +84,10 @@ async def test_import_adds_a_url_and_counts_what_changes_from_run_to_run(
         "feed": loom, "status": "completed", "total": "40", "new": "2", "updated": "3",
         "unchanged": "35", "duplicate": "0", "failed": "0", "closed": "2", "repaired": "0",
     }  # fmt: skip
-    assert names(Path(env["HOME"]) / "data" / "spool") == []
+    spool = Path(env["HOME"]) / "data" / "spool"
+    assert names(spool) == ["known"], (
+        "what was fetched is gone, what the next run is spared by stays"
+    )
 
 
 async def test_import_of_several_feeds_tells_each_and_exits_by_the_worst(
@@ -109,7 +117,9 @@ async def test_import_without_a_name_takes_the_feeds_that_are_not_paused(
 ) -> None:
     nothing = await webloom("import", env=env)
     assert nothing.code == 1
-    assert "nothing was stored here yet" in nothing.err
+    assert "there are no feeds yet" in nothing.err
+    assert "`webloom import URL` imports one now" in nothing.err
+    assert names(Path(env["HOME"])) == [], "nothing to import makes no database"
     guild, market = url(site, "/jobs/guild.atom"), url(site, "/jobs/market.rss")
     async with open_services(load_settings(env)) as services:
         await services.manage_feeds.add(guild, "Guild")
@@ -157,6 +167,83 @@ async def test_import_follows_a_run_of_another_process_and_takes_it_up_when_that
     assert (run.status, run.counts.new) == (RunStatus.COMPLETED, 40)
 
 
+async def test_a_feed_that_is_removed_while_it_waits_is_left_out_and_the_others_are_imported(
+    site: Site, env: Environment
+) -> None:
+    paths = ("/jobs/loom.rss", "/jobs/guild.atom", "/jobs/market.rss", "/jobs/indeed.xml")
+    async with open_services(load_settings(env)) as services:
+        held = []
+        for path in paths[:AT_ONCE]:
+            feed, _ = await services.manage_feeds.add(url(site, path))
+            held.append(await services.start_import(feed.feed_id, "manual", owner=path, lease=600))
+        last, _ = await services.manage_feeds.add(url(site, "/jobs/all.xml"), "Waits")
+        urls = [url(site, path) for path in paths]
+        process = await start("import", *urls, "Waits", "--json", env=env)
+        assert process.stderr is not None
+        try:
+            async with asyncio.timeout(60):
+                for _ in held:
+                    await said(process.stderr, b"another process is importing it already")
+                assert await services.imports.remove_feed(last.feed_id)
+                for path, started in zip(paths, held, strict=True):
+                    assert started is not None
+                    claim = await services.imports.claim_run(
+                        path, lease=600.0, run_id=started.run.run_id
+                    )
+                    assert claim is not None
+                    await services.imports.give_up_run(claim)
+                out, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()
+    assert process.returncode == 1
+    assert b"Waits: was removed meanwhile, and is left out" in err
+    assert len(out.splitlines()) == len(paths)
+
+
+async def test_80_columns_have_room_for_the_bar_the_runs_and_the_feeds(
+    site: Site, env: Environment
+) -> None:
+    loom, everything = url(site, "/jobs/loom.rss"), url(site, "/jobs/all.xml")
+    shown = await on_a_terminal("import", loom, everything, env=env, columns=80)
+    assert re.search(r"…\S+/jobs/all.xml ━{12} finished, 5,000 records", shown)
+    assert re.search(rf"^{loom}: completed, 40 records in [\d.]+ s: 40 new$", shown, re.MULTILINE)
+    await webloom("feeds", "edit", loom, "--name", "loom & weft", env=env)
+    listed = (await on_a_terminal("feeds", "list", env=env, columns=80)).splitlines()
+    assert re.fullmatch(rf"\w{{16}}  {everything}", listed[0])
+    assert re.fullmatch(r"\w{16}  loom & weft", listed[2])
+    assert listed[3].strip() == loom
+    assert re.fullmatch(r" +paused; completed .*\d\d:\d\d UTC", listed[4])
+
+
+async def on_a_terminal(*arguments: str, env: Environment, columns: int) -> str:
+    """What it shows there, without colours and the like."""
+    ours, theirs = os.openpty()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "webloom", *arguments),
+            env=env | {"COLUMNS": str(columns), "TERM": "xterm"},
+            cwd=env["HOME"],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+    finally:
+        os.close(theirs)
+    shown = await asyncio.to_thread(_all_of, ours)
+    assert await process.wait() == 0, shown
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _all_of(terminal: int) -> str:
+    parts = []
+    with open(terminal, "rb", buffering=0) as stream, suppress(OSError):  # EIO: they have gone
+        while part := stream.read(65536):
+            parts.append(part)
+    return b"".join(parts).decode()
+
+
 async def test_an_interrupted_import_is_given_back_and_gone_on_with(tmp_path: Path) -> None:
     asked = asyncio.Event()
 
@@ -164,21 +251,26 @@ async def test_an_interrupted_import_is_given_back_and_gone_on_with(tmp_path: Pa
         asked.set()
         return Answer(body=HOSTILE, headers=XML, after=0.0 if turn else 300.0)
 
-    async with serve([Page(path="/slow.rss", answers=answers)]) as site:
+    quick = Page(path="/quick.rss", answers=(Answer(body=HOSTILE, headers=XML),))
+    async with serve([quick, Page(path="/slow.rss", answers=answers)]) as site:
         env = environment(tmp_path, allow_addresses=site.address, lease=600)
-        process = await start("import", url(site, "/slow.rss"), env=env)
+        urls = (url(site, "/quick.rss"), url(site, "/slow.rss"))
+        process = await start("import", *urls, env=env)
+        assert process.stderr is not None
         try:
             async with asyncio.timeout(60):
+                await said(process.stderr, b"/quick.rss: partial")
                 await asked.wait()
                 process.send_signal(signal.SIGINT)
-                _, last = await process.communicate()
+                summary, last = await process.communicate()
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.communicate()
         assert process.returncode == 130
-        [run] = await runs(env)
-        assert run.status is RunStatus.RUNNING
+        assert re.search(rb"/quick.rss +partial +2 +1 ", summary)
+        assert b"/slow.rss" not in summary
+        [run] = [each for each in await runs(env) if each.status is RunStatus.RUNNING]
         assert f"`webloom import {run.feed_id}` goes on with it".encode() in last
         assert b"Traceback" not in last
         again = await webloom("import", run.feed_id, "--json", env=env)
@@ -235,7 +327,8 @@ async def test_feed_reads_fields_from_where_it_is_told(site: Site, env: Environm
     assert posting["company"] == posting["title"]
     for arguments, code, says in (
         (("--map", "company"), 2, "wants FIELD=PATH"),
-        (("--format", "fax"), 1, "format: 'fax' is not known"),
+        (("--map", "foo=bar"), 2, "'foo' is no field"),
+        (("--format", "fax"), 2, "format: 'fax' is not known"),
     ):
         refused = await webloom("feed", atom, *arguments, env=env)
         assert (refused.code, refused.out) == (code, ""), refused.err
@@ -246,7 +339,7 @@ async def test_feed_reads_fields_from_where_it_is_told(site: Site, env: Environm
     ("source", "says"),
     [
         ("/jobs/", "feed"),
-        ("/nowhere.rss", "the server answered 404"),
+        ("/nowhere.rss", "/nowhere.rss: the server answered 404"),
         ("nowhere.rss", "there is no such file; a URL begins with http://"),
         ("-", ""),
     ],
@@ -290,9 +383,12 @@ async def test_feeds_are_added_edited_paused_resumed_and_removed(
     assert (added["url"], added["name"]) == (guild, "The guild")
     assert (added["intervalMinutes"], added["enabled"]) == (30, True)
     assert added["mapping"] == {"company": "author/name"}
-    again = await webloom("feeds", "add", guild, "--name", "Other", env=env)
+    again = await webloom("feeds", "add", guild, env=env)
     assert again.code == 0
-    assert "is there already and stays as it is" in again.err
+    otherwise = await webloom("feeds", "add", guild, "--name", "Other", env=env)
+    assert otherwise.code == 1
+    for each in (again, otherwise):
+        assert "is there already and stays as it is; `webloom feeds edit" in each.err
 
     edited = await webloom(
         "feeds", "edit", "the GUILD", "--map", "company=", "--every", "0", "--format", "atom",
@@ -307,20 +403,44 @@ async def test_feeds_are_added_edited_paused_resumed_and_removed(
     assert "The guild" in listed.out
     assert "paused" in listed.out
     resumed = await webloom("feeds", "resume", guild, env=env)
-    assert "imported every 60 min, next at 20" in resumed.out
+    assert re.search(r"imported every 60 min, next at .*\d\d:\d\d UTC", resumed.out)
 
     kept = await webloom("feeds", "remove", "The guild", env=env, stdin=b"n\n")
     assert kept.code == 1
+    assert "nothing was removed; --yes does not ask" in kept.err
     gone = await webloom("feeds", "remove", "The guild", "--yes", env=env)
     assert gone.code == 0, gone.err
     assert (await webloom("feeds", "list", "--json", env=env)).objects == []
+
+
+async def test_without_a_database_feeds_are_told_of_and_wrong_ones_make_none(
+    site: Site, env: Environment
+) -> None:
+    none = await webloom("feeds", "list", env=env)
+    assert (none.code, none.err) == (0, "")
+    assert "there are no feeds yet" in none.out
+    guild = url(site, "/jobs/guild.atom")
+    for arguments, code, says in (
+        (("notaurl",), 1, "webloom: notaurl: the URL must begin with"),
+        ((guild, "--format", "fax"), 2, "format: 'fax' is not known"),
+        ((guild, "--every", "-1"), 2, "got '-1', wants minutes, 0.05 to 525600, or 0"),
+        ((guild, "--every", "abc"), 2, "got 'abc', wants minutes, 0.05 to 525600, or 0"),
+    ):
+        refused = await webloom("feeds", "add", *arguments, env=env)
+        assert (refused.code, refused.out) == (code, ""), refused.err
+        assert says in refused.err
+    assert names(Path(env["HOME"])) == []
+    added = await webloom("feeds", "add", guild, env=env)
+    pattern = r"every 60 min, first at .*\d\d:\d\d UTC; `webloom import \w{16}` imports it now\n"
+    assert re.search(pattern, added.out)
 
 
 async def test_feeds_travel_as_opml(site: Site, env: Environment, tmp_path: Path) -> None:
     async with open_services(load_settings(env)) as services:
         for path, name in (("/jobs/loom.rss", "R&D <jobs>"), ("/jobs/guild.atom", "Guild")):
             await services.manage_feeds.add(url(site, path), name)
-    assert (await webloom("feeds", "export-opml", "feeds.opml", env=env)).code == 0
+    written = await webloom("feeds", "export-opml", "feeds.opml", env=env)
+    assert (written.code, written.out) == (0, "2 feeds written to feeds.opml\n")
     other = env | {"WEBLOOM_DATA_DIR": str(tmp_path / "other")}
     read = await webloom("feeds", "import-opml", "feeds.opml", env=other)
     assert (read.code, read.out) == (0, "2 added, 0 there already, 0 refused\n"), read.err

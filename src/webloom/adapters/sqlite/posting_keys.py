@@ -81,22 +81,22 @@ def source_of(connection: sqlite3.Connection, url: str) -> int:
 
 def open_keys(connection: sqlite3.Connection, source_url: str, after: str, limit: int) -> list[str]:
     behind = bytes.fromhex(after)
-    both = " UNION ALL ".join(
-        f"""
-        SELECT prefix, posting FROM {table} WHERE source = :source AND prefix >= :prefix
-        """
-        for table in _TABLES
-    )
-    rows = connection.execute(
-        f"""
-        SELECT key FROM ({both} ORDER BY prefix) CROSS JOIN postings ON id = posting
-        WHERE key > :behind AND closed_run IS NULL LIMIT :limit
-        """,
-        {
-            "source": source_of(connection, source_url),
-            "prefix": _prefix(behind),
-            "behind": behind,
-            "limit": limit,
-        },
-    )
-    return sorted(key.hex() for (key,) in rows.fetchall())
+    values = {
+        "source": source_of(connection, source_url),
+        "prefix": _prefix(behind),
+        "behind": behind,
+        "limit": limit,
+    }
+    found: list[str] = []
+    for table in _TABLES:  # each in its own order: over both, SQLite would sort all that there is
+        rows = connection.execute(
+            f"""
+            SELECT key FROM {table} CROSS JOIN postings ON id = posting
+            WHERE {table}.source = :source AND prefix >= :prefix
+                AND key > :behind AND closed_run IS NULL
+            ORDER BY prefix, key LIMIT :limit
+            """,
+            values,
+        )
+        found += [key.hex() for (key,) in rows.fetchall()]
+    return sorted(found)[:limit]

@@ -6,14 +6,23 @@ START_PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>Webloom</title>
 <h1>Webloom</h1>
-<p>The HTTP inventory is running. Look at:</p>
+<p>Webloom is running. Look at:</p>
 <ul>
-<li><a href="/health">/health</a>: every dependency, the queue, the workers</li>
-<li><a href="/metadata/records">/metadata/records</a>: what is known, the newest first</li>
+<li><a href="/api/feeds">/api/feeds</a>: the feeds, their schedules and their last runs</li>
+<li><a href="/api/import-logs">/api/import-logs</a>: what was imported, the newest first</li>
+<li><a href="/api/jobs">/api/jobs</a>: the postings that the feeds offer</li>
+<li><a href="/metadata/records">/metadata/records</a>: the pages that are known, the newest
+first</li>
+<li><a href="/health">/health</a>: every dependency, the queues, the processes</li>
 <li><a href="/metrics">/metrics</a>: for Prometheus</li>
 <li><a href="/openapi.json">/openapi.json</a>: every route and its answers</li>
 </ul>
-<p>Submit a URL:</p>
-<pre>curl -d '{"url": "https://example.com/"}' http://127.0.0.1:8081/metadata</pre>
+<p>Add a feed, import every feed, submit a page. <code>$WEBLOOM</code> is this page's address,
+without the slash at its end:</p>
+<pre>
+curl -d '{"url": "https://example.com/jobs.rss"}' $WEBLOOM/api/feeds
+curl -X POST $WEBLOOM/api/import/run
+curl -d '{"url": "https://example.com/"}' $WEBLOOM/metadata
+</pre>
 </html>
 """

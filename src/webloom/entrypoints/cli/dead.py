@@ -17,6 +17,7 @@ from webloom.entrypoints.cli.output import (
     pipe_may_close,
     plain,
     shortened,
+    show_table,
     table,
     visible,
 )
@@ -106,7 +107,7 @@ async def _list(queue: str, limit: int) -> None:
             plain(shortened(letter.reason)),
             plain(shortened(_text(letter))),
         )
-    console().print(shown)
+    show_table(shown, console())
     if depth.dead > len(letters):
         typer.echo(f"{depth.dead - len(letters):,} more: --limit shows more of them")
 

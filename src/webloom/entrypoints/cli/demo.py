@@ -22,7 +22,7 @@ from webloom.application.inventory.submit_url import NoRoom
 from webloom.bootstrap import Services
 from webloom.domain.inventory import Record, Status
 from webloom.entrypoints.cli.demo_imports import show_imports
-from webloom.entrypoints.cli.output import console, plain, table
+from webloom.entrypoints.cli.output import console, plain, show_table, table
 from webloom.entrypoints.demo_feeds import demo_feeds
 from webloom.entrypoints.demo_site import Site, demo_pages, serve
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
@@ -150,7 +150,7 @@ class _Show:
             if record is not None:
                 shown.add_row(path, about, *_outcome(record, base))
         self.to.print()
-        self.to.print(shown)
+        show_table(shown, self.to)
         self.to.print()
 
     def _say_what_to_try(self, settings: Settings) -> None:

@@ -9,24 +9,25 @@ from rich.console import Console
 from webloom.bootstrap import Services
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.entrypoints.cli.import_feeds_report import table_of_runs
-from webloom.entrypoints.cli.output import plain, table
+from webloom.entrypoints.cli.import_feeds_report import show_runs
+from webloom.entrypoints.cli.output import plain, show_table, table
 from webloom.entrypoints.demo_feeds import demo_feeds
 
 POLL_SECONDS = 0.2
 MINUTES = 1.0  # so that those who watch see the next edition soon
-ROUNDS = ("The first import:", "The same feeds again, after some of their postings have changed:")
+FIRST, KNOWN = "The first import:", "An import of feeds that an earlier demo has added:"
+AGAIN = "The same feeds again, after some of their postings have changed:"
 
 
 async def show_imports(services: Services, address: str, to: Console, stop: asyncio.Event) -> bool:
     """False: it was stopped before its end."""
-    feeds = await _add(services, address, to)
-    for heading in ROUNDS:
+    feeds, are_new = await _add(services, address, to)
+    for heading in (FIRST if are_new else KNOWN, AGAIN):
         runs = await _import(services, feeds, stop)
         if runs is None:
             return False
         to.print(f"{heading}\n")
-        to.print(table_of_runs(runs))
+        show_runs(runs, to)
         to.print()
         for run in runs:
             if run.error is not None:
@@ -35,21 +36,23 @@ async def show_imports(services: Services, address: str, to: Console, stop: asyn
     return True
 
 
-async def _add(services: Services, address: str, to: Console) -> list[Feed]:
+async def _add(services: Services, address: str, to: Console) -> tuple[list[Feed], bool]:
+    """The feeds, and whether there were none of them before."""
     shown = table("job feed", "what it is")
-    feeds = []
+    feeds, are_new = [], True
     for demo in demo_feeds():
-        feed, _ = await services.manage_feeds.add(
+        feed, is_new = await services.manage_feeds.add(
             f"http://{address}{demo.path}",
             demo.name,
             interval_minutes=MINUTES,
             close_missing=demo.close_missing,
         )
         feeds.append(feed)
+        are_new &= is_new
         shown.add_row(plain(demo.name), plain(demo.about))
-    to.print(shown)
+    show_table(shown, to)
     to.print()
-    return feeds
+    return feeds, are_new
 
 
 async def _import(

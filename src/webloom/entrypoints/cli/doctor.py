@@ -127,6 +127,8 @@ def _settings(settings: Settings) -> Iterator[Finding]:
 def _shown(name: str, value: object) -> str:
     if name == "api_key_hashes":
         return "(hidden)"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return shown(value) if isinstance(value, str) else str(value)
 
 

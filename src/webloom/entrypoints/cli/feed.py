@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
@@ -14,21 +16,23 @@ import typer
 import uvloop
 
 from webloom.application.imports.manage_feeds import refuse_bad
-from webloom.application.inventory.check_url import check_url
-from webloom.bootstrap import feed_reader, http_downloader, network_policy
-from webloom.domain.errors import FeedUnreadable, FetchFailed, WebloomError
+from webloom.bootstrap import feed_reader, http_downloader
+from webloom.domain.errors import FeedRefused, FeedUnreadable, FetchFailed, UrlRefused, WebloomError
 from webloom.domain.feed import AUTO, FeedConfig, LastFetch
 from webloom.domain.import_run import Failure, merged_failures
-from webloom.entrypoints.cli.feeds_named import is_url
+from webloom.entrypoints.cli.feeds_named import checked_url, is_url
 from webloom.entrypoints.cli.import_feeds_report import tell_of_failures
 from webloom.entrypoints.cli.output import (
     INTERRUPTED,
     SOME_FAILED,
     console,
+    counted,
     pipe_may_close,
     plain,
+    shortened,
     visible,
 )
+from webloom.parsing.feeds.formats import FORMATS
 from webloom.ports.feed_reader import ReadBatch, ReadOptions
 from webloom.settings import Settings, load_settings
 
@@ -43,7 +47,8 @@ Maps = Annotated[
         "has it. May be given again for another field.",
     ),
 ]
-Format = Annotated[str, typer.Option("--format", help="The feed's format, if not recognised.")]
+FORMAT_HELP = f"The feed's format: auto recognises it; or {', '.join(FORMATS)}."
+Format = Annotated[str, typer.Option("--format", metavar="NAME", help=FORMAT_HELP)]
 
 
 def feed(
@@ -63,9 +68,10 @@ def feed(
     failed or the feed breaks off, and with 1 when there is no feed.
     """
     mapping = dict(map(pair, maps or []))
-    refuse_bad(FeedConfig(url=source, name="", format=form, mapping=mapping))
+    with wrong_options():
+        refuse_bad(FeedConfig(url=source, name="", format=form, mapping=mapping))
     settings, seen = load_settings(), _Seen(limit=limit)
-    url = check_url(source, policy=network_policy(settings)) if is_url(source) else None
+    url = checked_url(settings, source) if is_url(source) else None
     try:
         # The reader writes beside what it reads: nobody's folder but ours.
         with tempfile.TemporaryDirectory(prefix="webloom-") as folder, pipe_may_close():
@@ -82,12 +88,22 @@ def feed(
             uvloop.run(_print(settings, url, path, options, seen))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
-    except FeedUnreadable:
+    except (FeedUnreadable, FetchFailed, UrlRefused) as error:
         seen.tell()
-        raise
+        shown = "standard input" if source == "-" else shortened(source)
+        raise WebloomError(f"{shown}: {error}") from error
     seen.tell()
     if seen.is_poor:
         raise typer.Exit(SOME_FAILED)
+
+
+@contextmanager
+def wrong_options() -> Iterator[None]:
+    """What is refused here was given as options, which is told by exit code 2."""
+    try:
+        yield
+    except FeedRefused as error:
+        raise typer.BadParameter(visible(str(error))) from error
 
 
 def pair(given: str) -> tuple[str, str]:
@@ -125,8 +141,9 @@ class _Seen:
         stopped = "" if last.is_last else ", and no further was read"
         to.print(
             plain(
-                f"{last.format}: {last.fetched:,} records, {self.printed:,} postings printed, "
-                f"{last.duplicates:,} duplicates, {last.failed:,} failed{stopped}"
+                f"{last.format}: {counted(last.fetched, 'record')}, "
+                f"{counted(self.printed, 'posting')} printed, "
+                f"{counted(last.duplicates, 'duplicate')}, {last.failed:,} failed{stopped}"
             ),
             soft_wrap=True,
         )

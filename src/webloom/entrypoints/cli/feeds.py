@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 import uvloop
 
+from webloom.application.imports.manage_feeds import (
+    LONGEST_MINUTES,
+    SHORTEST_MINUTES,
+    refuse_bad,
+)
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import WebloomError
-from webloom.domain.feed import AUTO, Feed
+from webloom.domain.feed import AUTO, Feed, FeedConfig
 from webloom.entrypoints.api.import_schemas import feed_answer
 from webloom.entrypoints.cli import feeds_opml
-from webloom.entrypoints.cli.feed import Maps, pair
-from webloom.entrypoints.cli.feeds_named import named_feed
+from webloom.entrypoints.cli.feed import FORMAT_HELP, Maps, pair, wrong_options
+from webloom.entrypoints.cli.feeds_named import checked_url, is_stored, named_feed, no_feeds
 from webloom.entrypoints.cli.output import (
+    NARROW,
     console,
     json_line,
     pipe_may_close,
     plain,
     say,
     shortened,
+    show_table,
     table,
     utf8_argument,
     visible,
@@ -30,22 +38,34 @@ from webloom.entrypoints.cli.output import (
 from webloom.settings import load_settings
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, edit, pause and remove feeds; OPML.")
-app.command("import-opml")(feeds_opml.import_opml)
-app.command("export-opml")(feeds_opml.export_opml)
 
 FeedArgument = Annotated[str, typer.Argument(metavar="FEED", help="Its id, URL or name.")]
-Feeds = Annotated[list[str], typer.Argument(metavar="FEED...", help="Their ids, URLs or names.")]
+Feeds = Annotated[list[str], typer.Argument(metavar="FEED", help="Their ids, URLs or names.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for each feed.")]
+
+
+def _minutes(given: str) -> float:
+    with suppress(ValueError):
+        minutes = float(given)
+        if minutes == 0 or SHORTEST_MINUTES <= minutes <= LONGEST_MINUTES:
+            return minutes
+    raise typer.BadParameter(
+        f"got {visible(given)!r}, wants minutes, {SHORTEST_MINUTES:g} to {LONGEST_MINUTES:.0f}, "
+        "or 0 for IMPORT_INTERVAL_MINUTES"
+    )
+
+
 Every = Annotated[
     float | None,
     typer.Option(
-        "--every", metavar="MINUTES", help="How often it is imported; 0: IMPORT_INTERVAL_MINUTES."
+        "--every",
+        metavar="MINUTES",
+        parser=_minutes,
+        help="How often it is imported; 0: IMPORT_INTERVAL_MINUTES.",
     ),
 ]
 OptionalName = Annotated[str | None, typer.Option("--name", help="What it is called.")]
-OptionalFormat = Annotated[
-    str | None, typer.Option("--format", help="The feed's format; auto recognises it.")
-]
+OptionalFormat = Annotated[str | None, typer.Option("--format", metavar="NAME", help=FORMAT_HELP)]
 CloseMissing = Annotated[
     bool | None,
     typer.Option(
@@ -59,25 +79,29 @@ CloseMissing = Annotated[
 def list_feeds(as_json: Json = False) -> None:
     """Show every feed, by name."""
 
-    async def run() -> None:
-        async with open_services(load_settings(), must_exist=True) as services:
-            feeds = await services.imports.feeds()
-            usual = services.settings.import_interval_minutes
+    settings = load_settings()
+
+    async def found() -> list[Feed]:
+        async with open_services(settings) as services:
+            return await services.imports.feeds()
+
+    feeds = uvloop.run(found()) if is_stored(settings) else []
+    feeds.sort(key=lambda feed: feed.config.name.casefold())
+    with pipe_may_close():
         if as_json:
             for feed in feeds:
                 json_line(feed_answer(feed))
         elif feeds:
-            _show(feeds, usual)
+            _show(feeds, settings.import_interval_minutes)
         else:
-            typer.echo("there are no feeds yet; `webloom feeds add URL` adds one")
-
-    with pipe_may_close():
-        uvloop.run(run())
+            say(no_feeds(settings))
 
 
 @app.command("add")
 def add(
-    url: Annotated[str, typer.Argument(help="Where the feed is; http:// or https://.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Where the feed is; http:// or https://.")
+    ],
     name: OptionalName = None,
     form: OptionalFormat = None,
     every: Every = None,
@@ -88,31 +112,43 @@ def add(
     close_missing: CloseMissing = None,
     as_json: Json = False,
 ) -> None:
-    """Add a feed. The scheduler imports it from then on; `webloom import` does so now."""
+    """Add a feed. The scheduler imports it from then on; `webloom import` does so now.
 
-    async def run() -> None:
-        async with open_services(load_settings()) as services:
-            feed, is_new = await services.manage_feeds.add(
-                url,
-                _name(name),
-                format=form or AUTO,
-                interval_minutes=every or None,
-                enabled=not paused,
-                mapping=dict(map(pair, maps or [])),
-                close_missing=bool(close_missing),
-            )
+    One that is there already stays as it is. Exits with 1 then if options were given.
+    """
+    settings, called = load_settings(), _name(name)
+    decided: dict[str, Any] = {
+        "format": form or AUTO,
+        "interval_minutes": every or None,
+        "enabled": not paused,
+        "mapping": dict(map(pair, maps or [])),
+        "close_missing": bool(close_missing),
+    }
+    normal = checked_url(settings, url)
+    with wrong_options():
+        refuse_bad(FeedConfig(url=normal, name=called or normal, **decided))
+
+    async def run() -> bool:
+        async with open_services(settings) as services:
+            feed, is_new = await services.manage_feeds.add(normal, called, **decided)
             if as_json:
                 json_line(feed_answer(feed))
             elif is_new:
-                say(f"{_called(feed)} is added, {_schedule(feed, services)}")
+                say(
+                    f"{_called(feed)} is added, {_schedule(feed, services, 'first')}; "
+                    f"`webloom import {feed.feed_id}` imports it now"
+                )
             if not is_new:
                 say(
                     f"{_called(feed)} is there already and stays as it is; "
                     f"`webloom feeds edit {feed.feed_id}` changes it",
                     err=True,
                 )
+            return is_new
 
-    uvloop.run(run())
+    has_options = paused or any(each is not None for each in (name, form, every, close_missing))
+    if not uvloop.run(run()) and (has_options or maps):
+        raise typer.Exit(1)
 
 
 @app.command("edit")
@@ -140,7 +176,8 @@ def edit(
         if maps:
             mapping = feed.config.mapping | dict(map(pair, maps))
             changes["mapping"] = {field: path for field, path in mapping.items() if path}
-        return await services.manage_feeds.edit(feed.feed_id, **changes)
+        with wrong_options():
+            return await services.manage_feeds.edit(feed.feed_id, **changes)
 
     _for_each([given], change, "changed", as_json)
 
@@ -166,12 +203,21 @@ def remove(
     """Remove feeds. Their postings and the history of their runs stay. Asks first."""
 
     async def drop(services: Services, feed: Feed) -> Feed | None:
-        if not yes:
-            question = f"Remove {visible(feed.config.name)}, {visible(feed.config.url)}?"
-            typer.confirm(question, abort=True, err=True)
         return feed if await services.imports.remove_feed(feed.feed_id) else None
 
-    _for_each(given, drop, "removed", as_json)
+    _for_each(given, drop, "removed", as_json, ask=not yes)
+
+
+def _ask_to_remove(feed: Feed) -> None:
+    question = f"Remove {visible(feed.config.name)}, {visible(feed.config.url)}?"
+    try:
+        typer.confirm(question, abort=True, err=True)
+    except typer.Abort:
+        raise WebloomError("nothing was removed; --yes does not ask") from None
+
+
+app.command("import-opml")(feeds_opml.import_opml)
+app.command("export-opml")(feeds_opml.export_opml)
 
 
 Change = Callable[[Services, Feed], Awaitable[Feed | None]]
@@ -184,12 +230,17 @@ def _enabled(enabled: bool) -> Change:
     return change
 
 
-def _for_each(given: list[str], change: Change, done: str, as_json: bool) -> None:
-    """All of them are found before the first is changed."""
+def _for_each(
+    given: list[str], change: Change, done: str, as_json: bool, *, ask: bool = False
+) -> None:
+    """All of them are found, and asked about, before the first is changed."""
 
     async def run() -> None:
         async with open_services(load_settings(), must_exist=True) as services:
-            for feed in [await named_feed(services, each) for each in given]:
+            feeds = [await named_feed(services, each) for each in given]
+            for feed in feeds if ask else ():
+                _ask_to_remove(feed)
+            for feed in feeds:
                 changed = await change(services, feed)
                 if changed is None:
                     raise WebloomError(f"{_called(feed)} was removed meanwhile")
@@ -210,26 +261,63 @@ def _name(given: str | None) -> str | None:
 
 
 def _show(feeds: list[Feed], usual_minutes: float) -> None:
+    to = console()
+    if to.width < NARROW:
+        for feed in feeds:
+            for line in _lines(feed, usual_minutes):
+                to.print(plain(line), soft_wrap=True)
+        return
     shown = table("id", "name", "url", "schedule", "next run", "last run", "failures")
+    for number in (0, 3, 4, 5):
+        shown.columns[number].no_wrap = True
     for feed in feeds:
-        failed = f"{feed.failures:,} in a row: {shortened(feed.last_error or '')}"
+        name, url = feed.config.name, feed.config.url
         shown.add_row(
             feed.feed_id,
-            plain(feed.config.name),
-            plain(feed.config.url),
+            "" if name == url else plain(name),
+            plain(url),
             _interval(feed, usual_minutes),
-            _when(feed.next_run_at),
-            "running" if feed.active_run_id else f"{feed.last_status or '-'}",
-            plain(failed) if feed.failures else "-",
+            "-" if feed.next_run_at is None else _when(feed.next_run_at),
+            _last_run(feed) or "-",
+            plain(_failures(feed) or "-"),
         )
-    console().print(shown)
+    show_table(shown, to)
 
 
-def _schedule(feed: Feed, services: Services) -> str:
+def _lines(feed: Feed, usual_minutes: float) -> Iterator[str]:
+    """The same where a table has no room."""
+    name, url = feed.config.name, feed.config.url
+    indent = " " * (len(feed.feed_id) + 2)
+    yield f"{feed.feed_id}  {name}"
+    if name != url:
+        yield f"{indent}{url}"
+    schedule = _interval(feed, usual_minutes)
+    if feed.next_run_at is not None:
+        schedule = f"{schedule}, next at {_when(feed.next_run_at)}"
+    yield f"{indent}{schedule}; {_last_run(feed) or 'no run yet'}"
+    if failures := _failures(feed):
+        yield f"{indent}failed {failures}"
+
+
+def _last_run(feed: Feed) -> str | None:
+    if feed.active_run_id:
+        return "running"
+    if feed.last_status is None:
+        return None
+    return f"{feed.last_status} {_when(feed.last_run_at)}" if feed.last_run_at else feed.last_status
+
+
+def _failures(feed: Feed) -> str | None:
+    if not feed.failures:
+        return None
+    return f"{feed.failures:,} in a row: {shortened(feed.last_error or 'without a reason')}"
+
+
+def _schedule(feed: Feed, services: Services, which: str = "next") -> str:
     if feed.next_run_at is None:
         return "without a schedule"
     interval = _interval(feed, services.settings.import_interval_minutes)
-    return f"imported {interval}, next at {_when(feed.next_run_at)}"
+    return f"imported {interval}, {which} at {_when(feed.next_run_at)}"
 
 
 def _interval(feed: Feed, usual_minutes: float) -> str:
@@ -238,8 +326,10 @@ def _interval(feed: Feed, usual_minutes: float) -> str:
     return f"every {feed.config.interval_minutes or usual_minutes:g} min"
 
 
-def _when(moment: datetime | None) -> str:
-    return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
+def _when(moment: datetime) -> str:
+    """The date only of another day."""
+    form = "%H:%M UTC" if moment.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M UTC"
+    return moment.strftime(form)
 
 
 def _called(feed: Feed) -> str:

@@ -1,15 +1,38 @@
-"""Which feed a person means: by its id, its URL or its name."""
+"""Which feed a person means: by its id, its URL or its name; and what to do without any."""
 
 from __future__ import annotations
 
-from webloom.bootstrap import Services
-from webloom.domain.errors import WebloomError
+from webloom.application.inventory.check_url import check_url
+from webloom.bootstrap import Services, network_policy
+from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.feed import Feed
-from webloom.entrypoints.cli.output import utf8_argument, visible
+from webloom.entrypoints.cli.output import shortened, utf8_argument, visible
+from webloom.settings import Settings
 
 
 def is_url(given: str) -> bool:
     return "://" in given
+
+
+def checked_url(settings: Settings, given: str) -> str:
+    """Normalised. Needs no store. Raises UrlRefused, which names the URL."""
+    try:
+        return check_url(given, policy=network_policy(settings))
+    except UrlRefused as error:
+        raise UrlRefused(f"{shortened(given)}: {error}") from error
+
+
+def is_stored(settings: Settings) -> bool:
+    """False: there is no embedded database yet, which opening it would make."""
+    return settings.store_url != settings.embedded_url or settings.database.exists()
+
+
+def no_feeds(settings: Settings) -> str:
+    why = "" if is_stored(settings) else f": {settings.database} does not exist"
+    return (
+        f"there are no feeds yet{why}; `webloom feeds add URL` adds a feed, "
+        "`webloom import URL` imports one now"
+    )
 
 
 async def named_feed(services: Services, given: str) -> Feed:
@@ -26,7 +49,7 @@ async def find_feed(services: Services, given: str) -> Feed | None:
     """Raises WebloomError when two have the name, UrlRefused for a URL that can't be a feed's."""
     utf8_argument("FEED", given)
     if is_url(given):
-        return await services.imports.feed_of(services.manage_feeds.check(given))
+        return await services.imports.feed_of(checked_url(services.settings, given))
     if feed := await services.imports.find_feed(given):
         return feed
     wanted = given.strip().casefold()

@@ -15,6 +15,7 @@ from webloom.domain.errors import FeedRefused, UrlRefused, WebloomError
 from webloom.entrypoints.api.import_schemas import feed_answer
 from webloom.entrypoints.cli.output import (
     SOME_FAILED,
+    counted,
     json_line,
     pipe_may_close,
     say,
@@ -32,6 +33,9 @@ def import_opml(
     ] = False,
 ) -> None:
     """Add the feeds of an OPML file. Those that are there already stay as they are.
+
+    OPML has names and URLs only: the feeds come on the schedule, even if they were paused where the
+    file was written, and their formats, intervals and mappings are not in it.
 
     Exits with 3 when a URL is refused; the others are added.
     """
@@ -61,17 +65,18 @@ def import_opml(
 
 
 def export_opml(
-    file: Annotated[str, typer.Argument(metavar="[FILE]", help="- is standard output.")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE", help="- is standard output.")] = "-",
 ) -> None:
     """Write every feed's name and URL as OPML, which feed readers understand."""
 
-    async def run() -> bytes:
+    async def run() -> tuple[bytes, int]:
         async with open_services(load_settings(), must_exist=True) as services:
             feeds = await services.imports.feeds()
             outlines = [Outline(feed.config.url, feed.config.name) for feed in feeds]
-            return write_opml(outlines, title="Webloom's feeds", created=services.clock.now())
+            now = services.clock.now()
+            return write_opml(outlines, title="Webloom's feeds", created=now), len(outlines)
 
-    content = uvloop.run(run())
+    content, count = uvloop.run(run())
     if file == "-":
         with pipe_may_close():
             sys.stdout.buffer.write(content)
@@ -81,6 +86,7 @@ def export_opml(
         Path(file).write_bytes(content)
     except OSError as error:
         raise WebloomError(f"can't write {visible(file)}: {error.strerror or error}") from error
+    say(f"{counted(count, 'feed')} written to {file}")
 
 
 def _content(file: str) -> bytes:

@@ -20,6 +20,7 @@ from webloom.entrypoints.cli.output import (
     pipe_may_close,
     plain,
     shortened,
+    show_table,
     table,
     visible,
 )
@@ -99,7 +100,7 @@ def _show_facts(details: Mapping[str, Any], to: Console) -> None:
     facts.add_row("[bold]type[/]", plain(details["content_type"] or "not said"))
     facts.add_row("[bold]length[/]", f"{details['content_length']:,} bytes")
     facts.add_row("[bold]hash[/]", plain(details["content_hash"]))
-    to.print(facts)
+    show_table(facts, to)
 
 
 def _times(timings: Mapping[str, float | None]) -> str:
@@ -126,7 +127,7 @@ def _show_pairs(kind: str, pairs: Mapping[str, str], to: Console) -> None:
     for name, value in pairs.items():
         for line in value.split("\n"):  # several Set-Cookie headers are joined by line breaks
             shown.add_row(plain(name), plain(line))
-    to.print(shown)
+    show_table(shown, to)
 
 
 def _show_source(received: Received, to: Console) -> None:

@@ -22,7 +22,13 @@ from webloom.domain.errors import WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.entrypoints.api.import_schemas import import_log_detail
-from webloom.entrypoints.cli.feeds_named import find_feed, is_url
+from webloom.entrypoints.cli.feeds_named import (
+    checked_url,
+    find_feed,
+    is_stored,
+    is_url,
+    no_feeds,
+)
 from webloom.entrypoints.cli.import_feeds_report import Report
 from webloom.entrypoints.cli.output import (
     INTERRUPTED,
@@ -46,7 +52,7 @@ def import_feeds(
     feeds: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FEED]...",
+            metavar="FEED",
             help="URLs, names or ids. None: every feed that is not paused. "
             "A URL that is not known is added, without a schedule.",
         ),
@@ -59,8 +65,9 @@ def import_feeds(
     """Import feeds now: fetch, read and store them. No other process is needed.
 
     A feed that another process is importing is followed instead. Exits with 0 when every run was
-    completed, with 3 when records of one failed, with 1 when a run failed, and with 130 when it is
-    interrupted: the runs are given back then, and the next import goes on with them.
+    completed, with 3 when records of one failed, with 1 when a run failed or a feed was removed
+    meanwhile, and with 130 when it is interrupted: the runs are given back then, and the next
+    import goes on with them.
     """
     if feeds and every:
         raise typer.BadParameter("name the feeds, or all of them by --all")
@@ -71,13 +78,16 @@ def import_feeds(
     try:
         uvloop.run(_import(settings, feeds or [], every, as_json, report))
     except KeyboardInterrupt:
+        if report.ended and not as_json:
+            with pipe_may_close():
+                report.summary(console())
         report.interrupted()
         raise typer.Exit(INTERRUPTED) from None
     ended = list(report.ended.values())
     if not as_json:
         with pipe_may_close():
             report.summary(console())
-    if any(run.status is RunStatus.FAILED for run in ended):
+    if report.left_out or any(run.status is RunStatus.FAILED for run in ended):
         raise typer.Exit(1)
     if any(run.status is RunStatus.PARTIAL for run in ended):
         raise typer.Exit(SOME_FAILED)
@@ -86,7 +96,12 @@ def import_feeds(
 async def _import(
     settings: Settings, given: list[str], every: bool, as_json: bool, report: Report
 ) -> None:
-    async with open_services(settings, must_exist=not given) as services:
+    for url in filter(is_url, given):
+        checked_url(settings, url)
+    if not is_stored(settings) and not any(map(is_url, given)):
+        which = f"there is no feed {visible(given[0])}: " if given else ""
+        raise WebloomError(f"{which}{no_feeds(settings)}")
+    async with open_services(settings) as services:
         chosen = await _chosen(services, given, every, report)
         beat = first_beat(services, "import")
         async with beating(services, beat), open_run_import(services) as run_import:
@@ -100,12 +115,13 @@ async def _import(
 async def _chosen(services: Services, given: list[str], every: bool, report: Report) -> list[Feed]:
     """Each once. Raises WebloomError before anything is added or started."""
     if not given:
-        feeds = [each for each in await services.imports.feeds() if every or each.config.enabled]
+        feeds = await services.imports.feeds()
         if not feeds:
-            raise WebloomError(
-                "there is no feed to import: name one by its URL, or `webloom feeds add` one"
-            )
-        return feeds
+            raise WebloomError(no_feeds(services.settings))
+        chosen = [each for each in feeds if every or each.config.enabled]
+        if not chosen:
+            raise WebloomError("every feed is paused: name one to import it, or --all")
+        return chosen
     found = [await find_feed(services, each) for each in given]
     for name, feed in zip(given, found, strict=True):
         if feed is None and not is_url(name):
@@ -113,7 +129,7 @@ async def _chosen(services: Services, given: list[str], every: bool, report: Rep
                 f"there is no feed {visible(name)}: `webloom feeds list` shows those that there "
                 "are; a URL begins with http:// or https://"
             )
-    chosen = {}
+    by_id = {}
     for name, feed in zip(given, found, strict=True):
         if feed is None:
             feed, is_new = await services.manage_feeds.add(name, enabled=False)
@@ -122,8 +138,8 @@ async def _chosen(services: Services, given: list[str], every: bool, report: Rep
                     f"{feed.config.url} is now a feed, without a schedule: "
                     f"`webloom feeds resume {feed.feed_id}` gives it one"
                 )
-        chosen[feed.feed_id] = feed
-    return list(chosen.values())
+        by_id[feed.feed_id] = feed
+    return list(by_id.values())
 
 
 @dataclass(kw_only=True)
@@ -157,6 +173,9 @@ class _Importer:
         async def one(feed: Feed) -> None:
             async with room:
                 run = await self._import(feed)
+            if run is None:
+                self.report.leave_out(feed)
+                return
             self.report.finish(run)
             if as_json:
                 _tell(run)
@@ -165,27 +184,33 @@ class _Importer:
             for feed in feeds:
                 group.create_task(one(feed))
 
-    async def _import(self, feed: Feed) -> ImportRun:
-        """The run at its end, whoever carries it out."""
+    async def _import(self, feed: Feed) -> ImportRun | None:
+        """The run at its end, whoever carries it out. None: the feed or the run is gone."""
         owner, lease = f"{self.owner}.{next(self._claims)}", self.services.settings.lease
         started = await persist(
             lambda: self.services.start_import(feed.feed_id, "cli", owner=owner, lease=lease)
         )
         if started is None:
-            raise WebloomError(f"the feed {visible(feed.config.name)} was removed meanwhile")
+            return None
         run, is_left = started.run, not started.is_new
+        self.report.begin(run)
         while run.status is RunStatus.RUNNING:
-            self.report.change(run)
             claim = await self._claim(run, owner)
             if claim is None:
-                self.report.follow(run)
+                self.report.follow(run, lease=lease)
+                self.report.change(run)
                 is_left = True
             else:
                 self.report.carry_out(run, is_left=is_left)
+                self.report.change(run)
                 if (ended := await self.run_import(claim, self.report.change)) is not None:
                     return ended
             await asyncio.sleep(FOLLOW_SECONDS)
-            run = await self._now(run)
+            found = await self._now(run)
+            if found is None:
+                self.report.lose(run)
+                return None
+            run = found
         return run
 
     async def _claim(self, run: ImportRun, owner: str) -> Claim | None:
@@ -194,11 +219,8 @@ class _Importer:
             lambda: self.services.imports.claim_run(owner, lease=lease, run_id=run.run_id)
         )
 
-    async def _now(self, run: ImportRun) -> ImportRun:
-        found = await persist(lambda: self.services.imports.find_run(run.run_id))
-        if found is None:
-            raise WebloomError(f"the run {run.run_id} of {visible(run.source_name)} is gone")
-        return found
+    async def _now(self, run: ImportRun) -> ImportRun | None:
+        return await persist(lambda: self.services.imports.find_run(run.run_id))
 
 
 def _tell(run: ImportRun) -> None:

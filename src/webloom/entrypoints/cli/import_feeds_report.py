@@ -1,4 +1,5 @@
-"""What `webloom import` tells: bars or lines while it goes on, a table at the end."""
+"""What `webloom import` tells: bars or lines while it goes on, a table at the end, or a line for
+each run where a table has no room."""
 
 from __future__ import annotations
 
@@ -8,15 +9,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
+from webloom.domain.feed import Feed
 from webloom.domain.import_run import Failure, ImportRun, Phase
-from webloom.entrypoints.cli.output import plain, shortened, table, visible
+from webloom.entrypoints.cli.output import (
+    NARROW,
+    counted,
+    plain,
+    shortened,
+    show_table,
+    table,
+    visible,
+)
 
 SAY_SECONDS = 10.0
 SAMPLES = 10
-LONGEST_NAME = 32
+LONGEST_NAME = 22
 COLUMNS = (
     "feed", "status", "total", "new", "updated", "unchanged", "duplicate", "failed", "closed",
     "repaired", "seconds",
@@ -27,6 +37,7 @@ COLUMNS = (
 class Report:
     console: Console  # for what goes on
     ended: dict[str, ImportRun] = field(default_factory=dict)  # by run id, in the order they ended
+    left_out: list[Feed] = field(default_factory=list)  # they were removed meanwhile
     _open: dict[str, ImportRun] = field(default_factory=dict)
     _followed: set[str] = field(default_factory=set)  # runs that others carry out
     _since: dict[str, tuple[float, int]] = field(default_factory=dict)  # time and records at first
@@ -37,12 +48,22 @@ class Report:
     def say(self, text: str) -> None:
         self.console.print(plain(text), soft_wrap=True)
 
-    def follow(self, run: ImportRun) -> None:
+    def leave_out(self, feed: Feed) -> None:
+        self.left_out.append(feed)
+        self.say(f"{feed.config.name}: was removed meanwhile, and is left out")
+
+    def begin(self, run: ImportRun) -> None:
+        self._open[run.run_id] = run
+
+    def lose(self, run: ImportRun) -> None:
+        del self._open[run.run_id]
+
+    def follow(self, run: ImportRun, *, lease: float) -> None:
         if run.run_id not in self._followed:
             self._followed.add(run.run_id)
             self.say(
-                f"{run.source_name}: another process is importing it already, "
-                "so that run is followed"
+                f"{run.source_name}: another process is importing it already: that run is "
+                f"followed, and taken up if it has not been heard of for {lease:g} s"
             )
 
     def carry_out(self, run: ImportRun, *, is_left: bool) -> None:
@@ -72,8 +93,8 @@ class Report:
                 continue
             self.say(
                 f"interrupted: {run.source_name} was given back after "
-                f"{run.reading.fetched:,} records. `webloom import {run.feed_id}` goes on with it, "
-                "and so does a scheduler"
+                f"{counted(run.reading.fetched, 'record')}. `webloom import {run.feed_id}` goes on "
+                "with it, and so does a scheduler"
             )
 
     @contextmanager
@@ -84,9 +105,8 @@ class Report:
             return
         with Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=16),
+            BarColumn(bar_width=12),
             TextColumn("{task.fields[words]}", markup=False),
-            TimeElapsedColumn(),
             console=self.console,
         ) as bar:
             self._bar = bar
@@ -99,7 +119,7 @@ class Report:
         if run.run_id not in self._tasks:
             self._tasks[run.run_id] = bar.add_task(_name(run), total=None, words="")
         done, total = _extent(run)
-        bar.update(self._tasks[run.run_id], completed=done, total=total, words=self._words(run))
+        bar.update(self._tasks[run.run_id], completed=done, total=total, words=self._few_words(run))
 
     def _say_if_news(self, run: ImportRun) -> None:
         now, phase = time.monotonic(), run.reading.phase
@@ -115,17 +135,27 @@ class Report:
         size = _size(run) if phase is Phase.READING else ""
         if not run.reading.fetched:
             return f"{phase}{size}"
-        since, before = self._since[run.run_id]
-        seconds, done = time.monotonic() - since, counts.total - before
-        speed = f", {done / seconds:,.0f}/s" if seconds >= 1 and done else ""
         return (
-            f"{phase}{size}, {run.reading.fetched:,} records: {counts.new:,} new, "
+            f"{phase}{size}, {counted(run.reading.fetched, 'record')}: {counts.new:,} new, "
             f"{counts.updated:,} updated, {counts.unchanged:,} unchanged, "
-            f"{counts.failed:,} failed{speed}"
+            f"{counts.failed:,} failed{self._speed(run)}"
         )
 
+    def _few_words(self, run: ImportRun) -> str:
+        """What fits beside a bar on 80 columns; the summary has the rest."""
+        phase, fetched = run.reading.phase, run.reading.fetched
+        if not fetched:
+            return str(phase)
+        failed = f", {run.counts.failed:,} failed" if run.counts.failed else ""
+        return f"{phase}, {counted(fetched, 'record')}{failed}{self._speed(run)}"
+
+    def _speed(self, run: ImportRun) -> str:
+        since, before = self._since[run.run_id]
+        seconds, done = time.monotonic() - since, run.counts.total - before
+        return f", {done / seconds:,.0f}/s" if seconds >= 1 and done else ""
+
     def summary(self, to: Console) -> None:
-        to.print(table_of_runs(self.ended.values()))
+        show_runs(self.ended.values(), to)
         for run in self.ended.values():
             _tell_of_trouble(run, to)
 
@@ -157,16 +187,34 @@ def _size(run: ImportRun) -> str:
     return f" {read:.2f} MB" if total is None else f" {read:.2f} of {total / 1e6:.2f} MB"
 
 
-def table_of_runs(runs: Iterable[ImportRun]) -> Table:
+def show_runs(runs: Iterable[ImportRun], to: Console) -> None:
+    if to.width >= NARROW:
+        show_table(_table(runs), to)
+        return
+    for run in runs:
+        to.print(plain(_line(run)), soft_wrap=True)
+
+
+def _table(runs: Iterable[ImportRun]) -> Table:
     shown = table(*COLUMNS)
     for column in shown.columns[2:]:
         column.justify = "right"
     for run in runs:
-        shown.add_row(*_row(run))
+        shown.add_row(plain(run.source_name), *_row(run))
     return shown
 
 
+def _line(run: ImportRun) -> str:
+    """Only what is not zero."""
+    status, _, *numbers, seconds = _row(run)
+    named = zip(numbers, COLUMNS[3:-1], strict=True)
+    told = ", ".join(f"{number} {name}" for number, name in named if number != "0")
+    records = counted(run.counts.total, "record")
+    return f"{run.source_name}: {status}, {records} in {seconds} s{told and f': {told}'}"
+
+
 def _row(run: ImportRun) -> list[str]:
+    """What the columns after the feed have."""
     numbers = (
         run.counts.total,
         *run.counts,
@@ -175,7 +223,7 @@ def _row(run: ImportRun) -> list[str]:
     )
     seconds = "-" if run.duration_ms is None else f"{run.duration_ms / 1000:.1f}"
     status = f"{run.status}, unmodified" if run.reading.is_unmodified else str(run.status)
-    return [plain(run.source_name), status, *(f"{each:,}" for each in numbers), seconds]
+    return [status, *(f"{each:,}" for each in numbers), seconds]
 
 
 def _tell_of_trouble(run: ImportRun, to: Console) -> None:

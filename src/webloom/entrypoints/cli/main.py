@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
 
@@ -52,6 +53,19 @@ app.command("alive")(processes.alive)
 app.command("doctor")(doctor.doctor)
 app.command("new-key")(processes.new_key)
 app.add_typer(dead.app, name="dead")
+
+
+def _join_lines(commands: typer.Typer) -> None:
+    """Line ends inside a paragraph of a docstring are its author's, and not for the terminal."""
+    for command in commands.registered_commands:
+        paragraphs = inspect.getdoc(command.callback) or ""
+        command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs.split("\n\n"))
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            _join_lines(group.typer_instance)
+
+
+_join_lines(app)
 
 
 def _version(wanted: bool) -> None:

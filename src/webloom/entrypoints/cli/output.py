@@ -23,6 +23,7 @@ from webloom.domain.errors import WebloomError
 SOME_FAILED = 3  # exit code: it was done, but not for everything
 INTERRUPTED = 130
 
+NARROW = 120  # columns, too few for a table of many
 WIDTH_OF_A_FILE = 1000  # no terminal, so nothing is gained by breaking lines at 80 columns
 
 # Control characters with the escapes of terminals, what turns the direction of writing, what is
@@ -64,6 +65,21 @@ def table(*columns: str, heading: bool = True) -> Table:
     for column in columns:
         made.add_column(column, overflow="fold")
     return made
+
+
+def show_table(made: Table, to: Console) -> None:
+    """In a file, no line ends in blanks."""
+    if to.is_terminal:
+        to.print(made)
+        return
+    with to.capture() as captured:
+        to.print(made)
+    for line in captured.get().rstrip("\n").split("\n"):
+        to.print(line.rstrip(), markup=False, soft_wrap=True)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -42,9 +42,10 @@ _CONTINUED = (  # a byte from 80 to BF, taken for windows-1252 or Latin-1 and wr
     rb"(?:\xc2[\x80-\xbf]|\xc5[\x92\x93\xa0\xa1\xb8\xbd\xbe]|\xc6\x92|\xcb[\x86\x9c]"
     rb"|\xe2\x80[\x93-\xba]|\xe2\x82\xac|\xe2\x84\xa2)"
 )
+# What UTF-8 begins with, so taken as well: rarer letters count if there are two.
 _DOUBLED = re.compile(
-    rb"\xc3(?:[\x82\x83]%b|\xa2(?:\xe2\x82\xac|\xc2\x80)|[\x90\x91]%b\xc3[\x90\x91]%b)"
-    % (_CONTINUED, _CONTINUED, _CONTINUED)
+    rb"\xc3(?:[\x82\x83]%b|[\xa0-\xaf]%b%b"
+    rb"|[\x84\x85\x90\x91]%b[\x00-\x7f]{0,200}\xc3[\x84\x85\x90\x91]%b)" % ((_CONTINUED,) * 5)
 )
 
 

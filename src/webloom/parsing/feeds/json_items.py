@@ -25,12 +25,13 @@ _AROUND = _LISTS | {"feed", "response", "result", "searchresult", "rss", "channe
 _LIST = re.compile(  # what other names of lists end in
     r".*(?:items|jobs|jobs?_?posts|postings|positions|offers|vacancies|openings|listings|adverts)"
 )
+_OF_OBJECTS = re.compile(r"\[\s*+\{")
 _DEEPEST = 16
 _SAMPLE = 400
 _OVERLAP = 1000  # characters, more than may stand between two items
 # A call around the document (JSONP), or what keeps it from being run as a script.
 _BEFORE = re.compile(
-    r"\s*+(?:/\*[\s*]*+\*/)?\s*+(?:[A-Za-z_$][\w.$]*+\s*+\(|\)\]\}',?|while\s*+\(1\);|for\s*+\(;;\);)"
+    r"\s*+(?:/\*\s*+\*/)?\s*+(?:[A-Za-z_$][\w.$]*+\s*+\(|\)\]\}',?|while\s*+\(1\);|for\s*+\(;;\);)"
     r"\s*+(?=[{\[])"
 )
 _SEPARATORS = re.compile(r"[\s,]*+")
@@ -212,7 +213,7 @@ class JsonItems:
             key = str(self._value()).lower()
             self._at = self._match_end(_COLON)
             opening = self._skip()
-            is_list = opening == "[" and (key in _LISTS or _LIST.fullmatch(key) is not None)
+            is_list = opening == "[" and (key in _LISTS or self._is_like_a_list(key))
             if is_list or (opening == "{" and key in _AROUND):
                 self.head.names.append(key)
                 return True
@@ -221,6 +222,12 @@ class JsonItems:
             if isinstance(value, str | bool):
                 self.head.elements.setdefault(key, _text(value))
         return False
+
+    def _is_like_a_list(self, key: str) -> bool:
+        """By another name, and by the object that it begins with."""
+        return (
+            _LIST.fullmatch(key) is not None and _OF_OBJECTS.match(self._text, self._at) is not None
+        )
 
     def _peek_keys(self) -> list[str]:
         if self._skip() != "{":

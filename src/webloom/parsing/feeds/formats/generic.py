@@ -27,6 +27,12 @@ _CONTAINERS: Final = frozenset(
         "jobpostings joboffers"
     )
 )
+_ABOUT_A_FEED: Final = frozenset(
+    words(
+        "publisher publisherurl publishername lastbuilddate expectedjobcount jobcount count total "
+        "totalcount generator generated language"
+    )
+)
 _TITLES: Final = frozenset(COMMON["title"]) - {"name"}
 _FIELDS: Final = frozenset(
     path
@@ -47,8 +53,9 @@ def fitted(head: Head) -> Format | None:
     name = _record_name(head)
     if name is not None:
         return replace(FORMAT, record_names=frozenset({name}))
-    if len(head.names) < 2 and squeezed(head.root) in _CONTAINERS:
-        return FORMAT
+    others = {squeezed(name.rpartition(":")[2]) for name in head.names}
+    if squeezed(head.root) in _CONTAINERS and others <= _CONTAINERS | _ABOUT_A_FEED:
+        return FORMAT  # without a record, so far
     return None
 
 

@@ -1,0 +1,36 @@
+"""What is special to postings in a SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from contracts.import_samples import SOURCE, apply, begin, key_of, postings
+from webloom.adapters.sqlite import posting_keys
+from webloom.adapters.sqlite.database import open_database
+from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.system_clock import SystemClock
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100, 1000])
+async def test_keys_come_in_order_from_the_gathered_and_the_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Some are in the one index and some in the other, and pages go along both."""
+    monkeypatch.setattr(posting_keys, "MOST_FRESH", 40)
+    names = [f"p{number}" for number in range(250)]
+    async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
+        store = SqliteImportStore(database, durable_batches=False)
+        claim = await begin(store)
+        for index, start in enumerate(range(0, len(names), 30)):
+            await apply(store, claim, index, postings(*names[start : start + 30]))
+        found: list[str] = []
+        while page := await store.open_keys(SOURCE, after=found[-1] if found else "", limit=limit):
+            found += page
+    with closing(sqlite3.connect(tmp_path / "webloom.db")) as file:
+        for table in ("posting_keys", "fresh_keys"):
+            assert file.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 20
+    assert found == sorted(key_of(name) for name in names)
