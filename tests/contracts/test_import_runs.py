@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -569,3 +569,25 @@ async def test_a_run_that_a_person_ended_is_no_failure_of_its_feed(
     assert (await feed_now(import_store)).failures == 1
     await end(import_store, await begin(import_store), reading())
     assert (await feed_now(import_store)).failures == 0
+
+
+async def test_a_feed_that_is_no_longer_due_is_not_started(import_store: ImportStore) -> None:
+    """Another scheduler, which saw the same list, was quicker and is done already."""
+    now = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    await add_feed(import_store, due=now)
+    first = await started(import_store, new=new_run(due=now))
+    claim = await claimed(import_store, run_id=first.run_id)
+    await end(import_store, claim, reading(), next_run_at=now + timedelta(hours=1))
+    assert await import_store.start_run("id of feed", new_run(due=now)) is None
+    later = now + timedelta(hours=2)
+    assert await import_store.start_run("id of feed", new_run(due=later)) is not None
+
+
+@pytest.mark.parametrize("error", [None, "cancelled"])
+async def test_the_identity_holds_though_the_producer_died_before_it_could_tell_what_it_read(
+    import_store: ImportStore, error: str | None
+) -> None:
+    claim = await begin(import_store)
+    await apply(import_store, claim, 0, postings("a", "b", "c"))
+    run = await end(import_store, claim, reading(), error=error)
+    assert (run.counts, run.reading.fetched) == (Counts(new=3), 3)

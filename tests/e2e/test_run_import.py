@@ -16,8 +16,16 @@ from webloom.application.imports.run_import import CANCELLED, RunImport
 from webloom.bootstrap import Services, open_run_import, open_services
 from webloom.domain.errors import FetchFailed, StoreUnavailable
 from webloom.domain.feed import Feed, LastFetch
-from webloom.domain.import_run import IMPORT_QUEUE, Counts, ImportRun, Phase, RunStatus
+from webloom.domain.import_run import (
+    IMPORT_QUEUE,
+    Counts,
+    ImportRun,
+    Phase,
+    Reading,
+    RunStatus,
+)
 from webloom.entrypoints.worker import serve_batches
+from webloom.ports.broker import Message
 from webloom.ports.fetcher import Downloaded
 from webloom.ports.import_store import Claim
 from webloom.settings import load_settings
@@ -51,7 +59,8 @@ class Web:
             failure = self.failures.pop(0)
             if isinstance(failure, FetchFailed):
                 raise failure
-            return Downloaded(status_code=failure, final_url=url, retry_after=7200.0)
+            asks_for = 7200.0 if failure == 503 else None
+            return Downloaded(status_code=failure, final_url=url, retry_after=asks_for)
         data = self.body.encode()
         await asyncio.to_thread(into.write_bytes, data)
         return Downloaded(
@@ -292,3 +301,37 @@ class Flaky:
             return await method(*arguments, **options)
 
         return call
+
+
+async def test_the_store_knows_the_body_before_a_batch_of_it_is_on_the_queue(room: Room) -> None:
+    """Else a producer that takes the run over could publish another body under the same numbers."""
+    seen: list[str] = []
+    store, broker = room.services.imports, room.services.broker
+
+    async def note_reading(claim: Claim, reading: Reading) -> ImportRun | None:
+        run = await store.note_reading(claim, reading)
+        seen.append("noted" if reading.content_hash else "begun")
+        return run
+
+    async def publish(queue: str, message: Message, *, delay: float = 0.0) -> str:
+        seen.append("published")
+        return await broker.publish(queue, message, delay=delay)
+
+    watched = replace(
+        room.run_import,
+        store=Instead(store, note_reading=note_reading),
+        broker=Instead(broker, publish=publish),
+    )
+    assert await watched(await room.claim()) is not None
+    assert "noted" in seen[: seen.index("published")]
+
+
+class Instead:
+    """A port of which some verbs are done in another way."""
+
+    def __init__(self, port: Any, **verbs: Any) -> None:
+        self._port = port
+        self.__dict__.update(verbs)
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._port, verb)

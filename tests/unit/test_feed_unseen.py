@@ -290,3 +290,8 @@ def test_periods_of_pay_in_more_languages(text: str, period: str) -> None:
 )
 def test_dates_as_other_programs_and_languages_write_them(text: str, expected: datetime) -> None:
     assert parse_date(text) == expected
+
+
+def test_a_tag_of_one_endless_word_is_passed_over() -> None:
+    found = Read(f"<rss {'a' * 60_000}><channel><item><title>T</title><guid>1</guid></item>").only()
+    assert found.title == "T"

@@ -147,6 +147,7 @@ async def test_a_listener_resumes_with_all_that_changed_since(
 ) -> None:
     monkeypatch.setattr(live, "PAGE", 2)
     monkeypatch.setattr(live, "POLL_SECONDS", 60)
+    monkeypatch.setattr(live, "LOOK_BACK", timedelta(seconds=2))
     store = Runs(*(run(str(number), after=number) for number in range(10)))
     async with aclosing(live_runs(store, stopping).events(START + timedelta(seconds=5))) as events:
         await anext(events)

@@ -9,7 +9,7 @@ delivered twice, or whose worker dies half-way, ends with the same numbers:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -19,6 +19,7 @@ IMPORT_BATCH = "IMPORT_FEED_BATCH"  # what a message of that queue is called
 MOST_FAILURES = 100  # that a run shows; all are counted
 MOST_REASONS = 50
 LONGEST_SAMPLE = 500
+NEVER_STORED = "fetched, but never stored"
 
 
 class RunStatus(StrEnum):
@@ -176,6 +177,19 @@ def status_at_end(counts: Counts, *, error: str | None) -> RunStatus:
     if not counts.failed:
         return RunStatus.COMPLETED
     return RunStatus.PARTIAL if stored else RunStatus.FAILED
+
+
+def balanced(run: ImportRun) -> ImportRun:
+    """A run at its end, so that the identity holds. What was fetched and never stored has failed;
+    what the ledger has beyond was fetched by a producer that died before it could say so."""
+    missing = run.reading.fetched - run.counts.total
+    if missing <= 0:
+        return replace(run, reading=replace(run.reading, fetched=run.counts.total))
+    return replace(
+        run,
+        counts=run.counts.plus(Counts(failed=missing)),
+        failure_reasons=merged_reasons(run.failure_reasons, {NEVER_STORED: missing}),
+    )
 
 
 def merged_failures(

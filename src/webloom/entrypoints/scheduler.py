@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 LOCK = "scheduler"
 TICK_SECONDS = 60.0
 LOOK_SECONDS = 0.25  # how soon an import that was asked for begins
-MOST_RUNS = 4  # that one scheduler carries out at a time
+MOST_RUNS = 8  # that one scheduler carries out at a time
 
 
 async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
@@ -94,4 +94,9 @@ class _Producer:
             self._claims += 1
             task = asyncio.create_task(self._run_import(claim))
             self._runs.add(task)
-            task.add_done_callback(self._runs.discard)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[ImportRun | None]) -> None:
+        self._runs.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("an import is left until its lease has run out", exc_info=error)

@@ -19,6 +19,7 @@ class NewRun:
     retry_of: str | None = None
     owner: str | None = None  # a producer that takes the run at once, for `lease` seconds
     lease: float = 0.0
+    due: datetime | None = None  # only if the feed's time has come by then
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,7 +135,7 @@ class ImportStore(Protocol):
         """A running import of the feed; or the one that is active already, whose id is another.
 
         One run is active for a feed at any time, whoever asks. The same call again returns the
-        run that the first one made. None: there is no such feed.
+        run that the first one made. None: there is no such feed, or it is not due any more.
         """
 
     async def claim_run(

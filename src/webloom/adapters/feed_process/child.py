@@ -19,6 +19,7 @@ import msgspec
 
 from webloom.adapters.feed_process.frames import Alive, Order, Refused, Told, pack
 from webloom.domain.errors import FeedUnreadable
+from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.known import KnownRecords, KnownWriter, fingerprint
 from webloom.parsing.feeds.reading import FeedReading
 from webloom.parsing.feeds.records import Records
@@ -59,15 +60,16 @@ def _bound(parent: int) -> None:
 
 
 def _read(order: Order, out: BinaryIO) -> None:
-    made_by = fingerprint(
-        source_url=order.source_url,
-        source_name=order.source_name,
-        format=order.format,
-        mapping=order.mapping,
-    )
-    known = order.known_path and KnownRecords.opened(Path(order.known_path), made_by)
     with Path(order.path).open("rb") as file, Path(order.learnt_path).open("wb") as learnt:
         records = Records(Unpacked(file, order.max_bytes), content_type=order.content_type)
+        made_by = fingerprint(
+            source_url=order.source_url,
+            source_name=order.source_name,
+            format=detect(records.head, order.format).name,
+            mapping=order.mapping,
+            context=records.context,
+        )
+        known = order.known_path and KnownRecords.opened(Path(order.known_path), made_by)
         reading = FeedReading(
             records,
             source_url=order.source_url,

@@ -37,6 +37,7 @@ from webloom.domain.import_run import (
     Phase,
     Reading,
     RunStatus,
+    balanced,
     merged_failures,
     merged_reasons,
     status_at_end,
@@ -44,7 +45,6 @@ from webloom.domain.import_run import (
 from webloom.ports.import_store import Claim, Ending, NewRun
 
 RUNNING = {"status": RunStatus.RUNNING.value}
-NEVER_STORED = "the run ended before its batch was stored"
 OLDEST_FIRST = [("startedAt", ASCENDING), ("_id", ASCENDING)]
 
 
@@ -67,13 +67,15 @@ class Runs:
                 if feed is None:
                     return None
                 if feed["activeRunId"] is None:
+                    if new.due is not None and not _is_due(feed, new.due):
+                        return None
                     feed = await self._tie(feed, new)
                 if feed is not None and (active := await self._active_run(feed)) is not None:
                     return run_of(active)
 
     async def _tie(self, feed: Document, new: NewRun) -> Document | None:
         """None: somebody else was quicker."""
-        is_as_read = {"_id": feed["_id"], "revision": feed["revision"], "activeRunId": None}
+        is_as_read = {name: feed[name] for name in ("_id", "revision", "nextRunAt", "activeRunId")}
         begun = self._new_document(feed, new)
         tied: Document | None = await self._feeds.find_one_and_update(
             is_as_read,
@@ -162,8 +164,13 @@ class Runs:
         )
 
     async def _set_feeds_right(self) -> None:
-        async for feed in self._feeds.find({"activeRunId": {"$type": "string"}}):
-            await self._active_run(feed)
+        feeds = await self._feeds.find({"activeRunId": {"$type": "string"}}).to_list()
+        named = {"_id": {"$in": [feed["activeRunId"] for feed in feeds]}}
+        found = await self._runs.find(RUNNING | named, {"_id": True}).to_list()
+        running = {run["_id"] for run in found}
+        for feed in feeds:
+            if feed["activeRunId"] not in running:
+                await self._active_run(feed)
 
     async def renew(self, claim: Claim, lease: float) -> bool:
         with self._db.use():
@@ -217,7 +224,7 @@ class Runs:
     async def _ended(self, document: Document, reading: Reading, error: str | None) -> ImportRun:
         run = run_of(document)
         reading = replace(reading, phase=Phase.FINISHED)
-        counted = _with_never_stored(await self._counted(run, reading))
+        counted = balanced(await self._counted(run, reading))
         return replace(
             counted,
             status=status_at_end(counted.counts, error=error),
@@ -248,7 +255,7 @@ class Runs:
             counted = await self._counted(old, old.reading)
             if counted.processed_batches <= old.processed_batches:
                 return
-            new = _with_never_stored(counted)
+            new = balanced(counted)
             new = replace(
                 new, status=status_at_end(new.counts, error=new.error), updated_at=self._now()
             )
@@ -353,19 +360,12 @@ class Runs:
         return whole_milliseconds(self._db.server_time())
 
 
+def _is_due(feed: Document, now: datetime) -> bool:
+    return feed["nextRunAt"] is not None and feed["nextRunAt"] <= now
+
+
 def _held(claim: Claim) -> Document:
     return RUNNING | {"_id": plain(claim.run.run_id), "work.token": claim.token}
-
-
-def _with_never_stored(run: ImportRun) -> ImportRun:
-    missing = run.reading.fetched - run.counts.total
-    if missing <= 0:
-        return run
-    return replace(
-        run,
-        counts=run.counts.plus(Counts(failed=missing)),
-        failure_reasons=merged_reasons(run.failure_reasons, {NEVER_STORED: missing}),
-    )
 
 
 def _ending_document(ending: Ending) -> Document:

@@ -29,13 +29,12 @@ from webloom.domain.import_run import (
     Phase,
     Reading,
     RunStatus,
+    balanced,
     merged_failures,
     merged_reasons,
     status_at_end,
 )
 from webloom.ports.import_store import Claim, Ending, NewRun
-
-NEVER_STORED = "fetched, but never stored"
 
 _failures = msgspec.json.Decoder(list[Failure])
 _reasons = msgspec.json.Decoder(dict[str, int])
@@ -51,6 +50,8 @@ def start(
         return None
     if (active := _active(connection, feed)) is not None:
         return active
+    if new.due is not None and (feed.next_run_at is None or feed.next_run_at > new.due):
+        return None
     run = ImportRun(
         run_id=plain(new.run_id),
         feed_id=feed.feed_id,
@@ -236,24 +237,16 @@ def _ended(
     [closed] = connection.execute(
         "SELECT count(*) FROM postings WHERE closed_run = ?", (row.number,)
     ).fetchone()
-    counts, reasons, error = run.counts, run.failure_reasons, ending.error
-    missing = run.reading.fetched - counts.total
-    if missing > 0:
-        counts = counts.plus(Counts(failed=missing))
-        reasons = merged_reasons(reasons, {NEVER_STORED: missing})
-    elif missing < 0 and error is None:
-        error = f"{-missing} records were counted more often than they were read"
+    run = balanced(run)
     return replace(
         run,
-        status=status_at_end(counts, error=error),
+        status=status_at_end(run.counts, error=ending.error),
         updated_at=max(run.updated_at, instant(moment.wall)),
         reading=replace(run.reading, phase=Phase.FINISHED),
-        counts=counts,
-        failure_reasons=reasons,
         closed_jobs=closed,
         finished_at=instant(moment.wall),
         duration_ms=round((moment.now - row.started) * 1000),
-        error=error,
+        error=ending.error,
     )
 
 

@@ -26,7 +26,6 @@ class Row:
     started: float
     owner: str | None
     token: int
-    lease: float
 
 
 def find(connection: sqlite3.Connection, where: str, *values: object) -> list[Row]:
@@ -39,9 +38,8 @@ def find(connection: sqlite3.Connection, where: str, *values: object) -> list[Ro
             started=started,
             owner=owner,
             token=token,
-            lease=lease,
         )
-        for number, body, _, revision, started, owner, token, lease in rows
+        for number, body, _, revision, started, owner, token, _ in rows
     ]
 
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from webloom.application.persist import spread
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
@@ -41,12 +43,8 @@ class ObtainFeed:
         itself."""
         path = self.path_of(claim.run.run_id)
         expected = claim.run.reading.content_hash
-        if expected is not None and await asyncio.to_thread(_sha256, path) == expected:
-            return Obtained(
-                path=path,
-                fetched=LastFetch(content_hash=expected),
-                bytes=claim.run.reading.bytes_total,
-            )
+        if expected is not None and (left := await asyncio.to_thread(_left, path, expected)):
+            return _obtained(path, left)
         is_forced = claim.run.retry_of is not None or expected is not None
         known = LastFetch() if is_forced else claim.feed.last_fetch
         got = await self._download(claim, path, known)
@@ -58,15 +56,8 @@ class ObtainFeed:
                 retryable=True,
                 retry_after=got.retry_after,
             )
-        return Obtained(
-            path=path,
-            fetched=LastFetch(
-                etag=got.etag, last_modified=got.last_modified, content_hash=got.sha256
-            ),
-            bytes=got.bytes,
-            content_type=got.content_type,
-            is_unmodified=known.content_hash is not None and known.content_hash == got.sha256,
-        )
+        is_unmodified = known.content_hash is not None and known.content_hash == got.sha256
+        return _obtained(path, got, is_unmodified=is_unmodified)
 
     def known(self, claim: Claim) -> Path | None:
         """What an earlier import has learnt of the feed, unless all of it is to be read."""
@@ -83,7 +74,8 @@ class ObtainFeed:
 
     async def clear(self, run_id: str) -> None:
         for path in await asyncio.to_thread(list, self.spool.glob(f"{run_id}.*")):
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+            with suppress(OSError):  # then `ClearSpool` tries again
+                await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def _download(self, claim: Claim, path: Path, known: LastFetch) -> Downloaded:
         part = path.with_suffix(f".{claim.token}.part")
@@ -91,6 +83,7 @@ class ObtainFeed:
         try:
             got = await self._insist(claim.feed.config.url, part, known)
             if 200 <= got.status_code <= 299:
+                await asyncio.to_thread(_answer(path).write_bytes, msgspec.json.encode(got))
                 await asyncio.to_thread(part.replace, path)
             return got
         except OSError as error:
@@ -109,15 +102,33 @@ class ObtainFeed:
                 if not failure.retryable:
                     raise
             else:
-                if got.status_code < 500:
+                if got.status_code < 500 or got.retry_after:
                     return got
             await asyncio.sleep(self.retry_delay * (1 + spread() / 2))
         return await self.downloader.download(url, part, known=known)
 
 
-def _sha256(path: Path) -> str | None:
+def _obtained(path: Path, got: Downloaded, *, is_unmodified: bool = False) -> Obtained:
+    return Obtained(
+        path=path,
+        fetched=LastFetch(etag=got.etag, last_modified=got.last_modified, content_hash=got.sha256),
+        bytes=got.bytes,
+        content_type=got.content_type,
+        is_unmodified=is_unmodified,
+    )
+
+
+def _answer(path: Path) -> Path:
+    """What the server said of the file: its charset decides how it is read."""
+    return path.with_name(path.name + ".answer")
+
+
+def _left(path: Path, expected: str) -> Downloaded | None:
+    """What an earlier producer of the run has downloaded, if it is there and whole."""
     try:
+        got = msgspec.json.decode(_answer(path).read_bytes(), type=Downloaded)
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, msgspec.MsgspecError):
         return None
+    return got if got.sha256 == sha256 == expected else None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ REPORT_SECONDS = 0.25
 IDLE_REPORT_SECONDS = 1.0
 STALL_SECONDS = 30.0  # nothing waits on the queue and nothing is stored: batches were lost
 MOST_RESCUES = 3
+PATIENCE = 10  # times as long while batches wait, which may be those of other runs
 KEYS_AT_ONCE = 5000
 
 CANCELLED = "cancelled"
@@ -109,28 +111,26 @@ class _Production:
         self._all_is_queued = asyncio.Event()  # the end may be near
 
     async def carry_out(self) -> ImportRun:
+        if self._run.cancel_requested:
+            return await self._finish(_End(CANCELLED))
         work = asyncio.create_task(self._work())
         report = asyncio.create_task(self._report())
         try:
             await asyncio.wait({work, report}, return_when=asyncio.FIRST_COMPLETED)
-            end = work.result() if work.done() else None
+            first = work if work.done() else report
         except asyncio.CancelledError:
             await _ended(work, report)
             await self._give_back()
             raise
         await _ended(work, report)
-        return await self._finish(end or self._told_by(report))
+        return await self._finish(self._told_by(first))
 
-    def _told_by(self, report: asyncio.Task[_End]) -> _End:
-        """It ended before the work did."""
-        error = report.exception()
+    def _told_by(self, task: asyncio.Task[_End]) -> _End:
+        error = task.exception()
         if error is None:
-            return report.result()
+            return task.result()
         if isinstance(error, _Lost):
             raise error
-        return self._unexpected(error)
-
-    def _unexpected(self, error: BaseException) -> _End:
         log.error("an import failed", exc_info=error, extra={"run_id": self._run.run_id})
         return _End(f"unexpected {type(error).__name__}: {error}")
 
@@ -145,22 +145,32 @@ class _Production:
             )
             if obtained.is_unmodified:
                 return _End()
-            if self._before.published and obtained.fetched.content_hash != (
-                self._before.content_hash
-            ):
-                self._reading = replace(self._before, all_published=True)
-                await self._wait_for_ledger()
+            if self._before.content_hash not in (None, obtained.fetched.content_hash):
+                await self._wait_for_what_was_queued()
                 return _End(CHANGED, next_run_at=self._use.clock.now())
+            await self._note_what_is_read()
             await self._publish_all(obtained)
             return _End(await self._store_all(obtained) or await self._close_missing(obtained))
         except FetchFailed as failure:
+            if self._before.published:
+                await self._wait_for_what_was_queued()
             return _End(failure.reason, retry_after=failure.retry_after)
         except FeedUnreadable as unreadable:
             self._reading = replace(self._reading, all_published=True)
             await self._wait_for_ledger()
             return _End(str(unreadable))
-        except Exception as error:
-            return self._unexpected(error)
+
+    async def _note_what_is_read(self) -> None:
+        """Before the first batch of it is on the queue: the batches of a run are of one body, and
+        whoever takes the run over must know which. Raises _Lost."""
+        note = self._use.store.note_reading
+        if await persist(lambda: note(self._claim, self._reading)) is None:
+            raise _Lost
+
+    async def _wait_for_what_was_queued(self) -> None:
+        """By an earlier producer of the run, which can't be gone on with."""
+        self._reading = replace(self._before, all_published=True)
+        await self._wait_for_ledger()
 
     def _options(self, obtained: Obtained, known: Path | None = None) -> ReadOptions:
         config = self._claim.feed.config
@@ -208,8 +218,9 @@ class _Production:
 
     async def _store_all(self, obtained: Obtained) -> str | None:
         """Wait for the workers; what the queue has lost is published again."""
-        for _ in range(MOST_RESCUES + 1):
-            await self._wait_for_ledger()
+        rescues = 0
+        while rescues <= MOST_RESCUES:
+            rescues += await self._wait_for_ledger(self._use.stall * PATIENCE)
             missing = await persist(
                 lambda: self._use.store.missing_batches(
                     self._run.run_id, published=self._reading.published
@@ -231,19 +242,24 @@ class _Production:
                 )
         return LOST
 
-    async def _wait_for_ledger(self) -> None:
-        """Until all batches have their row, or nothing happens any more and nothing waits."""
-        seen, since = -1, 0.0
+    async def _wait_for_ledger(self, patience: float = math.inf) -> bool:
+        """Until all batches have their row, or nothing happens any more and nothing waits. False:
+        something waits, and nothing has happened for so long."""
+        seen, since, looked = -1, 0.0, 0.0
         while self._run.processed_batches < self._reading.published:
+            now = self._use.clock.steady()
             if self._run.processed_batches != seen:
-                seen, since = self._run.processed_batches, self._use.clock.steady()
-            elif self._use.clock.steady() - since > self._use.stall:
-                since = self._use.clock.steady()
+                seen, since, looked = self._run.processed_batches, now, now
+            elif now - looked > self._use.stall:
+                looked = now
                 depth = await persist(lambda: self._use.broker.depth(IMPORT_QUEUE))
                 if not depth.ready + depth.delayed + (depth.in_flight or 0):
-                    return
+                    return True
+                if now - since > patience:
+                    return False
             self._news.clear()
             await self._news.wait()
+        return True
 
     async def _close_missing(self, obtained: Obtained) -> str | None:
         if not self._is_whole:
@@ -288,10 +304,10 @@ class _Production:
                 log.warning("cannot note the progress of an import", extra={"error": str(error)})
             if run is None:
                 raise _Lost
-            if run.cancel_requested:
-                return _End(CANCELLED)
             is_idle = run == self._run
             self._run = run
+            if run.cancel_requested:
+                return _End(CANCELLED)
             self._on_change(run)
             self._news.set()
             self._all_is_queued.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from datetime import datetime
 
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
@@ -34,8 +35,10 @@ class StartImport:
         retry_of: str | None = None,
         owner: str | None = None,
         lease: float = 0.0,
+        due: datetime | None = None,
     ) -> Started | None:
-        """With an owner, the run is that producer's at once. None: there is no such feed."""
+        """With an owner, the run is that producer's at once. None: there is no such feed; or it is
+        not due, where that is asked, as another scheduler was quicker."""
         run_id = uuid.uuid4().hex
         run = await self.store.start_run(
             feed_id,
@@ -47,6 +50,7 @@ class StartImport:
                 retry_of=retry_of,
                 owner=owner,
                 lease=lease,
+                due=due,
             ),
         )
         return None if run is None else Started(run=run, is_new=run.run_id == run_id)
@@ -59,12 +63,15 @@ class StartImport:
 
     async def due(self) -> list[tuple[Feed, Started]]:
         """Every feed whose time has come. One that was missed several times runs once."""
-        feeds = await self.store.due_feeds(self.clock.now(), limit=MOST_AT_ONCE)
-        return await self._start(feeds, "schedule")
+        now = self.clock.now()
+        feeds = await self.store.due_feeds(now, limit=MOST_AT_ONCE)
+        return await self._start(feeds, "schedule", due=now)
 
-    async def _start(self, feeds: list[Feed], trigger: str) -> list[tuple[Feed, Started]]:
+    async def _start(
+        self, feeds: list[Feed], trigger: str, *, due: datetime | None = None
+    ) -> list[tuple[Feed, Started]]:
         started = []
         for feed in feeds:
-            if (each := await self(feed.feed_id, trigger)) is not None:
+            if (each := await self(feed.feed_id, trigger, due=due)) is not None:
                 started.append((feed, each))
         return started

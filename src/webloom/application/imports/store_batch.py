@@ -72,7 +72,7 @@ def sorted_out(message: ImportBatch, mark: Mark) -> Batch:
     for raw in message.jobs:
         try:
             posting = _posting(raw, message.source_url)
-        except (msgspec.MsgspecError, UnicodeError) as error:
+        except (msgspec.MsgspecError, UnicodeError, OverflowError) as error:
             sample = bytes(raw).decode(errors="replace")[:LONGEST_SAMPLE]
             failures.append(Failure(reason=f"not a posting: {error}", sample=sample))
         else:

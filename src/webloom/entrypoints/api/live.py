@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
 HEARTBEAT_SECONDS = 15.0
 SEND_SECONDS = 30.0  # for a client to take what it is sent
-LOOK_BACK = timedelta(seconds=2)
+LOOK_BACK = timedelta(seconds=15)  # as long as a store may take to choose a new primary
 PAGE = 500
 MOST_LISTENERS = 1000
 MOST_PENDING = 1000  # runs; a client that is further behind is dropped, and resumes
@@ -137,7 +137,7 @@ class LiveRuns:
         try:
             while self._listeners and not self._stopping.is_set():
                 try:
-                    since = since or await self._latest_start()
+                    since = since or await self._latest_change()
                     since, sent = await self._look(since, sent)
                     is_lost = False
                 except (Unavailable, BackendRefused) as error:
@@ -152,10 +152,10 @@ class LiveRuns:
             for listener in self._listeners:
                 listener.end()
 
-    async def _latest_start(self) -> datetime:
-        """By the store's clock, which is not ours; whatever changes from now on is later."""
+    async def _latest_change(self) -> datetime:
+        """Or an earlier one, by the clock of changes; whatever changes from now on is later."""
         page = await self._store.page_of_runs(RunFilter(), offset=0, limit=1)
-        return page.runs[0].started_at if page.runs else _LONG_AGO
+        return page.runs[0].updated_at if page.runs else _LONG_AGO
 
     async def _look(
         self, since: datetime, sent: dict[str, bytes]

@@ -23,7 +23,7 @@ _INSTRUCTION = re.compile(r"<\?[^<>]*+>")
 _DOCTYPE = re.compile(r"""<!DOCTYPE\s++([\w.:-]++)((?:[^<>\["']++|"[^"]*+"|'[^']*+')*+)""", re.I)
 _TAG = re.compile(r"""<(/?)([^\W\d][\w.:-]*+)((?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+)(/?)>""")
 _NAMESPACE = re.compile(r"""xmlns(?::([\w.-]+))?\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"""([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+_ATTRIBUTE = re.compile(r"""(?<![\w.:-])([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 _MOST_ATTRIBUTES = 2000  # that are remembered
 _ENTITY = re.compile(
     r"""<!ENTITY\s+([\w.-]+)\s+(?:"(&\#[xX]?[0-9a-fA-F]+;|[^"&%<]{0,40})"|'(&\#[xX]?[0-9a-fA-F]+;"""

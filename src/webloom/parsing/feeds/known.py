@@ -18,8 +18,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
-
 from webloom import __version__
 
 POSTING_BYTES = 36
@@ -39,9 +37,10 @@ def fingerprint(
     source_name: str,
     format: str,  # noqa: A002
     mapping: Mapping[str, str],
+    context: object = None,  # what the rest of the feed adds to a record
 ) -> bytes:
-    parts = [__version__, source_url, source_name, format, sorted(mapping.items())]
-    return hashlib.sha256(msgspec.json.encode(parts)).digest()
+    parts = [__version__, source_url, source_name, format, sorted(mapping.items()), context]
+    return hashlib.sha256(repr(parts).encode(errors="backslashreplace")).digest()
 
 
 class KnownWriter:

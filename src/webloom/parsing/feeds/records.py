@@ -63,6 +63,18 @@ class Records:
             self.head = self._json.head
 
     @property
+    def context(self) -> list[object]:
+        """What a record's meaning depends on, beside its own bytes."""
+        outside = ("link", "home_page_url", "language", "dc:language")
+        return [
+            self.head.root,
+            sorted(self.head.namespaces.items()),
+            [self.head.elements.get(name) for name in outside],
+            sorted(self._prolog.entities.items()),
+            [self._stream.encoding.transcoded, self._stream.encoding.one_byte],
+        ]
+
+    @property
     def position(self) -> int:
         """Bytes of the file that were read."""
         return self._source.position
