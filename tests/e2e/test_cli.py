@@ -160,7 +160,7 @@ async def test_fetch_shows_redirects_headers_cookies_and_the_source(
     moved = await webloom("fetch", f"http://{site.address}/old/catalogue", env=env)
     assert moved.code == 0, moved.err
     assert moved.out.startswith(f"200 OK  http://{site.address}/shelf/linen\n")
-    assert f"301 from http://{site.address}/old/catalogue " in moved.out
+    assert f"301 from http://{site.address}/old/catalogue\n" in moved.out
     assert "text/html; charset=utf-8" in moved.out
     assert "sha256:" in moved.out
     assert "<title>Linen by the metre | Loom &amp; Weft</title>" in moved.out

@@ -207,7 +207,7 @@ async def test_80_columns_have_room_for_the_bar_the_runs_and_the_feeds(
 ) -> None:
     loom, everything = url(site, "/jobs/loom.rss"), url(site, "/jobs/all.xml")
     shown = await on_a_terminal("import", loom, everything, env=env, columns=80)
-    assert re.search(r"…\S+/jobs/all.xml ━{12} finished, 5,000 records", shown)
+    assert re.search(r"…\S+/jobs/all.xml ━{12} completed, 5,000 records", shown)
     assert re.search(rf"^{loom}: completed, 40 records in [\d.]+ s: 40 new$", shown, re.MULTILINE)
     await webloom("feeds", "edit", loom, "--name", "loom & weft", env=env)
     listed = (await on_a_terminal("feeds", "list", env=env, columns=80)).splitlines()
@@ -405,9 +405,10 @@ async def test_feeds_are_added_edited_paused_resumed_and_removed(
     resumed = await webloom("feeds", "resume", guild, env=env)
     assert re.search(r"imported every 60 min, next at .*\d\d:\d\d UTC", resumed.out)
 
-    kept = await webloom("feeds", "remove", "The guild", env=env, stdin=b"n\n")
-    assert kept.code == 1
-    assert "nothing was removed; --yes does not ask" in kept.err
+    for answer in (b"n\n", b""):
+        kept = await webloom("feeds", "remove", "The guild", env=env, stdin=answer)
+        assert kept.code == 1
+        assert "webloom: nothing was removed; --yes does not ask" in kept.err
     gone = await webloom("feeds", "remove", "The guild", "--yes", env=env)
     assert gone.code == 0, gone.err
     assert (await webloom("feeds", "list", "--json", env=env)).objects == []

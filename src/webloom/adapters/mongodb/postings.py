@@ -14,6 +14,7 @@ postings and before it has the ledger's row would forget them and be told the ro
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -125,8 +126,11 @@ class Postings:
         """None: one of them is not as it was."""
         if not known:
             return {}
+        keys = [key for key, _ in known]
         with self._db.use():
-            found = await self._find([key for key, _ in known], WHAT_IS_KNOWN)
+            if await self._are_unchanged(keys, [each for _, each in known], mark):
+                return {Verdict.UNCHANGED: len(known)}
+            found = await self._find(keys, WHAT_IS_KNOWN)
         verdicts: dict[Verdict, int] = {}
         for key, content_hash in known:
             document = found.get(key)
@@ -137,6 +141,24 @@ class Postings:
                 return None
             verdicts[verdict] = verdicts.get(verdict, 0) + 1
         return verdicts
+
+    async def _are_unchanged(self, keys: list[str], hashes: list[str], mark: Mark) -> bool:
+        """The usual answer, without reading them: a content hash covers what the key is made of,
+        so that one of them is of one of the keys, and the server may just count."""
+        another_run = {"$not": {"$regex": f"^{re.escape(mark.run_id)}/"}}
+        counted = await self._jobs.database.command(
+            "count",
+            self._jobs.name,
+            query={
+                "dedupeKey": {"$in": keys},
+                "contentHash": {"$in": hashes},
+                "closedBy": {"$exists": False},
+                "createdBy": another_run,
+                "changedBy": another_run,
+            },
+            hint=dict(_BY_KEY),
+        )
+        return bool(counted["n"] == len(keys))
 
     async def _read(self, jobs: Sequence[JobPosting]) -> dict[str, Document]:
         fields = WHAT_IS_KNOWN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import shlex
 import sys
 from collections import Counter
@@ -22,6 +21,7 @@ from webloom.application.inventory.submit_url import NoRoom
 from webloom.bootstrap import Services
 from webloom.domain.inventory import Record, Status
 from webloom.entrypoints.cli.demo_imports import show_imports
+from webloom.entrypoints.cli.logs import quieten
 from webloom.entrypoints.cli.output import console, plain, show_table, table
 from webloom.entrypoints.demo_feeds import demo_feeds
 from webloom.entrypoints.demo_site import Site, demo_pages, serve
@@ -71,8 +71,7 @@ def demo(
 
 async def _demo(once: bool, port: int | None) -> None:
     given = load_settings()
-    if "log_level" not in given.model_fields_set:  # its log lines would disturb the picture
-        logging.getLogger("webloom").setLevel(logging.WARNING)
+    quieten(given)
     taken = port or given.port  # by the API
     pages = [*demo_pages(), *(feed.page for feed in demo_feeds())]
     async with serve(pages, ports=[each for each in SITE_PORTS if each != taken]) as site:

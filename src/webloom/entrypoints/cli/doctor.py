@@ -23,7 +23,7 @@ from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
-from webloom.entrypoints.cli.output import visible
+from webloom.entrypoints.cli.output import counted, visible
 from webloom.entrypoints.processes import refuse_open_bind
 from webloom.parsing.backend_url import shown
 from webloom.ports.broker import QueueDepth
@@ -290,7 +290,7 @@ def _feeds(feeds: list[Feed], seen: list[SeenProcess]) -> Iterator[Finding]:
         yield Finding(
             check="scheduler",
             state="warning",
-            detail=f"none is running, so that {scheduled} feeds are not imported on their schedule",
+            detail=f"none is running, and {counted(scheduled, 'feed')} should be imported by one",
             advice="Start `webloom up`, or `webloom scheduler` beside the workers.",
         )
     failing = [feed for feed in feeds if feed.failures]
@@ -306,7 +306,7 @@ def _feeds(feeds: list[Feed], seen: list[SeenProcess]) -> Iterator[Finding]:
     yield Finding(
         check="feeds",
         state="warning" if rest > 0 else "ok",
-        detail=f"{len(feeds)} feeds, {scheduled} of them on a schedule"
+        detail=f"{counted(len(feeds), 'feed')}, {scheduled} of them on a schedule"
         + (f"; {rest} more fail" if rest > 0 else ""),
     )
 

@@ -211,9 +211,12 @@ def remove(
 def _ask_to_remove(feed: Feed) -> None:
     question = f"Remove {visible(feed.config.name)}, {visible(feed.config.url)}?"
     try:
-        typer.confirm(question, abort=True, err=True)
-    except typer.Abort:
-        raise WebloomError("nothing was removed; --yes does not ask") from None
+        is_wanted = typer.confirm(question, err=True)
+    except typer.Abort:  # nobody is there to answer, and the line of the question is still open
+        typer.echo(err=True)
+        is_wanted = False
+    if not is_wanted:
+        raise WebloomError("nothing was removed; --yes does not ask")
 
 
 app.command("import-opml")(feeds_opml.import_opml)

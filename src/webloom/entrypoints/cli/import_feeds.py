@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -30,6 +29,7 @@ from webloom.entrypoints.cli.feeds_named import (
     no_feeds,
 )
 from webloom.entrypoints.cli.import_feeds_report import Report
+from webloom.entrypoints.cli.logs import quieten
 from webloom.entrypoints.cli.output import (
     INTERRUPTED,
     SOME_FAILED,
@@ -72,8 +72,7 @@ def import_feeds(
     if feeds and every:
         raise typer.BadParameter("name the feeds, or all of them by --all")
     settings = load_settings()
-    if "log_level" not in settings.model_fields_set:  # log lines would disturb the picture
-        logging.getLogger("webloom").setLevel(logging.WARNING)
+    quieten(settings)
     report = Report(console=console(err=True))
     try:
         uvloop.run(_import(settings, feeds or [], every, as_json, report))

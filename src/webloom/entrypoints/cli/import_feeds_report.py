@@ -144,10 +144,11 @@ class Report:
     def _few_words(self, run: ImportRun) -> str:
         """What fits beside a bar on 80 columns; the summary has the rest."""
         phase, fetched = run.reading.phase, run.reading.fetched
+        state = run.status if phase is Phase.FINISHED else phase
         if not fetched:
-            return str(phase)
+            return str(state)
         failed = f", {run.counts.failed:,} failed" if run.counts.failed else ""
-        return f"{phase}, {counted(fetched, 'record')}{failed}{self._speed(run)}"
+        return f"{state}, {counted(fetched, 'record')}{failed}{self._speed(run)}"
 
     def _speed(self, run: ImportRun) -> str:
         since, before = self._since[run.run_id]

@@ -6,6 +6,9 @@ import json
 import logging
 import time
 
+from webloom.application.imports import run_import
+from webloom.settings import Settings
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
 
@@ -46,3 +49,15 @@ def set_up_logs(level: str) -> None:
     # Their losses of connection are told by the adapters, in a line each.
     logging.getLogger("aiormq").setLevel(logging.CRITICAL)
     logging.getLogger("pymongo").setLevel(logging.CRITICAL)
+
+
+def quieten(settings: Settings) -> None:
+    """For commands that show what goes on, which log lines would disturb; unless somebody has
+    chosen a level. How a run has ended they tell themselves."""
+    if "log_level" not in settings.model_fields_set:
+        logging.getLogger("webloom").setLevel(logging.WARNING)
+        logging.getLogger(run_import.__name__).addFilter(_is_no_end_of_a_run)
+
+
+def _is_no_end_of_a_run(record: logging.LogRecord) -> bool:
+    return record.msg != "an import has ended"

@@ -68,6 +68,7 @@ class Records:
         outside = ("link", "home_page_url", "language", "dc:language")
         return [
             self.head.root,
+            self.head.base,
             sorted(self.head.namespaces.items()),
             [self.head.elements.get(name) for name in outside],
             sorted(self._prolog.entities.items()),
