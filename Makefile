@@ -65,4 +65,4 @@ lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
 
 .PHONY: clean
 clean:  ## remove what setup made (never your data)
-	rm -rf $(VENV) tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) tests/node/node_modules bench/peers/node_import/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
