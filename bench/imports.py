@@ -26,6 +26,7 @@ from servers.redis import RedisServer
 
 PEER = "BullMQ, mongoose, fast-xml-parser in Node"
 FEED = "jobs.xml"
+CACHE_GB = 2  # of mongod, which by itself would take half of the machine's memory
 MORE_ROUNDS = 3
 UNCHANGED_ITEMS = 1000  # about 1 MB
 UNCHANGED_RUNS = 20
@@ -57,7 +58,7 @@ async def _on_stack(sizes: Sizes, server: FeedServer, folder: Path) -> list[Row]
     again: list[tuple[Imported, Imported]] = []
     items = sizes.items
     async with (
-        _running(MongoServer(folder / "mongod")) as mongod,
+        _running(MongoServer(folder / "mongod", cache_gb=CACHE_GB)) as mongod,
         _running(RedisServer(folder / "redis")) as redis,
     ):
         for turn in range(sizes.rounds):

@@ -183,6 +183,7 @@ async def test_metrics_can_be_read_by_prometheus(api: Api, site: WatchedSite) ->
     for state in ("ready", "delayed", "in_flight", "dead"):
         assert ("webloom_queue_messages", *sorted((QUEUE, state))) in samples
     assert samples["webloom_records", "COMPLETED"] >= 1
+    assert samples["webloom_postings", "open"] == samples["webloom_feeds", "failing"] == 0
     assert families["webloom_http_request_seconds"].type == "histogram"
     requests = [
         sample.labels | {"count": str(int(sample.value))}

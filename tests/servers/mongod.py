@@ -14,9 +14,16 @@ ADVICE = "install MongoDB 7 (mongodb-org-server) and put mongod on PATH"
 class MongoServer(PrivateServer):
     """Standalone, or a replica set of one when it has a `replica_set` name."""
 
-    def __init__(self, folder: Path, *options: str, replica_set: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        replica_set: str | None = None,
+        cache_gb: float = 0.5,
+    ) -> None:
         super().__init__(folder)
         self.options = options
+        self.cache_gb = cache_gb
         self.replica_set = replica_set
         self._program = program("mongod", ADVICE)
 
@@ -30,7 +37,7 @@ class MongoServer(PrivateServer):
         replication = ("--replSet", self.replica_set) if self.replica_set else ()
         return (
             self._program, "--dbpath", str(self.folder / "db"), "--port", str(self.port),
-            "--bind_ip", "127.0.0.1", "--wiredTigerCacheSizeGB", "0.5",
+            "--bind_ip", "127.0.0.1", "--wiredTigerCacheSizeGB", str(self.cache_gb),
             *replication, *self.options,
         )  # fmt: skip
 

@@ -105,7 +105,7 @@ class MongoImportStore:
         seen = await self._looking_up.ask(batch.mark)
         if not seen.is_running or seen.counts is not None:
             return seen.counts if seen.is_running else None
-        as_before = await self._postings.judge_known(batch.known, batch.mark)
+        as_before = await self._postings.judge_known(batch.source_url, batch.known, batch.mark)
         if as_before is None:
             return None
         verdicts, refused = await self._postings.apply(batch.jobs, batch.mark)

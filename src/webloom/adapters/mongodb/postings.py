@@ -121,16 +121,17 @@ class Postings:
         return verdicts, failures
 
     async def judge_known(
-        self, known: Sequence[tuple[str, str]], mark: Mark
+        self, source_url: str, known: Sequence[tuple[str, str]], mark: Mark
     ) -> dict[Verdict, int] | None:
         """None: one of them is not as it was."""
         if not known:
             return {}
-        keys = [key for key, _ in known]
+        start = start_of_source(source_url)
+        ids = [start + key for key, _ in known]
         with self._db.use():
-            if await self._are_unchanged(keys, [each for _, each in known], mark):
+            if await self._are_unchanged(ids, [each for _, each in known], mark):
                 return {Verdict.UNCHANGED: len(known)}
-            found = await self._find(keys, WHAT_IS_KNOWN)
+            found = await self._find(ids, WHAT_IS_KNOWN)
         verdicts: dict[Verdict, int] = {}
         for key, content_hash in known:
             document = found.get(key)
@@ -142,7 +143,7 @@ class Postings:
             verdicts[verdict] = verdicts.get(verdict, 0) + 1
         return verdicts
 
-    async def _are_unchanged(self, keys: list[str], hashes: list[str], mark: Mark) -> bool:
+    async def _are_unchanged(self, ids: list[str], hashes: list[str], mark: Mark) -> bool:
         """The usual answer, without reading them: a content hash covers what the key is made of,
         so that one of them is of one of the keys, and the server may just count."""
         another_run = {"$not": {"$regex": f"^{re.escape(mark.run_id)}/"}}
@@ -150,26 +151,24 @@ class Postings:
             "count",
             self._jobs.name,
             query={
-                "dedupeKey": {"$in": keys},
+                "_id": {"$in": ids},
                 "contentHash": {"$in": hashes},
                 "closedBy": {"$exists": False},
                 "createdBy": another_run,
                 "changedBy": another_run,
             },
-            hint=dict(_BY_KEY),
         )
-        return bool(counted["n"] == len(keys))
+        return bool(counted["n"] == len(ids))
 
     async def _read(self, jobs: Sequence[JobPosting]) -> dict[str, Document]:
         fields = WHAT_IS_KNOWN
         if any(job.published_at is None for job in jobs):
             fields = WHAT_IS_KNOWN | {"createdAt": True}
-        return await self._find([plain(job.dedupe_key) for job in jobs], fields)
+        return await self._find([plain(id_of(job)) for job in jobs], fields)
 
-    async def _find(self, keys: list[str], fields: dict[str, bool]) -> dict[str, Document]:
-        found = self._jobs.find(
-            {"dedupeKey": {"$in": keys}}, fields, hint=_BY_KEY, batch_size=len(keys) + 1
-        )
+    async def _find(self, ids: list[str], fields: dict[str, bool]) -> dict[str, Document]:
+        """By their ids, which begin with their source: one shard has them."""
+        found = self._jobs.find({"_id": {"$in": ids}}, fields, batch_size=len(ids) + 1)
         return {document["dedupeKey"]: document for document in await found.to_list()}
 
     async def _write_words(self, wanted: list[_Wanted]) -> None:

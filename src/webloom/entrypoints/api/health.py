@@ -148,7 +148,25 @@ class HealthRoutes:
         counts = await _ask(self._services.store.count_by_status)
         for status, count in (counts.result or {}).items():
             records.labels(status.value).set(count)
+        await self._tell_imports(registry)
         return registry
+
+    async def _tell_imports(self, registry: CollectorRegistry) -> None:
+        postings = Gauge("webloom_postings", "Job postings", ["state"], registry=registry)
+        feeds = Gauge("webloom_feeds", "Feeds", ["state"], registry=registry)
+        counted = await _ask(self._services.imports.count_postings)
+        for state, count in zip(("open", "closed"), counted.result or (), strict=False):
+            postings.labels(state).set(count)
+        known = await _ask(self._services.imports.feeds)
+        if known.result is not None:
+            states = {
+                "all": known.result,
+                "enabled": [feed for feed in known.result if feed.config.enabled],
+                "importing": [feed for feed in known.result if feed.active_run_id],
+                "failing": [feed for feed in known.result if feed.failures],
+            }
+            for state, found in states.items():
+                feeds.labels(state).set(len(found))
 
 
 def request_histogram(registry: CollectorRegistry) -> Histogram:
