@@ -157,10 +157,12 @@ async def test_everything_goes_to_mongodb_and_back(
     source = await fill(tmp_path / "source.db", items)
     there = await finished("copy", "--from", source, "--to", mongodb, env=env)
     assert there.returncode == 0, there.stderr
-    first, of_source, of_target = there.stdout.splitlines()
+    first, of_source, of_target, *others = there.stdout.splitlines()
     assert first == "metadata: 3,001 items, 3,001 equal in the target"
     assert of_source.startswith("  hash of the source  ")
     assert of_target.startswith("  hash of the target  ")
+    told = [line for line in others if not line.startswith(" ")]
+    assert told == [f"{name}: 0 items, 0 equal in the target" for name in COLLECTIONS[1:]]
     hashes = {line.split()[-1] for line in (of_source, of_target)}
     assert len(hashes) == 1
     assert all(len(each) == 32 and int(each, 16) for each in hashes)

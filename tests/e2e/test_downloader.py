@@ -220,22 +220,17 @@ async def test_an_etag_that_is_no_text_is_not_sent(
     assert site.requests[-1].headers.keys().isdisjoint({"if-none-match", "x-evil"})
 
 
-@pytest.mark.parametrize(
-    ("code", "retry_after", "low", "high"),
-    [
-        (503, "120", 120, 120),
-        (429, format_datetime(datetime.now(UTC) + timedelta(hours=1)), 3000, 3600),
-    ],
-)
+@pytest.mark.parametrize(("code", "low", "high"), [(503, 120, 120), (429, 3000, 3600)])
 async def test_the_body_of_an_error_is_not_kept_and_its_retry_after_is_read(
     downloader: HttpDownloader,
     site: FeedSite,
     file: Path,
     code: int,
-    retry_after: str,
     low: float,
     high: float,
 ) -> None:
+    in_an_hour = format_datetime(datetime.now(UTC) + timedelta(hours=1))
+    retry_after = "120" if code == 503 else in_an_hour
     url = site.url(f"/error?code={code}&retry-after={quote(retry_after)}")
     got = await downloader.download(url, file, known=NEW)
     assert (got.status_code, got.bytes, got.sha256) == (code, 0, None)
