@@ -27,16 +27,19 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
     async with beating(services, beat), open_run_import(services) as run_import:
         producer = _Producer(services, run_import, beat.process_id)
         async with asyncio.TaskGroup() as group:
-            group.create_task(_again_and_again(lambda: _tick(services, beat.process_id), stop))
+            for regularly in (
+                lambda: _tick(services, beat.process_id),
+                lambda: _clear_spool(services),
+            ):
+                group.create_task(_again_and_again(regularly, stop, TICK_SECONDS))
             group.create_task(producer.run(stop))
-            group.create_task(_again_and_again(lambda: _clear_spool(services), stop))
         with suppress(Unavailable):
             await services.lock.release(LOCK, beat.process_id)
     log.info("scheduler stopped")
 
 
 async def _again_and_again(
-    action: Callable[[], Awaitable[None]], stop: asyncio.Event, pause: float = TICK_SECONDS
+    action: Callable[[], Awaitable[None]], stop: asyncio.Event, pause: float
 ) -> None:
     while not stop.is_set():
         try:
