@@ -152,7 +152,7 @@ class Settings(BaseModel):
         60.0, "IMPORT_INTERVAL_MINUTES", "minutes from 0.05 to 525600", ge=0.05, le=525_600
     )
     import_concurrency: int = _setting(
-        16, "WEBLOOM_IMPORT_CONCURRENCY", "batches at a time, from 1 to 100", ge=1, le=100
+        24, "WEBLOOM_IMPORT_CONCURRENCY", "batches at a time, from 1 to 100", ge=1, le=100
     )
     import_queue_limit: int = _setting(
         100, "WEBLOOM_IMPORT_QUEUE_LIMIT", "batches from 1 to 100000", ge=1, le=100_000

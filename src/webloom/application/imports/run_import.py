@@ -42,6 +42,7 @@ from webloom.ports.import_store import Claim, Ending, ImportStore
 log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 0.25
+LAST_REPORT_SECONDS = 0.1  # when all is queued, the end is waited for
 IDLE_REPORT_SECONDS = 1.0
 STALL_SECONDS = 30.0  # nothing waits on the queue and nothing is stored: batches were lost
 MOST_RESCUES = 3
@@ -311,8 +312,9 @@ class _Production:
             self._on_change(run)
             self._news.set()
             self._all_is_queued.clear()
+            pause = LAST_REPORT_SECONDS if self._reading.all_published else REPORT_SECONDS
             with suppress(TimeoutError):
-                async with asyncio.timeout(IDLE_REPORT_SECONDS if is_idle else REPORT_SECONDS):
+                async with asyncio.timeout(IDLE_REPORT_SECONDS if is_idle else pause):
                     await self._all_is_queued.wait()
 
     async def _finish(self, end: _End) -> ImportRun:
