@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pymongo
 import pytest
 from redis.asyncio import Redis
 
-from e2e.running import running
+from e2e.running import Webloom, running
 from servers.mongod import MongoServer
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
@@ -82,6 +83,17 @@ async def test_each_queue_is_on_the_broker_that_the_settings_give_it(
         await client.aclose()
 
 
+async def healthy(it: Webloom) -> dict[str, Any]:
+    """Once the worker has told that it lives."""
+    async with asyncio.timeout(20):
+        while True:
+            async with it.client.get("/health") as answer:
+                health: dict[str, Any] = await answer.json()
+            if health["status"] == "ok":
+                return health
+            await asyncio.sleep(0.05)
+
+
 async def test_health_and_doctor_show_each_connection(
     stack: dict[str, str],
     tmp_path: Path,
@@ -95,9 +107,7 @@ async def test_health_and_doctor_show_each_connection(
         ("broker of import-feed", "bullmq", redis_server.port),
     ]
     async with running("up", data_dir=tmp_path, **settings_of(stack)) as it:
-        async with it.client.get("/health") as answer:
-            health = await answer.json()
-        assert health["status"] == "ok"
+        health = await healthy(it)
         shown = [(each["name"], each["kind"]) for each in health["dependencies"]]
         assert shown == [(name, kind) for name, kind, _ in expected]
         for dependency, (_, _, port) in zip(health["dependencies"], expected, strict=True):
