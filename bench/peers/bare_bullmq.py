@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import uvloop
-from bullmq import Queue, Worker  # type: ignore[import-untyped]
+from bullmq import Queue, Worker
 
 QUEUE = "bare"
 

@@ -19,7 +19,7 @@ from faults.processes import eventually_async
 from faults.site import Site
 from faults.stack import MakeStack, Say
 from faults.test_import_killed import KINDS, make_room
-from webloom.bootstrap import open_run_import
+from webloom.bootstrap import Services, open_run_import
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
 from webloom.ports.broker import Broker, DeadLetter, Delivery, Message, QueueDepth
@@ -136,12 +136,7 @@ async def test_a_producer_that_stood_still_finds_its_run_taken_over(
         first = await room.fleet.start("scheduler")
         worker = await room.fleet.start("worker")
         run_id = await room.start_run(services)
-
-        async def half_way() -> bool:
-            run = await services.imports.find_run(run_id)
-            return run is not None and run.processed_batches > 10
-
-        await eventually_async(half_way, within=30, what="it is under way")
+        await under_way(services, run_id)
         first.stop()
         second = await room.fleet.start("scheduler")
         run = await room.ended(services, run_id, within=60)
@@ -168,12 +163,7 @@ async def test_a_stopped_scheduler_gives_its_run_to_the_next_one(
         scheduler = await room.fleet.start("scheduler")
         await room.fleet.start("worker")
         run_id = await room.start_run(services)
-
-        async def half_way() -> bool:
-            run = await services.imports.find_run(run_id)
-            return run is not None and run.processed_batches > 10
-
-        await eventually_async(half_way, within=30, what="it is under way")
+        await under_way(services, run_id)
         scheduler.told_to_end = True
         os.kill(scheduler.pid, signal.SIGTERM)
         assert await scheduler.ended(within=20) == 0
@@ -200,12 +190,7 @@ async def test_a_run_whose_feed_changed_after_its_producer_died_is_closed_and_tr
         feed_id = (await services.manage_feeds.add(room.url, "Big"))[0].feed_id
         started = await services.start_import(feed_id, "manual")
         assert started is not None
-
-        async def half_way() -> bool:
-            run = await services.imports.find_run(started.run.run_id)
-            return run is not None and run.reading.published > 10
-
-        await eventually_async(half_way, within=30, what="it is under way")
+        await under_way(services, started.run.run_id)
         scheduler.kill()
         [spooled] = (room.fleet.data / "spool").glob("*.feed")
         spooled.unlink()
@@ -273,3 +258,11 @@ async def test_two_schedulers_start_one_run_for_each_feed_that_is_due(
 
 def _of(url: str) -> RunFilter:
     return RunFilter(source_url=url)
+
+
+async def under_way(services: Services, run_id: str) -> None:
+    async def look() -> bool:
+        run = await services.imports.find_run(run_id)
+        return run is not None and run.processed_batches > 10
+
+    await eventually_async(look, within=30, what="it is under way")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -91,7 +91,6 @@ class StoredPosting:
 class PostingPage:
     postings: list[StoredPosting]
     next_cursor: str | None = None
-    notes: list[str] = field(default_factory=list)
 
 
 class ImportStore(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-from bullmq.queue_keys import QueueKeys  # type: ignore[import-untyped]
+from bullmq.queue_keys import QueueKeys
 
 _MARK = "~"
 _KEEPING = "surrogateescape"  # bytes that are no text go through a string and come out again

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeGuard
 
-from bullmq.job import Job  # type: ignore[import-untyped]
-from bullmq.scripts import Scripts  # type: ignore[import-untyped]
+from bullmq.job import Job
+from bullmq.scripts import Scripts
 
 from webloom.adapters.bullmq import lua
 from webloom.adapters.bullmq.job_ids import job_id_from, possible_job_ids, to_job_id
 from webloom.adapters.bullmq.refusals import CommandRefused
 from webloom.adapters.bullmq.server import Script, Server
+from webloom.domain.import_run import IMPORT_BATCH, IMPORT_QUEUE
 from webloom.ports.broker import Message
 
 PREFIX = "bull"  # what Node's package calls its queues by, unless told otherwise
-JOB_NAMES = {"import-feed": "IMPORT_FEED_BATCH"}  # other jobs are called like their queue
+JOB_NAMES = {IMPORT_QUEUE: IMPORT_BATCH}  # other jobs are called like their queue
 # For a worker of Node's: ours settles what it takes.
 OPTIONS = {
     "attempts": 3,

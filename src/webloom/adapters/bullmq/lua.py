@@ -7,7 +7,7 @@ more, the addition runs first, in the same atomic step.
 
 from __future__ import annotations
 
-from bullmq.redis_connection import loadScript  # type: ignore[import-untyped]
+from bullmq.redis_connection import loadScript
 
 from webloom.adapters.bullmq.server import Script
 

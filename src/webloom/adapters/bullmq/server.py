@@ -138,7 +138,7 @@ class Server:
             if not named <= OPTIONS | ours.keys():
                 raise TypeError
             pool = ConnectionPool(**(given | ours))
-            pool.make_connection()  # type: ignore[no-untyped-call]  # it is not connected
+            pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
         except (TypeError, ValueError, RedisError):
             raise BackendRefused(
                 f"the address of Redis at {self.address} has an option that Webloom does not "

@@ -85,7 +85,7 @@ class MongoInventoryArchive:
                 if any(failure["code"] != DUPLICATE_KEY for failure in failures):
                     raise
                 await self._replace([documents[failure["index"]] for failure in failures])
-        return _fingerprint(encoded)
+        return fingerprint_of(encoded)
 
     async def _replace(self, documents: list[RawBSONDocument]) -> None:
         """Those that are not newer here. A token never goes back."""
@@ -113,7 +113,7 @@ class MongoInventoryArchive:
             while documents := await reading:
                 last = RawBSONDocument(bytes(documents[-1]))["_id"]
                 reading = asyncio.create_task(self._scan({"$gt": last, "$lt": end}))
-                total += await asyncio.to_thread(_fingerprint, documents)
+                total += await asyncio.to_thread(fingerprint_of, documents)
                 progress(len(documents))
         finally:
             reading.cancel()
@@ -126,7 +126,7 @@ class MongoInventoryArchive:
             async with ordered as batches:
                 batch: Any  # bytes, whatever the types say
                 async for batch in batches:  # the first is as large as an answer may be
-                    return list(_split(batch))
+                    return list(split_batch(batch))
         return []
 
     def is_newer(self, one: StoredRecord, other: StoredRecord) -> bool:
@@ -176,7 +176,7 @@ def _replacing(document: RawBSONDocument) -> UpdateOne:
     )
 
 
-def _split(batch: bytes) -> Iterator[memoryview]:
+def split_batch(batch: bytes) -> Iterator[memoryview]:
     """Documents that follow each other; each begins with its length."""
     view, place = memoryview(batch), 0
     while place < len(view):
@@ -185,7 +185,7 @@ def _split(batch: bytes) -> Iterator[memoryview]:
         place += length
 
 
-def _fingerprint(documents: Sequence[bytes | memoryview]) -> Fingerprint:
+def fingerprint_of(documents: Sequence[bytes | memoryview]) -> Fingerprint:
     """MongoDB keeps a document byte for byte as it was sent."""
     hashes = (hashlib.blake2b(each, digest_size=16).digest() for each in documents)
     total = sum(int.from_bytes(each, "big") for each in hashes)

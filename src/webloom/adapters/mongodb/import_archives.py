@@ -17,7 +17,7 @@ from bson.raw_bson import DEFAULT_RAW_BSON_OPTIONS, RawBSONDocument
 from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
-from webloom.adapters.mongodb.archive import SCANNED_AT_ONCE, _fingerprint, _split
+from webloom.adapters.mongodb.archive import SCANNED_AT_ONCE, fingerprint_of, split_batch
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, literal, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
@@ -108,7 +108,7 @@ class _MongoArchive(ABC, Generic[Item]):
                 known = [failure["index"] for failure in failures]
                 replacing = [self._replacing(items[each], encoded[each]) for each in known]
                 await self._raw.bulk_write(replacing, ordered=False)
-        return _fingerprint(encoded)
+        return fingerprint_of(encoded)
 
     def _replacing(self, item: Item, encoded: bytes) -> UpdateOne:
         latest = {"$max": [f"${name}" for name in self.dates]}
@@ -125,7 +125,7 @@ class _MongoArchive(ABC, Generic[Item]):
             while documents := await reading:
                 last = RawBSONDocument(bytes(documents[-1]))["_id"]
                 reading = asyncio.create_task(self._scan(last))
-                total += await asyncio.to_thread(_fingerprint, documents)
+                total += await asyncio.to_thread(fingerprint_of, documents)
                 progress(len(documents))
         finally:
             reading.cancel()
@@ -138,7 +138,7 @@ class _MongoArchive(ABC, Generic[Item]):
             async with ordered as batches:
                 batch: Any  # bytes, whatever the types say
                 async for batch in batches:  # the first is as large as an answer may be
-                    return list(_split(batch))
+                    return list(split_batch(batch))
         return []
 
     def is_newer(self, one: Item, other: Item) -> bool:

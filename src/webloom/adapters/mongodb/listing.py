@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,6 +26,7 @@ from webloom.adapters.mongodb.documents import (
     shelf_of,
 )
 from webloom.adapters.mongodb.indexes import BY_HOST, BY_SHELF, BY_WORD, NEWEST_FIRST, Collection
+from webloom.adapters.mongodb.walk import Path, walk
 from webloom.adapters.mongodb.words import Phrase
 from webloom.domain.errors import BadCursor
 from webloom.domain.inventory import RecordFilter, RecordPage
@@ -36,8 +36,6 @@ MOST_WORDS = 50  # of one beginning, which an index can be asked for at once
 _LAST_LETTER = "\U0010ffff"
 _CURSOR = re.compile(r"(-?[0-9a-f]{1,16})\.([0-9a-f]{32})")
 _SHOWN = {"url": True, "host": True, "status": True, "place": True}
-
-Index = list[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +64,6 @@ class _Place:
         return cls(document["place"], document["_id"])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Path:
-    """How the records of a filter are come by."""
-
-    index: Index
-    found: Document  # what the index knows
-    accepts: Callable[[Document], bool] | None  # what it does not know; None: nothing
-
-
 async def records_page(
     db: MongoDatabase, chosen: RecordFilter, limit: int, cursor: str | None
 ) -> RecordPage:
@@ -83,49 +72,23 @@ async def records_page(
         path = await _path(db.records, chosen)
         if path is None:
             return RecordPage(records=[], next_cursor=None)
-        documents, following = await _walk(db.records, path, _period(chosen, start), limit)
-        if path.accepts is not None:
-            documents = await _whole(db.records, documents, path.accepts)
+        documents, last = await walk(
+            db.records,
+            path,
+            within=_period(chosen, start),
+            order=NEWEST_FIRST,
+            limit=limit,
+            most_scanned=MOST_SCANNED,
+            looked_at=_SHOWN,
+            shown=WITHOUT_SOURCE,
+        )
     return RecordPage(
         records=[record_of(document) for document in documents],
-        next_cursor=None if following is None else following.cursor(),
+        next_cursor=None if last is None else _Place.of(last).cursor(),
     )
 
 
-async def _walk(
-    records: Collection, path: _Path, period: Document, limit: int
-) -> tuple[list[Document], _Place | None]:
-    most = limit + 1 if path.accepts is None else MOST_SCANNED
-    picked: list[Document] = []
-    scanned, last = 0, None
-    async with records.find(
-        path.found | period,
-        WITHOUT_SOURCE if path.accepts is None else _SHOWN,
-        sort=NEWEST_FIRST,
-        hint=path.index,
-        limit=most,
-        batch_size=2 * limit + 2,
-    ) as found:
-        async for document in found:
-            scanned, last = scanned + 1, document
-            if path.accepts is None or path.accepts(document):
-                picked.append(document)
-            if len(picked) > limit:
-                return picked[:limit], _Place.of(picked[limit - 1])
-    return picked, _Place.of(last) if last is not None and scanned == most else None
-
-
-async def _whole(
-    records: Collection, documents: list[Document], accepts: Callable[[Document], bool]
-) -> list[Document]:
-    """In the same order; a record that has changed or gone since is left out."""
-    keys = [document["_id"] for document in documents]
-    found = records.find({"_id": {"$in": keys}}, WITHOUT_SOURCE, batch_size=len(keys) + 1)
-    by_key = {each["_id"]: each for each in await found.to_list() if accepts(each)}
-    return [by_key[key] for key in keys if key in by_key]
-
-
-async def _path(records: Collection, chosen: RecordFilter) -> _Path | None:
+async def _path(records: Collection, chosen: RecordFilter) -> Path | None:
     """None: nothing can be found."""
     if chosen.text is not None:
         return await _path_by_words(records, chosen, Phrase.parse(plain(chosen.text)))
@@ -135,14 +98,14 @@ async def _path(records: Collection, chosen: RecordFilter) -> _Path | None:
 
     if chosen.host is not None:
         found: Document = {"host": plain(chosen.host)}
-        return _Path(index=BY_HOST, found=found, accepts=None if chosen.status is None else accepts)
+        return Path(index=BY_HOST, found=found, accepts=None if chosen.status is None else accepts)
     shelves = SHELVES if chosen.status is None else [shelf_of(chosen.status)]
     is_known = chosen.status is None or chosen.status.is_final
     found = {"shelf": {"$in": shelves}}
-    return _Path(index=BY_SHELF, found=found, accepts=None if is_known else accepts)
+    return Path(index=BY_SHELF, found=found, accepts=None if is_known else accepts)
 
 
-async def _path_by_words(records: Collection, chosen: RecordFilter, phrase: Phrase) -> _Path | None:
+async def _path_by_words(records: Collection, chosen: RecordFilter, phrase: Phrase) -> Path | None:
     if not phrase.words:
         return None
 
@@ -159,9 +122,9 @@ async def _path_by_words(records: Collection, chosen: RecordFilter, phrase: Phra
     else:
         words = await _words_beginning(records, phrase.words[0])
         if words is None:
-            return _Path(index=BY_SHELF, found={"shelf": {"$in": SHELVES}}, accepts=accepts)
+            return Path(index=BY_SHELF, found={"shelf": {"$in": SHELVES}}, accepts=accepts)
         found = {"words": {"$in": words}}
-    return _Path(index=BY_WORD, found=found, accepts=None if is_known else accepts)
+    return Path(index=BY_WORD, found=found, accepts=None if is_known else accepts)
 
 
 async def _words_beginning(records: Collection, beginning: str) -> list[str] | None:

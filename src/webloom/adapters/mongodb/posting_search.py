@@ -8,7 +8,6 @@ Words that few postings have lead to these; a word that many have is soon met on
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pymongo import ASCENDING
@@ -31,6 +30,7 @@ from webloom.adapters.mongodb.postings_documents import (
     stored_posting,
 )
 from webloom.adapters.mongodb.postings_words import LONGEST_WORD, postings_with
+from webloom.adapters.mongodb.walk import Index, Path, walk
 from webloom.adapters.mongodb.words import Phrase
 from webloom.domain.errors import BadCursor
 from webloom.ports.import_store import PostingFilter, PostingPage
@@ -39,17 +39,6 @@ MOST_SCANNED = 2000  # postings looked at for one page
 MOST_WORDS = 50  # of one beginning, which an index can be asked for at once
 _LAST_LETTER = "\U0010ffff"
 _LOOKED_AT = dict.fromkeys(("title", "company", "location", "sourceUrl", "closedBy", "place"), True)
-
-Index = list[tuple[str, int]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Path:
-    """How the postings of a filter are come by."""
-
-    index: Index
-    found: Document  # what the index knows
-    accepts: Callable[[Document], bool] | None  # what it does not know; None: nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,49 +60,23 @@ async def postings_page(
         path = await _path(db.job_words, chosen)
         if path is None:
             return PostingPage(postings=[])
-        documents, following = await _walk(db.jobs, path, places, limit)
-        if path.accepts is not None:
-            documents = await _whole(db.jobs, documents, path.accepts)
+        documents, last = await walk(
+            db.jobs,
+            path,
+            within=places,
+            order=LATEST_FIRST,
+            limit=limit,
+            most_scanned=MOST_SCANNED,
+            looked_at=_LOOKED_AT,
+            shown=None,
+        )
     return PostingPage(
         postings=[stored_posting(document) for document in documents],
-        next_cursor=None if following is None else _cursor(following),
+        next_cursor=None if last is None else _cursor(last["place"]),
     )
 
 
-async def _walk(
-    jobs: Collection, path: _Path, places: Document, limit: int
-) -> tuple[list[Document], bytes | None]:
-    most = limit + 1 if path.accepts is None else MOST_SCANNED
-    picked: list[Document] = []
-    scanned, last = 0, None
-    async with jobs.find(
-        path.found | places,
-        None if path.accepts is None else _LOOKED_AT,
-        sort=LATEST_FIRST,
-        hint=path.index,
-        limit=most,
-        batch_size=2 * limit + 2,
-    ) as found:
-        async for document in found:
-            scanned, last = scanned + 1, document
-            if path.accepts is None or path.accepts(document):
-                picked.append(document)
-            if len(picked) > limit:
-                return picked[:limit], picked[limit - 1]["place"]
-    return picked, last["place"] if last is not None and scanned == most else None
-
-
-async def _whole(
-    jobs: Collection, documents: list[Document], accepts: Callable[[Document], bool]
-) -> list[Document]:
-    """In the same order; a posting that has changed since is left out."""
-    keys = [document["_id"] for document in documents]
-    found = jobs.find({"_id": {"$in": keys}}, batch_size=len(keys) + 1)
-    by_key = {each["_id"]: each for each in await found.to_list() if accepts(each)}
-    return [by_key[key] for key in keys if key in by_key]
-
-
-async def _path(lists: Collection, chosen: PostingFilter) -> _Path | None:
+async def _path(lists: Collection, chosen: PostingFilter) -> Path | None:
     """None: nothing can be found."""
     said = _said(chosen)
     if any(not each.phrase.words for each in said):
@@ -127,8 +90,8 @@ async def _path(lists: Collection, chosen: PostingFilter) -> _Path | None:
             and all(each.by(document) for each in said)
         )
 
-    def along(index: Index, found: Document, *, is_all: bool = False) -> _Path:
-        return _Path(index=index, found=found, accepts=None if is_all else accepts)
+    def along(index: Index, found: Document, *, is_all: bool = False) -> Path:
+        return Path(index=index, found=found, accepts=None if is_all else accepts)
 
     if said and (ids := await _ids(lists, said)) is not None:
         return along([("_id", ASCENDING)], {"_id": {"$in": ids}})

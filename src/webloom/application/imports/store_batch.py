@@ -31,10 +31,9 @@ _batches = msgspec.json.Decoder(ImportBatch)
 _postings = msgspec.json.Decoder(JobPosting)
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StoreBatch:
     store: ImportStore
-    stored: int = 0  # batches, since the process started
 
     async def __call__(self, delivery: Delivery) -> None:
         try:
@@ -56,7 +55,6 @@ class StoreBatch:
         # A batch that is not applied is of a run that has ended, or says that postings are known
         # which are not: then its producer misses it in the ledger and sends all of them.
         await persist(lambda: self.store.apply_batch(batch))
-        self.stored += 1
         await persist(delivery.ack)
 
     async def _give_up(self, delivery: Delivery, mark: Mark, records: int) -> None:

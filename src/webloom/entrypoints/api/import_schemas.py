@@ -216,7 +216,6 @@ class JobsPage(msgspec.Struct, kw_only=True, rename="camel"):
 
     data: list[JobAnswer]
     next_cursor: str | None
-    notes: list[str]  # about the answer, for a person
 
 
 ALL = [

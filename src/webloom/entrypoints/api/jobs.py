@@ -86,7 +86,6 @@ class JobRoutes:
             JobsPage(
                 data=[job_answer(each) for each in page.postings],
                 next_cursor=page.next_cursor,
-                notes=page.notes,
             )
         )
 

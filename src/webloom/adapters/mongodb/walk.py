@@ -1,0 +1,77 @@
+"""A page of a listing, read along one index.
+
+The index is already in the order of the listing. What it does not know of a filter is looked at
+document by document; after so many of them the page ends where it is, and says where to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webloom.adapters.mongodb.documents import Document
+from webloom.adapters.mongodb.indexes import Collection
+
+Index = list[tuple[str, int]]
+Fields = dict[str, bool]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Path:
+    """How the documents of a filter are come by."""
+
+    index: Index
+    found: Document  # what the index knows
+    accepts: Callable[[Document], bool] | None  # what it does not know; None: nothing
+
+
+async def walk(
+    collection: Collection,
+    path: Path,
+    *,
+    within: Document,  # the part of the listing to be walked along
+    order: Index,
+    limit: int,
+    most_scanned: int,
+    looked_at: Fields,  # what `path.accepts` needs
+    shown: Fields | None,
+) -> tuple[list[Document], Document | None]:
+    """Up to `limit` documents, and the last one that was walked past if there may be more."""
+    accepts = path.accepts
+    most = limit + 1 if accepts is None else most_scanned
+    picked: list[Document] = []
+    scanned, last = 0, None
+    async with collection.find(
+        path.found | within,
+        shown if accepts is None else looked_at,
+        sort=order,
+        hint=path.index,
+        limit=most,
+        batch_size=2 * limit + 2,
+    ) as found:
+        async for document in found:
+            scanned, last = scanned + 1, document
+            if accepts is None or accepts(document):
+                picked.append(document)
+            if len(picked) > limit:
+                last = picked[limit - 1]
+                picked = picked[:limit]
+                break
+        else:
+            last = last if scanned == most else None
+    if accepts is not None:
+        picked = await _whole(collection, picked, accepts, shown)
+    return picked, last
+
+
+async def _whole(
+    collection: Collection,
+    documents: list[Document],
+    accepts: Callable[[Document], bool],
+    shown: Fields | None,
+) -> list[Document]:
+    """In the same order; a document that has changed or gone since is left out."""
+    keys = [document["_id"] for document in documents]
+    found = collection.find({"_id": {"$in": keys}}, shown, batch_size=len(keys) + 1)
+    by_key = {each["_id"]: each for each in await found.to_list() if accepts(each)}
+    return [by_key[key] for key in keys if key in by_key]
