@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
+
+from faults.site import Site
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,44 +24,14 @@ class Served:
         return cls(body=lambda: iter((whole,)), status=status, headers=named)
 
 
-class FeedSite:
+class FeedSite(Site):
     """Ends each answer by closing the connection, so that a length is only claimed where a feed's
     headers do."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.feeds: dict[str, Served] = {}
         self.asked: Counter[str] = Counter()
-        self.host = "127.0.0.1"
-        self.port = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def address(self) -> str:
-        return f"{self.host}:{self.port}"
-
-    def url(self, path: str) -> str:
-        return f"http://{self.address}{path}"
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, self.host, 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

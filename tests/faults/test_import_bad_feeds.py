@@ -167,7 +167,7 @@ async def test_each_ends_with_a_clear_status_and_none_touches_another(
     feed_site: FeedSite, fleets: MakeFleet, say: Say
 ) -> None:
     feed_site.feeds = {case.path: case.served for case in CASES}
-    fleet = fleets(feed_site, max_feed=MAX_FEED, retry_delay=0)  # type: ignore[arg-type]
+    fleet = fleets(feed_site, max_feed=MAX_FEED, retry_delay=0)
     await fleet.start("up")
     async with open_services(load_settings(fleet.settings)) as services:
         for case in CASES:
@@ -206,7 +206,7 @@ async def test_what_has_not_changed_is_not_read_again(
         "/tagged": Served.of(body, ETag='"one"'),
         "/plain": Served.of(body),
     }
-    fleet = fleets(feed_site)  # type: ignore[arg-type]
+    fleet = fleets(feed_site)
     await fleet.start("up")
     async with open_services(load_settings(fleet.settings)) as services:
         for path in feed_site.feeds:
