@@ -35,7 +35,7 @@ def fingerprint(
     *,
     source_url: str,
     source_name: str,
-    format: str,  # noqa: A002
+    format: str,  # noqa: A002 - as the port calls it
     mapping: Mapping[str, str],
     context: object = None,  # what the rest of the feed adds to a record
 ) -> bytes:

@@ -62,7 +62,7 @@ class Normaliser:
 
     def __init__(
         self,
-        format: Format,  # noqa: A002
+        format: Format,  # noqa: A002 - as the port calls it
         head: Head,
         *,
         source_url: str,

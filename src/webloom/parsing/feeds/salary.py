@@ -104,7 +104,7 @@ _UNIT: Final = {
     ),
 }
 _NUMBER = re.compile(
-    r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d[\d.,]*\d|\d"  # noqa: RUF001
+    r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d[\d.,]*\d|\d"  # noqa: RUF001 - as they write
 )
 _AFTER = re.compile(
     r"\s?(?:(?P<thousand>k(?![a-z])|tsd|thousand|mil(?![a-z]))"
@@ -117,7 +117,7 @@ _AFTER = re.compile(
 _SCALES: Final = {"thousand": 1e3, "million": 1e6, "lakh": 1e5}
 _NOT_PAY = re.compile(r"401\s*\(?k\)?|\b(?:19|20)\d\d[-/]\d{1,2}\b|24/7", re.IGNORECASE)
 _BETWEEN = re.compile(
-    r"^[^\d]{0,25}?(?:-|–|—|−|~|\bto\b|\bbis\b|\bà\b|\bau?\b|\band\b|\bund\b|\bet\b|\by\b|\be\b|\btot\b"  # noqa: RUF001
+    r"^[^\d]{0,25}?(?:-|–|—|−|~|\bto\b|\bbis\b|\bà\b|\bau?\b|\band\b|\bund\b|\bet\b|\by\b|\be\b|\btot\b"  # noqa: RUF001 - as they write
     r"|\bup to\b|\bhasta\b|/)[^\d]{0,15}$",
     re.IGNORECASE,
 )
