@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from webloom.adapters.feed_process.reader import ProcessFeedReader
-from webloom.adapters.http.download import DownloadLimits, HttpDownloader
+from webloom.adapters.http.download import PAGES, DownloadLimits, HttpDownloader
 from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
+from webloom.adapters.notify.notifier import TargetNotifier
+from webloom.adapters.notify.targets import check_target
+from webloom.adapters.page_process.reader import ProcessPageReader
 from webloom.adapters.routed_broker import RoutedBroker
 from webloom.adapters.sqlite.archive import SqliteInventoryArchive
 from webloom.adapters.sqlite.broker import SqliteBroker
@@ -25,7 +28,10 @@ from webloom.adapters.sqlite.import_archives import (
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.lock import SqliteLock
+from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.adapters.system_clock import SystemClock
+from webloom.application.host_turns import HostTurns
 from webloom.application.imports.clear_spool import ClearSpool
 from webloom.application.imports.manage_feeds import ManageFeeds
 from webloom.application.imports.obtain_feed import ObtainFeed
@@ -34,15 +40,20 @@ from webloom.application.imports.start_import import StartImport
 from webloom.application.imports.store_batch import StoreBatch
 from webloom.application.inventory.check_url import check_url
 from webloom.application.inventory.fetch_url import FetchUrl
-from webloom.application.inventory.host_turns import HostTurns
 from webloom.application.inventory.look_up_url import LookUpUrl
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
 from webloom.application.move.copy_collection import CopyCollection
+from webloom.application.watch.check_page import CheckPage
+from webloom.application.watch.manage_watches import ManageWatches
+from webloom.application.watch.run_watches import RunWatches, StartRun
+from webloom.application.watch.store_event import StoreEvent
+from webloom.application.watch.tell_people import TellPeople
 from webloom.domain.errors import SettingsError, StoreUnavailable, WebloomError
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.politeness import HostLimits
 from webloom.domain.retry import RetryPolicy
 from webloom.parsing.backend_url import SQLITE, shown
@@ -56,7 +67,11 @@ from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
+from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.watch_store import WatchStore
 from webloom.settings import Settings
+
+MOST_CHECKS = 1_000_000  # of pages, that wait on their queue
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +87,8 @@ class Services:
     broker: Broker
     store: InventoryStore
     imports: ImportStore
+    pages: PageStore
+    watches: WatchStore
     heartbeats: Heartbeats
     lock: Lock
     policy: NetworkPolicy
@@ -123,20 +140,53 @@ class Services:
         return ClearSpool(store=self.imports, spool=self.settings.spool)
 
     @property
+    def manage_watches(self) -> ManageWatches:
+        return ManageWatches(
+            store=self.watches,
+            clock=self.clock,
+            check=partial(check_url, policy=self.policy),
+            check_target=check_target,
+            usual_minutes=self.settings.watch_interval_minutes,
+        )
+
+    @property
+    def start_watch(self) -> StartRun:
+        return StartRun(store=self.watches)
+
+    @property
+    def store_event(self) -> StoreEvent:
+        return StoreEvent(store=self.pages, clock=self.clock)
+
+    @property
+    def host_turns(self) -> HostTurns:
+        """To be shared by all that a process fetches."""
+        settings = self.settings
+        return HostTurns(
+            HostLimits(concurrency=settings.host_concurrency, delay=settings.host_delay)
+        )
+
+    @property
     def requeue_forgotten(self) -> RequeueForgotten:
         return RequeueForgotten(store=self.store, broker=self.broker, heartbeats=self.heartbeats)
 
-    def fetch_url(self, fetcher: Fetcher) -> FetchUrl:
-        limits = HostLimits(
-            concurrency=self.settings.host_concurrency, delay=self.settings.host_delay
-        )
+    def fetch_url(self, fetcher: Fetcher, turns: HostTurns) -> FetchUrl:
         return FetchUrl(
             store=self.store,
             fetcher=fetcher,
-            turns=HostTurns(limits),
+            turns=turns,
             retries=RetryPolicy(first_delay=self.settings.retry_delay),
             lease=self.settings.lease,
         )
+
+
+def queue_limits(settings: Settings) -> dict[str, int]:
+    """How many ready messages each queue may hold."""
+    return {
+        METADATA_QUEUE: settings.queue_limit,
+        IMPORT_QUEUE: settings.import_queue_limit,
+        settings.input_queue: settings.queue_limit,
+        CHECK_QUEUE: MOST_CHECKS,
+    }
 
 
 def network_policy(settings: Settings) -> NetworkPolicy:
@@ -157,6 +207,22 @@ def http_downloader(settings: Settings) -> HttpDownloader:
     """To be opened by `async with`."""
     limits = DownloadLimits(total_seconds=settings.feed_timeout, max_bytes=settings.max_feed)
     return HttpDownloader(policy=network_policy(settings), limits=limits)
+
+
+def page_downloader(settings: Settings) -> HttpDownloader:
+    """To be opened by `async with`."""
+    limits = DownloadLimits(
+        total_seconds=settings.fetch_timeout,
+        stall_seconds=settings.fetch_timeout,
+        max_bytes=settings.max_body,
+        connections=settings.watch_concurrency,
+    )
+    return HttpDownloader(policy=network_policy(settings), accept=PAGES, limits=limits)
+
+
+def page_reader(settings: Settings) -> ProcessPageReader:
+    """To be opened by `async with`."""
+    return ProcessPageReader(processes=settings.page_processes, seconds=settings.page_seconds)
 
 
 def feed_reader() -> FeedReader:
@@ -184,6 +250,44 @@ async def open_run_import(services: Services) -> AsyncIterator[RunImport]:
 
 
 @asynccontextmanager
+async def open_check_page(services: Services, turns: HostTurns) -> AsyncIterator[CheckPage]:
+    settings = services.settings
+    async with page_downloader(settings) as downloader, page_reader(settings) as reader:
+        yield CheckPage(
+            watches=services.watches,
+            pages=services.pages,
+            broker=services.broker,
+            storage_queue=settings.input_queue,
+            downloader=downloader,
+            reader=reader,
+            turns=turns,
+            retries=RetryPolicy(first_delay=settings.retry_delay),
+            clock=services.clock,
+            spool=settings.spool,
+        )
+
+
+@asynccontextmanager
+async def open_tell_people(services: Services) -> AsyncIterator[TellPeople]:
+    async with TargetNotifier(policy=services.policy) as notifier:
+        yield TellPeople(
+            store=services.watches,
+            pages=services.pages,
+            notifier=notifier,
+            clock=services.clock,
+        )
+
+
+def run_watches(services: Services, tell_people: TellPeople) -> RunWatches:
+    return RunWatches(
+        store=services.watches,
+        broker=services.broker,
+        clock=services.clock,
+        after_run=tell_people.after_run,
+    )
+
+
+@asynccontextmanager
 async def open_services(
     settings: Settings, clock: Clock | None = None, *, must_exist: bool = False
 ) -> AsyncIterator[Services]:
@@ -208,6 +312,8 @@ async def open_services(
             broker=routes[METADATA_QUEUE] if len(brokers) == 1 else RoutedBroker(routes),
             store=stores.inventory,
             imports=stores.imports,
+            pages=stores.pages,
+            watches=stores.watches,
             heartbeats=stores.heartbeats,
             lock=stores.lock,
             policy=network_policy(settings),
@@ -264,6 +370,8 @@ _KEYS: dict[str, Callable[[Any], str]] = {
 class _Stores:
     inventory: InventoryStore
     imports: ImportStore
+    pages: PageStore
+    watches: WatchStore
     archives: dict[str, Archive[Any]]  # by collection
     heartbeats: Heartbeats
     lock: Lock
@@ -279,6 +387,13 @@ class _MachineRoom:
         self._clock = clock
         self._stack = stack
         self._files: dict[str, Database] = {}
+        self._budget = settings.storage_budget
+        self._retention = Retention(
+            snapshots=settings.keep_snapshots_days,
+            change_logs=settings.keep_changes_days,
+            job_runs=settings.keep_runs_days,
+            prices=settings.keep_prices_days,
+        )
 
     async def stores(self, url: str) -> _Stores:
         if url.startswith(SQLITE):
@@ -286,6 +401,8 @@ class _MachineRoom:
             return _Stores(
                 inventory=SqliteInventoryStore(file),
                 imports=SqliteImportStore(file, durable_batches=self._has_own_broker(url)),
+                pages=SqlitePageStore(file, retention=self._retention, budget=self._budget),
+                watches=SqliteWatchStore(file, retention=self._retention),
                 archives={
                     "metadata": SqliteInventoryArchive(file),
                     "feeds": SqliteFeedArchive(file),
@@ -308,6 +425,8 @@ class _MachineRoom:
             from webloom.adapters.mongodb.import_store import MongoImportStore
             from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
             from webloom.adapters.mongodb.lock import MongoLock
+            from webloom.adapters.mongodb.page_store import MongoPageStore
+            from webloom.adapters.mongodb.watch_store import MongoWatchStore
         database = await self._stack.enter_async_context(
             open_mongodb(
                 url,
@@ -320,12 +439,20 @@ class _MachineRoom:
                     feeds=self._settings.feeds_collection,
                     jobs=self._settings.jobs_collection,
                     import_logs=self._settings.import_logs_collection,
+                    pages=self._settings.pages_collection,
+                    snapshots=self._settings.snapshots_collection,
+                    price_history=self._settings.price_collection,
+                    change_logs=self._settings.change_collection,
+                    job_runs=self._settings.job_runs_collection,
+                    watches=self._settings.watches_collection,
                 ),
             )
         )
         return _Stores(
             inventory=MongoInventoryStore(database),
             imports=MongoImportStore(database),
+            pages=MongoPageStore(database, retention=self._retention, budget=self._budget),
+            watches=MongoWatchStore(database, retention=self._retention),
             archives={
                 "metadata": MongoInventoryArchive(database),
                 "feeds": MongoFeedArchive(database),
@@ -338,10 +465,7 @@ class _MachineRoom:
         )
 
     async def broker(self, url: str) -> tuple[Broker, Connected]:
-        limits = {
-            METADATA_QUEUE: self._settings.queue_limit,
-            IMPORT_QUEUE: self._settings.import_queue_limit,
-        }
+        limits = queue_limits(self._settings)
         if url.startswith(SQLITE):
             file = await self._file(url)
             return SqliteBroker(file, limits=limits, lease=self._settings.lease), file

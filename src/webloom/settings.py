@@ -50,6 +50,12 @@ def _hashed(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
+def _own_queue(name: str) -> str:
+    if name in ("metadata_queue", "import-feed", "watch-pages"):
+        raise ValueError("that queue is for something else")
+    return name
+
+
 def _url(schemes: tuple[str, ...]) -> AfterValidator:
     return AfterValidator(lambda value: value and checked(value, schemes))
 
@@ -100,6 +106,24 @@ class Settings(BaseModel):
     )
     import_logs_collection: str = _setting(
         "import_logs", "IMPORT_LOGS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    pages_collection: str = _setting(
+        "pages", "PAGES_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    snapshots_collection: str = _setting(
+        "snapshots", "SNAPSHOTS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    price_collection: str = _setting(
+        "price_history", "PRICE_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    change_collection: str = _setting(
+        "change_logs", "CHANGE_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    job_runs_collection: str = _setting(
+        "job_runs", "JOB_RUNS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
+    )
+    watches_collection: str = _setting(
+        "watches", "WATCHES_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
     )
     allow_addresses: Annotated[
         tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_addresses)
@@ -163,6 +187,39 @@ class Settings(BaseModel):
     max_feed: int = _setting(
         2 << 30, "WEBLOOM_MAX_FEED", "bytes from 1024 to 1 TiB", ge=1024, le=1 << 40
     )
+    watch_interval_minutes: float = _setting(
+        60.0, "WATCH_INTERVAL_MINUTES", "minutes from 0.05 to 525600", ge=0.05, le=525_600
+    )
+    watch_concurrency: int = _setting(
+        16, "WEBLOOM_WATCH_CONCURRENCY", "pages at a time, from 1 to 1000", ge=1, le=1000
+    )
+    page_processes: int = _setting(
+        2, "WEBLOOM_PAGE_PROCESSES", "processes that read pages, from 1 to 64", ge=1, le=64
+    )
+    page_seconds: float = _setting(
+        20.0, "WEBLOOM_PAGE_SECONDS", "seconds from 0.1 to 600", ge=0.1, le=600
+    )
+    input_queue: Annotated[str, AfterValidator(_own_queue)] = _setting(
+        "storage-agent",
+        "INPUT_QUEUE",
+        "the storage agent's queue: letters, digits, dots, dashes",
+        pattern=r"^[A-Za-z0-9_.-]{1,100}$",
+    )
+    storage_budget: int = _setting(
+        512 << 20, "WEBLOOM_STORAGE_BUDGET", "bytes from 1 MiB to 1 PiB", ge=1 << 20, le=1 << 50
+    )
+    keep_snapshots_days: float = _setting(
+        7.0, "WEBLOOM_KEEP_SNAPSHOTS_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
+    )
+    keep_changes_days: float = _setting(
+        30.0, "WEBLOOM_KEEP_CHANGES_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
+    )
+    keep_runs_days: float = _setting(
+        14.0, "WEBLOOM_KEEP_RUNS_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
+    )
+    keep_prices_days: float = _setting(
+        90.0, "WEBLOOM_KEEP_PRICES_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
+    )
     log_level: str = _setting(
         "info",
         "WEBLOOM_LOG_LEVEL",
@@ -197,7 +254,8 @@ class Settings(BaseModel):
         return {
             "metadata_queue": self.broker_metadata_queue or usual,
             "import-feed": self.broker_import_feed or usual,
-            "storage-agent": self.broker_storage_agent or usual,
+            self.input_queue: self.broker_storage_agent or usual,
+            "watch-pages": self.broker_storage_agent or usual,
         }
 
     @property

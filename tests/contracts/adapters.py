@@ -19,9 +19,11 @@ from typing import Any, Generic, Protocol, TypeVar
 from contracts.fake_clock import FakeClock
 from contracts.mongodb_backend import (
     lose_mongodb_row,
+    open_mongodb_at,
     open_mongodb_heartbeats,
     open_mongodb_imports,
     open_mongodb_lock,
+    open_mongodb_pages,
     open_mongodb_store,
     tie_mongodb_feed,
 )
@@ -37,6 +39,8 @@ from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.lock import SqliteLock
+from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Mark
 from webloom.ports.broker import Broker, Message
@@ -45,6 +49,8 @@ from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
+from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.watch_store import WatchStore
 
 LEASE = 15.0  # of a delivery, unless a test wants another
 
@@ -109,6 +115,23 @@ class ImportAdapter(PortAdapter[ImportStore]):
 
     lose_row: LoseRow  # a batch's in the ledger
     tie_feed: TieFeed  # to an active run that is none
+
+
+class TieWatch(Protocol):
+    async def __call__(self, place: Place, clock: Clock, watch_id: str, run_id: str) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watching:
+    """The stores of the watch pipeline, over one backend."""
+
+    pages: PageStore
+    watches: WatchStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchAdapter(PortAdapter[Watching]):
+    tie_watch: TieWatch  # to an active run that is none
 
 
 @dataclass(kw_only=True)
@@ -197,6 +220,14 @@ class ImportProcesses(Processes[ImportStore]):
         await self.adapter.tie_feed(self.place, self.clock, feed_id, run_id)
 
 
+@dataclass(frozen=True, kw_only=True)
+class WatchProcesses(Processes[Watching]):
+    adapter: WatchAdapter
+
+    async def tie_watch(self, watch_id: str, run_id: str) -> None:
+        await self.adapter.tie_watch(self.place, self.clock, watch_id, run_id)
+
+
 def database_file(place: Place) -> Path:
     return place.folder / "webloom.db"
 
@@ -237,6 +268,36 @@ async def tie_sqlite_feed(place: Place, clock: Clock, feed_id: str, run_id: str)
 def _change_file(place: Place, statement: str, values: tuple[Any, ...]) -> None:
     with closing(sqlite3.connect(database_file(place))) as connection, connection:
         assert connection.execute(statement, values).rowcount == 1
+
+
+@asynccontextmanager
+async def open_sqlite_watching(place: Place, clock: Clock) -> AsyncIterator[Watching]:
+    async with open_database(database_file(place), clock) as database:
+        retention = Retention()
+        yield Watching(
+            pages=SqlitePageStore(database, retention=retention, budget=1 << 40),
+            watches=SqliteWatchStore(database, retention=retention),
+        )
+
+
+@asynccontextmanager
+async def open_mongodb_watching(place: Place, clock: Clock) -> AsyncIterator[Watching]:
+    async with open_mongodb_pages(place, clock) as (pages, watches):
+        yield Watching(pages=pages, watches=watches)
+
+
+async def tie_sqlite_watch(place: Place, clock: Clock, watch_id: str, run_id: str) -> None:
+    _change_file(
+        place, "UPDATE watches SET active_run_id = ? WHERE watch_id = ?", (run_id, watch_id)
+    )
+
+
+async def tie_mongodb_watch(place: Place, clock: Clock, watch_id: str, run_id: str) -> None:
+    async with open_mongodb_at(place, clock) as database:
+        tied = await database.watches.update_one(
+            {"_id": watch_id}, {"$set": {"activeRunId": run_id}, "$unset": {"activeRun": True}}
+        )
+        assert tied.matched_count == 1
 
 
 @asynccontextmanager
@@ -329,6 +390,24 @@ LOCKS: tuple[PortAdapter[Lock], ...] = (
 HEARTBEATS: tuple[PortAdapter[Heartbeats], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_heartbeats, pass_time=move_clock),
     *on_mongodb(open_mongodb_heartbeats),
+)
+WATCHING: tuple[WatchAdapter, ...] = (
+    WatchAdapter(
+        name="sqlite",
+        open=open_sqlite_watching,
+        pass_time=move_clock,
+        tie_watch=tie_sqlite_watch,
+    ),
+    *(
+        WatchAdapter(
+            name=name,
+            open=open_mongodb_watching,
+            pass_time=move_clock,
+            server=server,
+            tie_watch=tie_mongodb_watch,
+        )
+        for name, server in (("mongodb", "mongod"), ("mongodb-replica-set", "replica_set"))
+    ),
 )
 IMPORTS: tuple[ImportAdapter, ...] = (
     ImportAdapter(

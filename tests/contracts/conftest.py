@@ -14,12 +14,15 @@ from contracts.adapters import (
     IMPORTS,
     LOCKS,
     STORES,
+    WATCHING,
     BrokerAdapter,
     Brokers,
     ImportProcesses,
     Place,
     PortAdapter,
     Processes,
+    Watching,
+    WatchProcesses,
 )
 from contracts.fake_clock import FakeClock
 from webloom.ports.broker import Broker
@@ -27,6 +30,7 @@ from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
+from webloom.ports.page_store import PageStore
 
 
 @pytest.fixture
@@ -108,3 +112,21 @@ def imports(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) ->
 async def import_store(imports: ImportProcesses) -> AsyncIterator[ImportStore]:
     async with imports.open() as opened:
         yield opened
+
+
+@pytest.fixture(params=WATCHING, ids=lambda adapter: adapter.name)
+def watchings(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> WatchProcesses:
+    return WatchProcesses(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
+
+
+@pytest.fixture
+async def watching(watchings: WatchProcesses) -> AsyncIterator[Watching]:
+    async with watchings.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page_store(watching: Watching) -> PageStore:
+    return watching.pages

@@ -19,12 +19,16 @@ from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.lock import MongoLock
+from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.watch_store import MongoWatchStore
 from webloom.domain.import_run import Mark
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
+from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.watch_store import WatchStore
 
 if TYPE_CHECKING:
     from contracts.adapters import Place
@@ -64,6 +68,15 @@ async def empty(database: MongoDatabase) -> None:
                 database.job_words,
                 database.import_logs,
                 database.import_batches,
+                database.pages,
+                database.snapshots,
+                database.price_history,
+                database.change_logs,
+                database.job_runs,
+                database.worker_logs,
+                database.watches,
+                database.watch_ledger,
+                database.notices,
             )
         )
     )
@@ -91,6 +104,18 @@ async def open_mongodb_heartbeats(place: Place, clock: Clock) -> AsyncIterator[H
 async def open_mongodb_imports(place: Place, clock: Clock) -> AsyncIterator[ImportStore]:
     async with open_mongodb_at(place, clock) as database:
         yield MongoImportStore(database)
+
+
+@asynccontextmanager
+async def open_mongodb_pages(
+    place: Place, clock: Clock
+) -> AsyncIterator[tuple[PageStore, WatchStore]]:
+    async with open_mongodb_at(place, clock) as database:
+        retention = Retention()
+        yield (
+            MongoPageStore(database, retention=retention, budget=1 << 40),
+            MongoWatchStore(database, retention=retention),
+        )
 
 
 async def lose_mongodb_row(place: Place, clock: Clock, mark: Mark) -> None:

@@ -42,6 +42,7 @@ from webloom.adapters.sqlite.archive import SqliteInventoryArchive
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.schema import APPLICATION_ID, IMPORTS, TABLES, VERSION
+from webloom.adapters.sqlite.watch_schema import WATCHES
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -595,8 +596,9 @@ def make_older(file: Path, layout: int) -> None:
         kinds = "'table', 'trigger'"
         made = connection.execute(f"SELECT name, type FROM sqlite_schema WHERE type IN ({kinds})")
         for name, kind in made.fetchall():
-            if f"CREATE TRIGGER {name} " in IMPORTS or f"TABLE {name} " in IMPORTS:
-                connection.execute(f"DROP {kind} {name}")
+            later = WATCHES if layout == 3 else IMPORTS + WATCHES
+            if f"CREATE TRIGGER {name} " in later or f"TABLE {name} " in later:
+                connection.execute(f"DROP {kind} IF EXISTS {name}")
         if layout == 1:
             connection.execute("DROP TABLE copies")
         connection.execute(f"PRAGMA user_version = {layout}")
@@ -613,7 +615,7 @@ def layout_of(file: Path) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("layout", [1, 2, 3])
 async def test_a_file_of_an_older_layout_is_brought_to_this_one_with_all_it_holds(
     place: Place, clock: FakeClock, layout: int
 ) -> None:
@@ -630,7 +632,7 @@ async def test_a_file_of_an_older_layout_is_brought_to_this_one_with_all_it_hold
             state = await state_of(whole.store, url("running"))
             assert state.in_progress_for is not None
             assert state.in_progress_for > LEASE
-    assert layout_of(database_file(place)) == VERSION == 3
+    assert layout_of(database_file(place)) == VERSION == 4
     assert schema_of(database_file(place)) == tables
 
 
@@ -651,8 +653,8 @@ async def test_a_file_of_a_later_layout_is_refused_and_left_alone(
     async with open_sqlite_whole(place, clock) as whole:
         await complete(whole.store)
     with closing(sqlite3.connect(database_file(place))) as connection:
-        connection.execute("PRAGMA user_version = 4")
-    with pytest.raises(StoreUnavailable, match=r"layout 4 .* knows layout 3"):
+        connection.execute("PRAGMA user_version = 5")
+    with pytest.raises(StoreUnavailable, match=r"layout 5 .* knows layout 4"):
         async with open_database(database_file(place), clock):
             pass
-    assert layout_of(database_file(place)) == 4
+    assert layout_of(database_file(place)) == 5

@@ -259,10 +259,15 @@ async def test_a_posting_without_a_date_stands_where_it_was_stored(
         await import_all(store, [posting("second")])
         await imports.pass_time(60)
         await import_all(store, [posting("first", "changed")])
-        assert await names_listed(store) == ["second", "dated", "first"]
+        for chosen in (PostingFilter(), PostingFilter(source_url=SOURCE)):
+            for limit in (1, 2, 3):
+                listed = await names_listed(store, chosen, limit=limit)
+                assert listed == ["second", "dated", "first"]
         found = (await stored(store, "second")).created_at
         assert abs(found - moment) < timedelta(seconds=1)
-        assert await names_listed(store, PostingFilter(since=found, until=found)) == ["second"]
+        for source in (None, SOURCE):
+            chosen = PostingFilter(since=found, until=found, source_url=source)
+            assert await names_listed(store, chosen) == ["second"]
 
 
 async def test_postings_of_one_moment_are_listed_each_once(import_store: ImportStore) -> None:
@@ -309,9 +314,11 @@ async def test_dates_can_be_before_and_after_all_others(import_store: ImportStor
     await import_all(
         import_store, [posting(f"p{n}", published_at=date) for n, date in enumerate(dates)]
     )
-    for text in (None, "title"):
+    for text, source in ((None, None), ("title", None), (None, SOURCE)):
         for first, last in ((0, 5), (0, 0), (1, 4), (5, 5), (3, 4)):
-            chosen = PostingFilter(text=text, since=dates[last], until=dates[first])
+            chosen = PostingFilter(
+                text=text, source_url=source, since=dates[last], until=dates[first]
+            )
             expected = [f"p{n}" for n in range(first, last + 1)]
             assert await names_listed(import_store, chosen) == expected
 

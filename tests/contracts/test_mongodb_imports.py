@@ -126,7 +126,7 @@ async def test_a_run_has_the_names_that_its_readers_know(
 async def test_the_indexes_of_the_seed_are_there(database: MongoDatabase) -> None:
     jobs = await database.jobs.index_information()
     assert jobs["dedupeKey_1"]["unique"]
-    assert "sourceUrl_1_publishedAt_-1" in jobs
+    assert "sourceUrl_1_publishedAt_-1_place_-1" in jobs  # which serves what the seed's would
     logs = await database.import_logs.index_information()
     assert logs["runId_1"]["unique"]
     assert {"sourceUrl_1_startedAt_-1", "status_1_startedAt_-1", "startedAt_-1"} <= set(logs)
@@ -372,6 +372,20 @@ async def test_a_posting_that_changes_after_it_was_read_is_judged_again(
     assert await apply(store, claim, 0, mine) == Counts(updated=1, duplicate=1)
     assert (await stored(store, "a")).posting == posting("a", "theirs")
     assert (await stored(store, "b")).changed_by == Mark(claim.run.run_id, 0)
+
+
+async def test_after_a_batch_that_is_new_one_that_is_not_counts_the_same(
+    store: MongoImportStore,
+) -> None:
+    await import_all(store, postings("a", "b", "c"))
+    claim = await begin(store)
+    assert await apply(store, claim, 0, postings("x", "y")) == Counts(new=2)
+    mixed = [posting("a"), posting("b", "changed"), posting("x"), posting("z")]
+    expected = Counts(new=1, updated=1, unchanged=1, duplicate=1)
+    assert await apply(store, claim, 1, mixed) == expected
+    assert (await stored(store, "b")).posting == posting("b", "changed")
+    assert (await stored(store, "x")).created_by == Mark(claim.run.run_id, 0)
+    assert await apply(store, claim, 2, postings("v", "w")) == Counts(new=2)
 
 
 # What the server will not have.

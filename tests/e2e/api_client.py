@@ -121,7 +121,7 @@ class Api:
 
     async def queue(self) -> dict[str, Any]:
         answer = await self.call("GET", "/health")
-        [queue, _] = answer.body["queues"]
+        queue, *_ = answer.body["queues"]
         return dict(queue)
 
     async def contents(self) -> dict[str, float]:

@@ -37,6 +37,17 @@ async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None
     assert re.search(r"Everything everywhere +completed +5,000 +5,000 +0 +0 ", first)
     assert re.search(r"Everything everywhere +completed +5,000 +2 +20 +4,978 ", second)
     assert re.search(r"Notice board +failed +0 ", first)
+    _, checks, kept, _, changes = shown.out.partition("Watching the sale")[2].split("\n\n", 4)
+    assert checks.splitlines()[:2] == [
+        "check 1: 6 pages, 0 changed",
+        "check 2: 6 pages, 3 changed, 2 prices moved",
+    ]
+    assert re.search(r"^check 4: .*, loom not seen: .*Just a moment", checks, re.MULTILINE)
+    assert re.search(r"^/sale/coat .* 7 +189\.00 EUR +█▆▃▁▂▄█ +in_stock", kept, re.MULTILINE)
+    assert re.search(r"^/sale/carpet .* 7 +1,249\.00 EUR +█▆▄▁▄█▆ ", kept, re.MULTILINE)
+    assert re.search(r"^/sale/loom .* 4 +79,999\.00 INR +▅█▁▅ ", kept, re.MULTILINE)
+    assert re.search(r"^/sale/clock .* 1 +- +- ", kept, re.MULTILINE), "a wall, a clock: no change"
+    assert re.search(r"/sale/shirt +4 -> 5 +the price rose by 37\.59 % to 54\.90 EUR", changes)
     assert not re.search(r" $", shown.out, re.MULTILINE), "no line ends in blanks"
 
 
@@ -50,7 +61,14 @@ async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: 
             [look_up] = re.findall(r"curl '(\S+/metadata\?url=\S+)'", said)
             answer = await asyncio.to_thread(_read, look_up)
             assert '"status":"COMPLETED"' in answer
-            assert f"WEBLOOM_DATA_DIR={tmp_path}/data/demo webloom export" in said
+            demo = env | {"WEBLOOM_DATA_DIR": f"{tmp_path}/data/demo"}
+            for command in ("export", "watches list", "history", "storage"):
+                assert f"WEBLOOM_DATA_DIR={tmp_path}/data/demo webloom {command}" in said
+            [coat] = re.findall(r"webloom history (\S+)", said)
+            seen = await webloom("history", coat, "--json", env=demo)
+            assert seen.objects[0]["page"]["title"] == "Tweed coat | Loom & Weft", seen.err
+            [prices] = re.findall(r"curl '(\S+/prices\?\S+)'", said)
+            assert ",EUR," in await asyncio.to_thread(_read, prices)
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 0
     finally:

@@ -75,7 +75,7 @@ async def test_a_whole_installation_is_ok(api: Api, whole: Webloom) -> None:
     for dependency in health["dependencies"]:
         assert (dependency["state"], dependency["detail"]) == ("up", None)
         assert dependency["milliseconds"] >= 0
-    [queue, _] = health["queues"]
+    queue, *_ = health["queues"]
     assert queue == {
         "name": QUEUE,
         "limit": 50,

@@ -163,7 +163,7 @@ class Stack:
 
     async def queue(self, client: Client) -> dict[str, Any]:
         _, health = await client.get("/health")
-        [queue, _] = health["queues"]
+        queue, *_ = health["queues"]
         assert isinstance(queue, dict)
         return queue
 

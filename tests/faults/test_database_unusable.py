@@ -44,7 +44,7 @@ async def is_completed(client: Client, url: str) -> bool:
 
 async def is_queue_empty(client: Client) -> bool:
     _, health = await client.get("/health")
-    [queue, _] = health["queues"]
+    queue, *_ = health["queues"]
     return bool(queue["ready"] + queue["delayed"] + queue["in_flight"] == 0)
 
 

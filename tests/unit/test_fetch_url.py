@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from webloom.application.inventory.fetch_url import FetchUrl
-from webloom.application.inventory.host_turns import HostTurns
+from webloom.application.host_turns import HostTurns
 from webloom.domain.errors import BrokerUnavailable, FetchFailed, StoreUnavailable
 from webloom.domain.inventory import (
     AlreadyDone,

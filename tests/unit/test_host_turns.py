@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from webloom.application.inventory.host_turns import MOST_HOSTS_REMEMBERED, HostTurns, Turn
+from webloom.application.host_turns import MOST_HOSTS_REMEMBERED, HostTurns, Turn
 from webloom.domain.politeness import Defer, HostLimits
 
 HOST = "site.example"

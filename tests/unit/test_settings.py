@@ -42,7 +42,15 @@ def test_every_setting_says_what_it_wants() -> None:
         "FEEDS_COLLECTION",
         "JOBS_COLLECTION",
         "IMPORT_LOGS_COLLECTION",
+        "PAGES_COLLECTION",
+        "SNAPSHOTS_COLLECTION",
+        "PRICE_COLLECTION",
+        "CHANGE_COLLECTION",
+        "JOB_RUNS_COLLECTION",
+        "WATCHES_COLLECTION",
         "IMPORT_INTERVAL_MINUTES",
+        "WATCH_INTERVAL_MINUTES",
+        "INPUT_QUEUE",
     ]
 
 

@@ -12,7 +12,12 @@ WebloomError
 ├── FetchFailed              a fetch ended without a usable response; says whether to try again
 ├── FeedRefused              a feed's settings are wrong; names the setting
 ├── FeedBusy                 a feed is being imported, so that this must wait
-└── FeedUnreadable           what was fetched is no feed, or one that is refused
+├── FeedUnreadable           what was fetched is no feed, or one that is refused
+├── WatchRefused             a watch's settings are wrong; names the setting
+├── NotSent                  a message to people did not get there; says whether to try again
+├── EventRefused             what was sent to `storage-agent` can't be stored
+├── StorageFull              the budget is used up, and nothing is left to prune
+└── PageUnreadable           what was fetched is no page that can be read
 """
 
 from __future__ import annotations
@@ -78,3 +83,29 @@ class FeedBusy(WebloomError):
 
 class FeedUnreadable(WebloomError):
     """The text is one sentence for the person who added the feed."""
+
+
+class WatchRefused(WebloomError):
+    pass
+
+
+class EventRefused(WebloomError):
+    """The text is one sentence for whoever sent the event."""
+
+
+class StorageFull(WebloomError):
+    """The text says what is full and what to do."""
+
+
+class PageUnreadable(WebloomError):
+    """The text is one sentence for the person who watches the page."""
+
+
+class NotSent(WebloomError):
+    """`reason` is one sentence for the watch's owner; it holds nothing of the target's URL."""
+
+    def __init__(self, *, reason: str, retryable: bool, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retryable = retryable
+        self.retry_after = retry_after  # seconds that the receiver asks for

@@ -19,7 +19,7 @@ from webloom.entrypoints.api.app import create_app
 from webloom.entrypoints.api.bounded_http import BoundedHttp
 from webloom.entrypoints.heartbeat import beating, first_beat
 from webloom.entrypoints.scheduler import run_scheduler
-from webloom.entrypoints.worker import run_worker
+from webloom.entrypoints.worker import run_storage_agent, run_worker
 from webloom.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -50,6 +50,8 @@ async def run_processes(
                 group.create_task(_run_api(services, listener, ready[0], stop))
             if "worker" in roles:
                 group.create_task(run_worker(services, stop))
+            if "storage-agent" in roles:
+                group.create_task(run_storage_agent(services, stop))
             if "scheduler" in roles:
                 group.create_task(run_scheduler(services, stop))
             for each in ready:

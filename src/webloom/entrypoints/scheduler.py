@@ -8,33 +8,46 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from webloom.application.imports.run_import import RunImport
-from webloom.bootstrap import Services, open_run_import
+from webloom.application.watch.tell_people import TellPeople
+from webloom.bootstrap import Services, open_run_import, open_tell_people, run_watches
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import ImportRun
 from webloom.entrypoints.heartbeat import beating, first_beat
 
 log = logging.getLogger(__name__)
 
-LOCK = "scheduler"
+LOCK, WATCH_LOCK, TELL_LOCK = "scheduler", "watches", "notices"
 TICK_SECONDS = 60.0
 LOOK_SECONDS = 0.25  # how soon an import that was asked for begins
+WATCH_SECONDS = 15.0  # for which a scheduler has the watches
+TELL_SECONDS = 5.0
+TELL_LEASE = 300.0  # longer than telling what is due may take
 MOST_RUNS = 8  # that one scheduler carries out at a time
 
 
 async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
     beat = first_beat(services, "scheduler")
     log.info("scheduler started")
-    async with beating(services, beat), open_run_import(services) as run_import:
+    async with (
+        beating(services, beat),
+        open_run_import(services) as run_import,
+        open_tell_people(services) as tell_people,
+    ):
         producer = _Producer(services, run_import, beat.process_id)
+        watcher = _Watcher(services, tell_people, beat.process_id)
         async with asyncio.TaskGroup() as group:
             for regularly in (
                 lambda: _tick(services, beat.process_id),
                 lambda: _clear_spool(services),
+                lambda: _prune(services),
             ):
                 group.create_task(_again_and_again(regularly, stop, TICK_SECONDS))
             group.create_task(producer.run(stop))
-        with suppress(Unavailable):
-            await services.lock.release(LOCK, beat.process_id)
+            group.create_task(_again_and_again(watcher.attend, stop, LOOK_SECONDS))
+            group.create_task(_again_and_again(watcher.tell, stop, TELL_SECONDS))
+        for lock in (LOCK, WATCH_LOCK, TELL_LOCK):
+            with suppress(Unavailable):
+                await services.lock.release(lock, beat.process_id)
     log.info("scheduler stopped")
 
 
@@ -62,6 +75,30 @@ async def _tick(services: Services, owner: str) -> None:
 async def _clear_spool(services: Services) -> None:
     if removed := await services.clear_spool():
         log.info("removed files of imports that have ended", extra={"files": removed})
+
+
+async def _prune(services: Services) -> None:
+    if removed := await services.pages.prune():
+        log.info("removed what has expired", extra={"items": removed})
+
+
+class _Watcher:
+    """Attends the runs of watches, and tells people of them. Of many schedulers, the one that
+    holds the lock acts."""
+
+    def __init__(self, services: Services, tell_people: TellPeople, owner: str) -> None:
+        self._lock = services.lock
+        self._run_watches = run_watches(services, tell_people)
+        self._tell_people = tell_people
+        self._owner = owner
+
+    async def attend(self) -> None:
+        if await self._lock.acquire(WATCH_LOCK, self._owner, WATCH_SECONDS) is not None:
+            await self._run_watches()
+
+    async def tell(self) -> None:
+        if await self._lock.acquire(TELL_LOCK, self._owner, TELL_LEASE) is not None:
+            await self._tell_people.send_due()
 
 
 class _Producer:

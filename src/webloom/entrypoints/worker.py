@@ -1,32 +1,39 @@
-"""A worker: it serves `metadata_queue` and `import-feed` until it is told to stop."""
+"""A worker: it serves every queue until it is told to stop."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from webloom.application.host_turns import HostTurns
 from webloom.application.inventory.fetch_url import FetchUrl
-from webloom.bootstrap import Services, http_fetcher
+from webloom.bootstrap import Services, http_fetcher, open_check_page
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.page import CHECK_QUEUE
 from webloom.entrypoints.heartbeat import beating, first_beat, with_tally
 from webloom.entrypoints.slots import LAST_WORDS_SECONDS, Slots
+from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
 
 
 async def run_worker(services: Services, stop: asyncio.Event) -> None:
     """After `stop`, what is in flight is finished within the grace period."""
+    turns = services.host_turns
     async with asyncio.TaskGroup() as group:
-        group.create_task(_serve_urls(services, stop))
+        group.create_task(_serve_urls(services, turns, stop))
         group.create_task(serve_batches(services, stop))
+        group.create_task(serve_checks(services, turns, stop))
+        group.create_task(serve_events(services, stop))
 
 
-async def _serve_urls(services: Services, stop: asyncio.Event) -> None:
+async def _serve_urls(services: Services, turns: HostTurns, stop: asyncio.Event) -> None:
     settings = services.settings
     async with http_fetcher(settings) as fetcher:
-        fetch_url = services.fetch_url(fetcher)
+        fetch_url = services.fetch_url(fetcher, turns)
         beat = first_beat(services, "worker", settings.slots)
         renewal = asyncio.create_task(fetch_url.renew_leases())
         log.info("worker started", extra={"slots": settings.slots})
@@ -61,12 +68,43 @@ async def _begin_no_more(fetch_url: FetchUrl) -> None:
 
 async def serve_batches(services: Services, stop: asyncio.Event) -> None:
     """Store the batches of imports."""
+    slots = services.settings.import_concurrency
+    await _serve(services, IMPORT_QUEUE, services.store_batch, slots, stop)
+
+
+async def serve_checks(services: Services, turns: HostTurns, stop: asyncio.Event) -> None:
+    """Look at the pages of watches."""
+    async with open_check_page(services, turns) as check_page:
+        slots = services.settings.watch_concurrency
+        await _serve(services, CHECK_QUEUE, check_page, slots, stop)
+
+
+async def serve_events(services: Services, stop: asyncio.Event) -> None:
+    """Store what was seen on pages: the storage agent."""
     settings = services.settings
-    async with services.broker.deliveries(IMPORT_QUEUE, settings.import_concurrency) as deliveries:
-        slots = Slots(services.store_batch, deliveries)
-        slots.start(settings.import_concurrency)
+    await _serve(services, settings.input_queue, services.store_event, settings.slots, stop)
+
+
+async def run_storage_agent(services: Services, stop: asyncio.Event) -> None:
+    """The storage agent alone."""
+    async with beating(services, first_beat(services, "storage-agent", services.settings.slots)):
+        log.info("storage agent started")
+        await serve_events(services, stop)
+    log.info("storage agent stopped")
+
+
+async def _serve(
+    services: Services,
+    queue: str,
+    handle: Callable[[Delivery], Awaitable[None]],
+    count: int,
+    stop: asyncio.Event,
+) -> None:
+    async with services.broker.deliveries(queue, count) as deliveries:
+        slots = Slots(handle, deliveries)
+        slots.start(count)
         try:
             await slots.serve_until(stop)
-            await slots.drain(settings.grace)
+            await slots.drain(services.settings.grace)
         finally:
             await slots.give_back()

@@ -23,7 +23,14 @@ class Salary(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     text: str | None = None  # as the feed has it, where it is free text
 
 
-class JobPosting(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class JobPosting(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    gc=False,  # never part of a cycle
+):
     dedupe_key: str  # see `dedupe_key`
     content_hash: str  # of everything behind the source's name
     source_url: str  # the feed's

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from typing import NamedTuple
@@ -23,12 +23,13 @@ class Outline(NamedTuple):
     name: str  # the URL, where there is none
 
 
-def read_opml(content: bytes) -> list[Outline]:
-    """The feeds of all outlines, however nested, in order; one URL once.
+def read_opml(content: bytes, attributes: Sequence[str] = ("xmlurl",)) -> list[Outline]:
+    """The feeds of all outlines, however nested, in order; one URL once. `attributes` may hold the
+    URL, the first that is there.
 
     Raises FeedUnreadable with a sentence for the person who gave it.
     """
-    found = _Found()
+    found = _Found(attributes)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = found.refuse_dtd
@@ -60,7 +61,8 @@ def write_opml(feeds: Iterable[Outline], *, title: str, created: datetime) -> by
 
 
 class _Found:
-    def __init__(self) -> None:
+    def __init__(self, attributes: Sequence[str]) -> None:
+        self._attributes = attributes
         self.is_opml = False
         self.outlines: dict[str, Outline] = {}
 
@@ -75,7 +77,7 @@ class _Found:
         if name.lower() != "outline":
             return
         given = {key.lower(): value.strip() for key, value in attributes.items()}
-        url = given.get("xmlurl")
+        url = next((given[key] for key in self._attributes if given.get(key)), None)
         if not url or url in self.outlines:
             return
         if len(self.outlines) == MOST_FEEDS:

@@ -6,17 +6,14 @@ what it reads is somebody else's. It ends with its parent.
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import os
-import resource
-import signal
 import sys
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
+from webloom.adapters.child_limits import bound
 from webloom.adapters.feed_process.frames import Alive, Order, Refused, Told, pack
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.formats import detect
@@ -25,14 +22,10 @@ from webloom.parsing.feeds.reading import FeedReading
 from webloom.parsing.feeds.records import Records
 from webloom.parsing.feeds.unpacking import Unpacked
 
-MOST_MEMORY = 1024 * 1024 * 1024
-_PR_SET_PDEATHSIG = 1
-_OBJECTS_BETWEEN_COLLECTIONS = 100_000  # reading makes many objects, and no cycles
-
 
 def main() -> None:
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    _bound(order.parent)
+    bound(order.parent)
     out = sys.stdout.buffer
     try:
         _read(order, out)
@@ -45,18 +38,6 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         return
     out.flush()
-
-
-def _bound(parent: int) -> None:
-    for kind, most in ((resource.RLIMIT_AS, MOST_MEMORY), (resource.RLIMIT_CORE, 0)):
-        _, hard = resource.getrlimit(kind)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before
-            raise SystemExit
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def _read(order: Order, out: BinaryIO) -> None:

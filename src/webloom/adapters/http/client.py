@@ -1,6 +1,7 @@
 """Connections through the gate, and the way along redirects on them.
 
-url -> [ request -> redirect? -> join -> ] ... -> the last answer, to be taken by the caller
+follow: url -> [ request -> redirect? -> join -> ] ... -> the last answer, to be taken by the caller
+post:   url, body -> status, headers
 """
 
 from __future__ import annotations
@@ -170,6 +171,20 @@ class GatedClient(Generic[Answer]):
                 if not response.closed:  # its body was not read to the end
                     response.close()
             url = self._next_hop(url, cookie, response, journey)
+
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, dict[str, str]]:
+        """POST to a normalised URL, once; the answer's status and headers. No redirect is followed,
+        and no body is read."""
+        target = URL(url, encoded=True)
+        response = await self._session.post(
+            target, data=body, headers=headers, allow_redirects=False
+        )
+        try:
+            return response.status, plain_headers(response.headers)
+        finally:
+            response.close()
 
     def _next_hop(
         self, url: str, cookie: str | None, response: ClientResponse, journey: Journey

@@ -29,10 +29,11 @@ from webloom.domain.network_policy import NetworkPolicy
 from webloom.parsing.web_url import normalise
 from webloom.ports.fetcher import Downloaded
 
-_ACCEPT = (
+FEEDS = (
     "application/rss+xml,application/atom+xml,application/feed+json,application/xml;q=0.9,"
     "text/xml;q=0.9,application/json;q=0.8,*/*;q=0.5"
 )
+PAGES = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _BLOCK_BYTES = 512 * 1024  # worked on in one go by a thread
 
 
@@ -56,6 +57,7 @@ class HttpDownloader:
         self,
         *,
         policy: NetworkPolicy,
+        accept: str = FEEDS,  # what is asked for
         limits: DownloadLimits | None = None,
         resolver: AbstractResolver | None = None,  # closed with the downloader
         ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
@@ -64,7 +66,7 @@ class HttpDownloader:
         self._client = GatedClient(
             ClientResponse,
             policy=policy,
-            accept=_ACCEPT,
+            accept=accept,
             connections=self._limits.connections,
             connect_seconds=self._limits.connect_seconds,
             max_redirects=self._limits.max_redirects,
@@ -115,7 +117,7 @@ class HttpDownloader:
         written, sha256 = 0, None
         if response.status == 206:
             raise FetchFailed(
-                reason="the answer is a part of the feed, which was not asked for (206)",
+                reason="the answer is a part of it, which was not asked for (206)",
                 retryable=False,
             )
         if 200 <= response.status < 300:

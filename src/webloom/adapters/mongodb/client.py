@@ -61,6 +61,15 @@ class CollectionNames:
     feeds: str = "feeds"
     jobs: str = "jobs"
     import_logs: str = "import_logs"
+    pages: str = "pages"
+    snapshots: str = "snapshots"
+    price_history: str = "price_history"
+    change_logs: str = "change_logs"
+    job_runs: str = "job_runs"
+    worker_logs: str = "worker_logs"
+    watches: str = "watches"
+    watch_ledger: str = "watch_ledger"
+    notices: str = "notices"
 
 
 class MongoDatabase:
@@ -92,6 +101,15 @@ class MongoDatabase:
         self.job_words: Collection = chosen[f"{names.jobs}_words"]
         self.import_logs: Collection = chosen[names.import_logs]
         self.import_batches: Collection = chosen[f"{names.import_logs}_batches"]
+        self.pages: Collection = chosen[names.pages]
+        self.snapshots: Collection = chosen[names.snapshots]
+        self.price_history: Collection = chosen[names.price_history]
+        self.change_logs: Collection = chosen[names.change_logs]
+        self.job_runs: Collection = chosen[names.job_runs]
+        self.worker_logs: Collection = chosen[names.worker_logs]
+        self.watches: Collection = chosen[names.watches]
+        self.watch_ledger: Collection = chosen[names.watch_ledger]
+        self.notices: Collection = chosen[names.notices]
         self._client = client
         self._clock = clock
         self._offset: float | None = None  # None: the server's clock was never seen
@@ -212,6 +230,15 @@ class MongoDatabase:
             (self.job_words, indexes.OF_JOB_WORDS),
             (self.import_logs, indexes.OF_IMPORT_LOGS),
             (self.import_batches, indexes.OF_IMPORT_BATCHES),
+            (self.pages, indexes.of_pages(is_sharded=is_sharded)),
+            (self.snapshots, indexes.OF_SNAPSHOTS),
+            (self.price_history, indexes.OF_PRICE_HISTORY),
+            (self.change_logs, indexes.of_change_logs(is_sharded=is_sharded)),
+            (self.job_runs, indexes.OF_JOB_RUNS),
+            (self.worker_logs, indexes.OF_WORKER_LOGS),
+            (self.watches, indexes.OF_WATCHES),
+            (self.watch_ledger, indexes.OF_WATCH_LEDGER),
+            (self.notices, indexes.OF_NOTICES),
         ):
             await indexes.make(collection, wanted, self.address)
         for collection in (self.locks, self.copies):

@@ -35,7 +35,8 @@ BY_WORD = [("words", ASCENDING), *NEWEST_FIRST]
 REFRESHING = {"work.background": True}
 
 LATEST_FIRST = [("place", DESCENDING)]
-POSTINGS_BY_SOURCE = [("sourceUrl", ASCENDING), *LATEST_FIRST]
+# Those without a date stand behind all others of their source, in their own order.
+POSTINGS_BY_SOURCE = [("sourceUrl", ASCENDING), ("publishedAt", DESCENDING), *LATEST_FIRST]
 WORD = [("words", ASCENDING)]
 CLOSED_POSTINGS = [*LATEST_FIRST, ("closedBy", ASCENDING)]
 CLOSED = {"closedBy": {"$exists": True}}
@@ -60,9 +61,8 @@ def of_jobs(*, is_sharded: bool) -> list[IndexModel]:
     """The key is part of the _id, which is unique anywhere."""
     return [
         IndexModel("dedupeKey", unique=not is_sharded),
-        IndexModel([("sourceUrl", ASCENDING), ("publishedAt", DESCENDING)]),
-        IndexModel(LATEST_FIRST),
         IndexModel(POSTINGS_BY_SOURCE),
+        IndexModel(LATEST_FIRST),
         IndexModel("closedBy", partialFilterExpression=CLOSED),
         IndexModel(CLOSED_POSTINGS, partialFilterExpression=CLOSED),
     ]
@@ -117,3 +117,72 @@ async def make(collection: Collection, indexes: list[IndexModel], address: str) 
                 "another database or collection"
             ) from error
         raise
+
+
+# What the watch pipeline keeps
+
+PAGES_LATEST_FIRST = [("order", DESCENDING), ("_id", DESCENDING)]
+PAGES_OF_JOB = [("jobId", ASCENDING), *PAGES_LATEST_FIRST]
+CHANGES_LATEST_FIRST = [("timestamp", DESCENDING), ("_id", DESCENDING)]
+CHANGES_OF_JOB = [("jobId", ASCENDING), *CHANGES_LATEST_FIRST]
+CHANGES_OF_RUN = [("runId", ASCENDING), *CHANGES_LATEST_FIRST]
+RUNS_LATEST_FIRST = [("startedAt", DESCENDING), ("made", DESCENDING)]
+NOTICES_LATEST_FIRST = [("watchId", ASCENDING), ("made", DESCENDING)]
+IN_PLACE = [("page", ASCENDING), ("place", ASCENDING)]
+NOT_SUPERSEDED = [("page", ASCENDING), ("expireAt", ASCENDING)]
+OF_NUMBER = [("jobId", ASCENDING), ("url", ASCENDING), ("version", DESCENDING)]
+OF_LOG_NUMBER = [("jobId", ASCENDING), ("url", ASCENDING), ("version.current", DESCENDING)]
+OF_PRICE = [("jobId", ASCENDING), ("url", ASCENDING), ("place", DESCENDING)]
+
+_EXPIRING = IndexModel(
+    "expireAt", expireAfterSeconds=0, partialFilterExpression={"expireAt": {"$exists": True}}
+)
+
+
+def of_pages(*, is_sharded: bool) -> list[IndexModel]:
+    """The _id is made of both."""
+    return [
+        IndexModel([("jobId", ASCENDING), ("url", ASCENDING)], unique=not is_sharded),
+        IndexModel(PAGES_LATEST_FIRST),
+        IndexModel(PAGES_OF_JOB),
+    ]
+
+
+def of_change_logs(*, is_sharded: bool) -> list[IndexModel]:
+    """A log whose number another one still has waits without being `numbered`."""
+    return [
+        IndexModel(
+            OF_LOG_NUMBER, unique=not is_sharded, partialFilterExpression={"numbered": True}
+        ),
+        IndexModel(CHANGES_LATEST_FIRST),
+        IndexModel(CHANGES_OF_JOB),
+        IndexModel(CHANGES_OF_RUN, partialFilterExpression={"runId": {"$type": "string"}}),
+        _EXPIRING,
+    ]
+
+
+OF_SNAPSHOTS = [
+    IndexModel(IN_PLACE),
+    IndexModel(NOT_SUPERSEDED),
+    IndexModel(OF_NUMBER),
+    _EXPIRING,
+]
+OF_PRICE_HISTORY = [IndexModel(OF_PRICE), IndexModel(NOT_SUPERSEDED), _EXPIRING]
+OF_JOB_RUNS = [
+    IndexModel(RUNS_LATEST_FIRST),
+    IndexModel([("jobId", ASCENDING), *RUNS_LATEST_FIRST]),
+    IndexModel([("status", ASCENDING), *RUNS_LATEST_FIRST]),
+    _EXPIRING,
+]
+OF_WORKER_LOGS = [_EXPIRING]
+OF_WATCHES = [
+    IndexModel([("name", ASCENDING), ("_id", ASCENDING)]),
+    IndexModel("nextRunAt"),
+    IndexModel("activeRunId", partialFilterExpression={"activeRunId": {"$type": "string"}}),
+]
+OF_WATCH_LEDGER = [IndexModel("run"), _EXPIRING]
+OF_NOTICES = [
+    IndexModel(NOTICES_LATEST_FIRST),
+    IndexModel("dueAt", partialFilterExpression={"isOpen": True}),
+    _EXPIRING,
+]

@@ -2,13 +2,14 @@
 
 As with records, a page is read along one index, from behind the last posting of the page before;
 what the index does not know of a filter is looked at posting by posting, MOST_SCANNED at most.
+Those of one source stand in its index in two stretches, with a date and without, which are merged.
 Words that few postings have lead to these; a word that many have is soon met on the way.
 """
 
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pymongo import ASCENDING
 
@@ -23,10 +24,12 @@ from webloom.adapters.mongodb.indexes import (
     Collection,
 )
 from webloom.adapters.mongodb.postings_documents import (
+    FIRST_PLACE,
     PLACE_BYTES,
     first_place_in,
     milliseconds,
     milliseconds_begun,
+    moment_in,
     stored_posting,
 )
 from webloom.adapters.mongodb.postings_words import LONGEST_WORD, postings_with
@@ -57,14 +60,14 @@ async def postings_page(
 ) -> PostingPage:
     places = _places(chosen, None if cursor is None else _parsed(cursor))
     with db.use():
-        path = await _path(db.job_words, chosen)
+        path = await _path(db.job_words, chosen, places)
         if path is None:
             return PostingPage(postings=[])
         documents, last = await walk(
             db.jobs,
             path,
-            within=places,
-            order=LATEST_FIRST,
+            within=places and {"place": places},
+            order=POSTINGS_BY_SOURCE if path.index is POSTINGS_BY_SOURCE else LATEST_FIRST,
             limit=limit,
             most_scanned=MOST_SCANNED,
             looked_at=_LOOKED_AT,
@@ -76,7 +79,7 @@ async def postings_page(
     )
 
 
-async def _path(lists: Collection, chosen: PostingFilter) -> Path | None:
+async def _path(lists: Collection, chosen: PostingFilter, places: Document) -> Path | None:
     """None: nothing can be found."""
     said = _said(chosen)
     if any(not each.phrase.words for each in said):
@@ -99,7 +102,9 @@ async def _path(lists: Collection, chosen: PostingFilter) -> Path | None:
         return along(CLOSED_POSTINGS, CLOSED, is_all=source_url is None and not said)
     if source_url is not None:
         is_all = chosen.is_open is None and not said
-        return along(POSTINGS_BY_SOURCE, {"sourceUrl": source_url}, is_all=is_all)
+        dated = {"sourceUrl": source_url, "publishedAt": _dates(places)}
+        undated = {"sourceUrl": source_url, "publishedAt": None}
+        return replace(along(POSTINGS_BY_SOURCE, dated, is_all=is_all), beside=undated)
     return along(LATEST_FIRST, {}, is_all=chosen.is_open is None and not said)
 
 
@@ -144,7 +149,15 @@ def _places(chosen: PostingFilter, start: bytes | None) -> Document:
         places["$lt"] = first_place_in(milliseconds(chosen.until) + 1)
     if start is not None:
         places["$lt"] = min(start, places.get("$lt", start))
-    return {"place": places} if places else {}
+    return places
+
+
+def _dates(places: Document) -> Document:
+    """Of postings in these places that have one."""
+    dates = {"$gte": moment_in(places.get("$gte", FIRST_PLACE))}
+    if "$lt" in places:
+        dates["$lte"] = moment_in(places["$lt"])
+    return dates
 
 
 def _cursor(place: bytes) -> str:

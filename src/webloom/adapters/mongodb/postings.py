@@ -3,6 +3,9 @@
     read what is there -> judge -> list the words of what will be written -> insert what is new,
     change what differs -> judge again what somebody else was quicker with
 
+Where a batch of a run found nothing, the next one is not looked for either: what is there all the
+same is refused by its key, and read then.
+
 A batch may be applied twice at the same time, by processes that die in between: each posting says
 which batch has made or changed it, so that whoever comes later counts the same.
 
@@ -17,6 +20,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -28,6 +32,7 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
+from webloom.adapters.mongodb.gathering import Gathering
 from webloom.adapters.mongodb.postings_documents import (
     REFUSALS,
     WHAT_IS_KNOWN,
@@ -39,12 +44,14 @@ from webloom.adapters.mongodb.postings_documents import (
     start_of_source,
     stored_posting,
 )
-from webloom.adapters.mongodb.postings_words import hash_of, list_of, words_in
+from webloom.adapters.mongodb.postings_words import Listed, hash_of, list_of, words_in
 from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark, Verdict, judge
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_store import StoredPosting
 
 CLOSED_AT_ONCE = 1000
+MOST_RUNS = 1000  # that are remembered as new
+BATCHES_IN_A_LIST = 4  # of words
 COUNT_SECONDS = 60.0
 COUNTED_FOR = 2.0
 _BY_KEY = [("dedupeKey", 1)]
@@ -75,11 +82,24 @@ class _Wanted(NamedTuple):
     words: list[str] | None  # None: as they were
 
 
+class _Asked(NamedTuple):
+    """Postings that are said to be known."""
+
+    ids: list[str]
+    hashes: list[str]  # of their contents
+    run_id: str
+
+
 class Postings:
     def __init__(self, database: MongoDatabase) -> None:
         self._db = database
         self._jobs = database.jobs
         self._raw = database.jobs.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
+        self._reading: Gathering[list[str], dict[str, Document]] = database.gather(self._find_all)
+        self._comparing: Gathering[_Asked, bool] = database.gather(self._are_unchanged)
+        self._listing: Gathering[list[Listed], None] = database.gather(self._list_words)
+        self._changing: Gathering[list[Change], bool | None] = database.gather(self._change_all)
+        self._new_runs: set[str] = set()  # of which the last batch found nothing stored
         self._counts = (0, 0)
         self._counted_until = 0.0
 
@@ -89,35 +109,36 @@ class Postings:
         verdicts = dict.fromkeys(Verdict, 0)
         failures: list[Failure] = []
         by = plain(mark_text(mark))
-        with self._db.use():
-            while jobs:
-                now = self._db.wall()
-                found = await self._read(jobs)
-                new: list[_Wanted] = []
-                changed: list[tuple[_Wanted, Document]] = []
-                for job in jobs:
-                    document = found.get(job.dedupe_key)
-                    known = None if document is None else known_of(document)
-                    verdict = judge(known, job.content_hash, mark)
-                    if verdict is Verdict.INSERT or verdict is Verdict.UPDATE:
-                        wanted = _wanted(job, by, now, document, failures)
-                        if wanted is None:
-                            continue
-                        if document is None:
-                            new.append(wanted)
-                        else:
-                            changed.append((wanted, document))
-                    verdicts[verdict] += 1
-                jobs = []
-                await self._write_words([*new, *(wanted for wanted, _ in changed)])
-                if new:
-                    lost = await self._insert(new, failures)
-                    verdicts[Verdict.INSERT] -= len(lost)
-                    jobs += [each for each in lost if each is not None]
-                if changed:
-                    lost = await self._change(changed, failures)
-                    verdicts[Verdict.UPDATE] -= len(lost)
-                    jobs += [each for each in lost if each is not None]
+        while jobs:
+            now = self._db.wall()
+            found = await self._read_unless_new(jobs, mark.run_id)
+            new: list[_Wanted] = []
+            changed: list[tuple[_Wanted, Document]] = []
+            for job in jobs:
+                document = found.get(job.dedupe_key)
+                known = None if document is None else known_of(document)
+                verdict = judge(known, job.content_hash, mark)
+                if verdict is Verdict.INSERT or verdict is Verdict.UPDATE:
+                    wanted = _wanted(job, by, now, document, failures)
+                    if wanted is None:
+                        continue
+                    if document is None:
+                        new.append(wanted)
+                    else:
+                        changed.append((wanted, document))
+                verdicts[verdict] += 1
+            jobs = []
+            await self._write_words([*new, *(wanted for wanted, _ in changed)])
+            if new:
+                lost = await self._insert(new, failures)
+                verdicts[Verdict.INSERT] -= len(lost)
+                jobs += [each for each in lost if each is not None]
+            if changed:
+                lost = await self._change(changed, failures)
+                verdicts[Verdict.UPDATE] -= len(lost)
+                jobs += [each for each in lost if each is not None]
+            if jobs:
+                self._new_runs.discard(mark.run_id)
         return verdicts, failures
 
     async def judge_known(
@@ -126,12 +147,12 @@ class Postings:
         """None: one of them is not as it was."""
         if not known:
             return {}
+        self._new_runs.discard(mark.run_id)
         start = start_of_source(source_url)
         ids = [start + key for key, _ in known]
-        with self._db.use():
-            if await self._are_unchanged(ids, [each for _, each in known], mark):
-                return {Verdict.UNCHANGED: len(known)}
-            found = await self._find(ids, WHAT_IS_KNOWN)
+        if await self._comparing.ask(_Asked(ids, [each for _, each in known], mark.run_id)):
+            return {Verdict.UNCHANGED: len(known)}
+        found = await self._reading.ask(ids)
         verdicts: dict[Verdict, int] = {}
         for key, content_hash in known:
             document = found.get(key)
@@ -143,58 +164,78 @@ class Postings:
             verdicts[verdict] = verdicts.get(verdict, 0) + 1
         return verdicts
 
-    async def _are_unchanged(self, ids: list[str], hashes: list[str], mark: Mark) -> bool:
+    async def _are_unchanged(self, asked: list[_Asked]) -> list[bool]:
         """The usual answer, without reading them: a content hash covers what the key is made of,
-        so that one of them is of one of the keys, and the server may just count."""
-        another_run = {"$not": {"$regex": f"^{re.escape(mark.run_id)}/"}}
-        counted = await self._jobs.database.command(
-            "count",
-            self._jobs.name,
-            query={
+        so that one of them is of one of the keys, and the server may just count. Where one posting
+        is not as it was, nothing is said of all that were asked for with it."""
+        answers = {}
+        for run_id in {each.run_id for each in asked}:
+            of_run = [each for each in asked if each.run_id == run_id]
+            ids = [one for each in of_run for one in each.ids]
+            another_run = {"$not": {"$regex": f"^{re.escape(run_id)}/"}}
+            query = {
                 "_id": {"$in": ids},
-                "contentHash": {"$in": hashes},
+                "contentHash": {"$in": [one for each in of_run for one in each.hashes]},
                 "closedBy": {"$exists": False},
                 "createdBy": another_run,
                 "changedBy": another_run,
-            },
-        )
-        return bool(counted["n"] == len(ids))
+            }
+            with self._db.use():
+                answers[run_id] = await self._count(query) == len(ids)
+        return [answers[each.run_id] for each in asked]
 
-    async def _read(self, jobs: Sequence[JobPosting]) -> dict[str, Document]:
-        fields = WHAT_IS_KNOWN
-        if any(job.published_at is None for job in jobs):
-            fields = WHAT_IS_KNOWN | {"createdAt": True}
-        return await self._find([plain(id_of(job)) for job in jobs], fields)
+    async def _read_unless_new(
+        self, jobs: Sequence[JobPosting], run_id: str
+    ) -> dict[str, Document]:
+        if run_id in self._new_runs:
+            return {}
+        found = await self._reading.ask([plain(id_of(job)) for job in jobs])
+        if not any(job.dedupe_key in found for job in jobs):
+            if len(self._new_runs) >= MOST_RUNS:
+                self._new_runs.clear()
+            self._new_runs.add(run_id)
+        return found
 
-    async def _find(self, ids: list[str], fields: dict[str, bool]) -> dict[str, Document]:
-        """By their ids, which begin with their source: one shard has them."""
-        found = self._jobs.find({"_id": {"$in": ids}}, fields, batch_size=len(ids) + 1)
-        return {document["dedupeKey"]: document for document in await found.to_list()}
+    async def _find_all(self, asked: list[list[str]]) -> list[dict[str, Document]]:
+        """By their ids, which begin with their source: one shard has those of a batch. Everybody
+        is told what all have asked for."""
+        ids = [each for some in asked for each in some]
+        with self._db.use():
+            found = self._jobs.find({"_id": {"$in": ids}}, WHAT_IS_KNOWN, batch_size=len(ids) + 1)
+            by_key = {document["dedupeKey"]: document for document in await found.to_list()}
+        return [by_key] * len(asked)
 
     async def _write_words(self, wanted: list[_Wanted]) -> None:
         listed = [(id_of(each.job), each.words) for each in wanted if each.words is not None]
         if listed:
-            await self._db.job_words.insert_one(list_of(listed))
+            await self._listing.ask(listed)
+
+    async def _list_words(self, asked: list[list[Listed]]) -> list[None]:
+        with self._db.use():
+            for start in range(0, len(asked), BATCHES_IN_A_LIST):
+                some = asked[start : start + BATCHES_IN_A_LIST]
+                await self._db.job_words.insert_one(list_of(chain.from_iterable(some)))
+        return [None] * len(asked)
 
     async def _insert(self, new: list[_Wanted], failures: list[Failure]) -> list[JobPosting | None]:
         """Those that were not made: to be judged again, or None for one that is refused."""
-        try:
-            await self._raw.insert_many([each.document for each in new], ordered=False)
-        except BulkWriteError as error:
-            if error.details["writeConcernErrors"]:
-                raise
-            lost: list[JobPosting | None] = []
-            for problem in error.details["writeErrors"]:
-                job = new[problem["index"]].job
-                if problem["code"] == DUPLICATE_KEY:
-                    lost.append(job)
-                elif problem["code"] in _WILL_NOT_HAVE:
-                    failures.append(_refused(job, problem["errmsg"]))
-                    lost.append(None)
-                else:
+        lost: list[JobPosting | None] = []
+        with self._db.use():
+            try:
+                await self._raw.insert_many([each.document for each in new], ordered=False)
+            except BulkWriteError as error:
+                if error.details["writeConcernErrors"]:
                     raise
-            return lost
-        return []
+                for problem in error.details["writeErrors"]:
+                    job = new[problem["index"]].job
+                    if problem["code"] == DUPLICATE_KEY:
+                        lost.append(job)
+                    elif problem["code"] in _WILL_NOT_HAVE:
+                        failures.append(_refused(job, problem["errmsg"]))
+                        lost.append(None)
+                    else:
+                        raise
+        return lost
 
     async def _change(
         self, changed: list[tuple[_Wanted, Document]], failures: list[Failure]
@@ -214,18 +255,42 @@ class Postings:
             )
             for wanted, known in changed
         ]
-        try:
-            made = await change_each(
-                self._jobs, changes, condition=_IS_AS_READ, result=_WITH_ITS_BIRTH
-            )
-        except OperationFailure as error:
-            if error.code not in _WILL_NOT_HAVE:
-                raise
-            if len(changed) == 1:
-                failures.append(_refused(changed[0][0].job, str(error)))
+        are_made = await self._changing.ask(changes)
+        if are_made is None:
+            alone = zip(changed, changes, strict=True)
+            return [
+                job
+                for (wanted, _), change in alone
+                for job in await self._change_alone(wanted.job, change, failures)
+            ]
+        return [] if are_made else [wanted.job for wanted, _ in changed]
+
+    async def _change_all(self, asked: list[list[Change]]) -> list[bool | None]:
+        """Whether all are made; None: the server will not have one of them."""
+        changes = [each for some in asked for each in some]
+        with self._db.use():
+            try:
+                are_made = await self._make(changes) == len(changes)
+            except OperationFailure as error:
+                if error.code not in _WILL_NOT_HAVE:
+                    raise
+                return [None] * len(asked)
+        return [are_made] * len(asked)
+
+    async def _change_alone(
+        self, job: JobPosting, change: Change, failures: list[Failure]
+    ) -> list[JobPosting | None]:
+        with self._db.use():
+            try:
+                return [] if await self._make([change]) else [job]
+            except OperationFailure as error:
+                if error.code not in _WILL_NOT_HAVE:
+                    raise
+                failures.append(_refused(job, str(error)))
                 return [None]
-            return [lost for one in changed for lost in await self._change([one], failures)]
-        return [] if made == len(changed) else [wanted.job for wanted, _ in changed]
+
+    async def _make(self, changes: list[Change]) -> int:
+        return await change_each(self._jobs, changes, condition=_IS_AS_READ, result=_WITH_ITS_BIRTH)
 
     async def open_keys(self, source_url: str, after: str, limit: int) -> list[str]:
         start = start_of_source(source_url)

@@ -28,11 +28,13 @@ from webloom.ports.import_store import StoredPosting
 
 MOST_BYTES = 8_000_000  # of a posting; a statement that changes it holds it within 16 MB
 PLACE_BYTES = 16
+FIRST_PLACE = bytes(PLACE_BYTES)
 
 REFUSALS = (BSONError, InvalidDocument, OverflowError, UnicodeError, RecursionError)
 WHAT_IS_KNOWN = {
     "dedupeKey": True,
     "contentHash": True,
+    "createdAt": True,
     "createdBy": True,
     "changedBy": True,
     "closedBy": True,
@@ -40,6 +42,7 @@ WHAT_IS_KNOWN = {
 }
 
 _EPOCH = datetime(1, 1, 1, tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _DATES = (datetime,)
 
@@ -73,6 +76,12 @@ def first_place_in(millisecond: int) -> bytes:
     """Postings stand in the listing by the millisecond, and within it by a hash of their key.
     MongoDB compares bytes of one length only."""
     return millisecond.to_bytes(PLACE_BYTES // 2, "big") + bytes(PLACE_BYTES // 2)
+
+
+def moment_in(place: bytes) -> datetime:
+    """The millisecond of a place, or the last that a date can have."""
+    millisecond = int.from_bytes(place[: PLACE_BYTES // 2], "big")
+    return _EPOCH + min(millisecond, milliseconds(_LAST)) * _MILLISECOND
 
 
 def place_of(moment: datetime, dedupe_key: str) -> bytes:

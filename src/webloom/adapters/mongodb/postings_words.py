@@ -4,8 +4,8 @@
 
 An index of the words of every posting, in the order of the listing, would cost an insert more than
 all other indexes together, and the more of them there are the more: its entries go anywhere. So the
-postings that a batch writes share a list. Each word stands in it once, with the postings that have
-it, and new entries of the index stand next to each other.
+postings of a few batches that are written at the same time share a list. Each word stands in it
+once, with the postings that have it, and new entries of the index stand next to each other.
 
 A list is written before its postings, and never changed: what it says of a posting may be over, and
 who uses it looks at the posting. A posting whose words stay the same needs no new one.
@@ -26,7 +26,9 @@ MOST_WORDS = 64  # that a posting is found by
 LONGEST_WORD = 64
 MOST_LISTS = 2000  # read for one search
 MOST_IDS = 5000
-LISTS_AT_ONCE = 100
+LISTS_AT_ONCE = 25
+
+Listed = tuple[str, list[str]]  # the id of a posting, and its words
 
 
 def words_in(job: JobPosting) -> list[str]:
@@ -48,7 +50,7 @@ def hash_of(words: list[str]) -> bytes:
     return hashlib.blake2b(" ".join(words).encode(), digest_size=8).digest()
 
 
-def list_of(postings: Iterable[tuple[str, list[str]]]) -> Document:
+def list_of(postings: Iterable[Listed]) -> Document:
     ids: list[str] = []
     hits: dict[str, list[int]] = {}
     for place, (posting_id, words) in enumerate(postings):

@@ -6,8 +6,11 @@ document by document; after so many of them the page ends where it is, and says 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
+
+from pymongo.asynchronous.cursor import AsyncCursor
 
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.indexes import Collection
@@ -23,6 +26,7 @@ class Path:
     index: Index
     found: Document  # what the index knows
     accepts: Callable[[Document], bool] | None  # what it does not know; None: nothing
+    beside: Document | None = None  # another stretch of the index, as `found`
 
 
 async def walk(
@@ -36,19 +40,28 @@ async def walk(
     looked_at: Fields,  # what `path.accepts` needs
     shown: Fields | None,
 ) -> tuple[list[Document], Document | None]:
-    """Up to `limit` documents, and the last one that was walked past if there may be more."""
+    """Up to `limit` documents, and the last one that was walked past if there may be more. The
+    last field of `order` is descending, and decides between two stretches."""
     accepts = path.accepts
     most = limit + 1 if accepts is None else most_scanned
     picked: list[Document] = []
     scanned, last = 0, None
-    async with collection.find(
-        path.found | within,
-        shown if accepts is None else looked_at,
-        sort=order,
-        hint=path.index,
-        limit=most,
-        batch_size=2 * limit + 2,
-    ) as found:
+    async with AsyncExitStack() as stack:
+        cursors = [
+            await stack.enter_async_context(
+                collection.find(
+                    stretch | within,
+                    shown if accepts is None else looked_at,
+                    sort=order,
+                    hint=path.index,
+                    limit=most,
+                    batch_size=2 * limit + 2,
+                )
+            )
+            for stretch in (path.found, path.beside)
+            if stretch is not None
+        ]
+        found = await stack.enter_async_context(aclosing(_merged(cursors, order[-1][0])))
         async for document in found:
             scanned, last = scanned + 1, document
             if accepts is None or accepts(document):
@@ -57,11 +70,25 @@ async def walk(
                 last = picked[limit - 1]
                 picked = picked[:limit]
                 break
+            if scanned == most:
+                break
         else:
-            last = last if scanned == most else None
+            last = None
     if accepts is not None:
         picked = await _whole(collection, picked, accepts, shown)
     return picked, last
+
+
+async def _merged(
+    cursors: list[AsyncCursor[Document]], field: str
+) -> AsyncGenerator[Document, None]:
+    heads = [(each, await anext(each, None)) for each in cursors]
+    there = {cursor: head for cursor, head in heads if head is not None}
+    while there:
+        cursor = max(there, key=lambda each: there[each][field])
+        yield there.pop(cursor)
+        if (following := await anext(cursor, None)) is not None:
+            there[cursor] = following
 
 
 async def _whole(

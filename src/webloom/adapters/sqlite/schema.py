@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import sqlite3
 
+from webloom.adapters.sqlite.watch_schema import WATCHES
 from webloom.ports.clock import Clock
 
 APPLICATION_ID = 0x57EB1003
-VERSION = 3
+VERSION = 4
 
 TABLES = """
 CREATE TABLE timeline (  -- one row: what is added to the steady clock of this boot
@@ -226,7 +227,7 @@ CREATE VIRTUAL TABLE posting_words USING fts5 (  -- its rows are places
     content='', columnsize=0, tokenize='unicode61 remove_diacritics 2'
 );
 """
-CHANGES = {1: COPIES, 2: IMPORTS}  # what brings a file of this layout to the next
+CHANGES = {1: COPIES, 2: IMPORTS, 3: WATCHES}  # what brings a file of this layout to the next
 
 
 class NotOurs(Exception):
@@ -249,7 +250,7 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
     if version == 0 and owner == 0:
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             raise NotOurs("it is another program's SQLite database")
-        for statement in _statements(TABLES + COPIES + IMPORTS):
+        for statement in _statements(TABLES + COPIES + IMPORTS + WATCHES):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")

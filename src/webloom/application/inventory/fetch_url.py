@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from webloom.application.inventory.host_turns import HostTurns
+from webloom.application.host_turns import HostTurns
 from webloom.application.persist import persist, spread
 from webloom.domain.errors import FetchFailed, Unavailable, UrlRefused
 from webloom.domain.inventory import (

@@ -22,6 +22,7 @@ from webloom.domain.errors import (
     QueueFull,
     Unavailable,
     UrlRefused,
+    WatchRefused,
 )
 from webloom.entrypoints.api.schemas import Problem
 
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 RETRY_WHEN_FULL = 1
 RETRY_WHEN_UNAVAILABLE = 5
 
-_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder(decimal_format="number")
 
 
 def answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -81,8 +82,9 @@ def install_problem_handlers(app: FastAPI) -> None:
     async def bad_cursor(_: Request, error: BadCursor) -> Response:
         return problem(422, f"cursor: {error}. Take it from the page before as it is.")
 
+    @app.exception_handler(WatchRefused)
     @app.exception_handler(FeedRefused)
-    async def bad_feed(_: Request, error: FeedRefused) -> Response:
+    async def bad_settings(_: Request, error: FeedRefused | WatchRefused) -> Response:
         return problem(422, f"{error}.")
 
     @app.exception_handler(FeedUnreadable)

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from webloom import __version__
 from webloom.bootstrap import Services
-from webloom.entrypoints.api import import_schemas, schemas
+from webloom.entrypoints.api import import_schemas, schemas, watch_schemas
 from webloom.entrypoints.api.answers import install_problem_handlers
 from webloom.entrypoints.api.feeds import FeedRoutes
 from webloom.entrypoints.api.guard import Guard
@@ -27,10 +27,13 @@ from webloom.entrypoints.api.jobs import JobRoutes
 from webloom.entrypoints.api.live import LiveRuns
 from webloom.entrypoints.api.metadata import MetadataRoutes
 from webloom.entrypoints.api.start_page import START_PAGE
+from webloom.entrypoints.api.watch_events import EventRoutes
+from webloom.entrypoints.api.watch_pages import WatchPageRoutes
+from webloom.entrypoints.api.watches import WatchRoutes
 from webloom.ports.heartbeats import Heartbeat
 
 DESCRIPTION = (
-    "Ask for the HTTP metadata of any URL; import job postings from feeds. "
+    "Ask for the HTTP metadata of any URL; import job postings from feeds; watch pages. "
     "Errors are problem+json (RFC 9457). "
     "Bound beyond loopback, every route but /health/live asks for a key."
 )
@@ -133,6 +136,7 @@ def create_app(
     route("/metrics", health.metrics, methods=["GET"], responses=_answers({200: "text/plain"}))
 
     _add_imports(app, services, stopping or asyncio.Event())
+    _add_watches(app, services)
     install_problem_handlers(app)
     _add_components(app)
     return Guard(app, services.settings, request_histogram(registry))
@@ -247,6 +251,133 @@ def _add_imports(app: FastAPI, services: Services, stopping: asyncio.Event) -> N
     )
 
 
+def _add_watches(app: FastAPI, services: Services) -> None:
+    watches = WatchRoutes(services)
+    pages = WatchPageRoutes(services)
+    events = EventRoutes(services)
+    of = watch_schemas
+
+    route = app.add_api_route
+    route(
+        "/api/watch/events",
+        events.take,
+        methods=["POST"],
+        status_code=202,
+        responses=_answers({202: of.EventsAccepted}, 400, 413, 422)
+        | _problem(503, of.EventsNotAccepted),
+        openapi_extra=_takes({"application/json": dict[str, Any] | list[dict[str, Any]]}),
+    )
+    route(
+        "/api/watches",
+        watches.add,
+        methods=["POST"],
+        status_code=201,
+        responses=_answers({201: of.WatchAnswer}, 400, 413, 422, 503),
+        openapi_extra=_takes({"application/json": of.AddWatchBody}),
+    )
+    route(
+        "/api/watches",
+        watches.listing,
+        methods=["GET"],
+        responses=_answers({200: of.WatchesPage}, 422, 503),
+    )
+    route(  # before the watches, as it looks like the id of one
+        "/api/watches/import",
+        watches.import_list,
+        methods=["POST"],
+        responses=_answers({200: of.WatchesImported}, 413, 422, 503),
+        openapi_extra=_takes({"text/plain": str, "text/x-opml": str, "application/json": Any}),
+    )
+    one_watch = _answers({200: of.WatchAnswer}, 404, 422, 503)
+    route("/api/watches/{jobId}", watches.show, methods=["GET"], responses=one_watch)
+    route(
+        "/api/watches/{jobId}",
+        watches.edit,
+        methods=["PATCH"],
+        responses=one_watch | _answers({}, 400, 413),
+        openapi_extra=_takes({"application/json": of.EditWatchBody}),
+    )
+    route(
+        "/api/watches/{jobId}",
+        watches.remove,
+        methods=["DELETE"],
+        status_code=204,
+        responses=_answers({}, 404, 422, 503),
+    )
+    route("/api/watches/{jobId}/pause", watches.pause, methods=["POST"], responses=one_watch)
+    route("/api/watches/{jobId}/resume", watches.resume, methods=["POST"], responses=one_watch)
+    route(
+        "/api/watches/{jobId}/run",
+        watches.run,
+        methods=["POST"],
+        status_code=202,
+        responses=_answers({202: of.JobRun}, 404, 422, 503) | _problem(409, of.WatchBusy),
+    )
+    route(
+        "/api/watches/{jobId}/notices",
+        watches.notices,
+        methods=["GET"],
+        responses=_answers({200: of.NoticesPage}, 422, 503),
+    )
+    atom = _answers({200: "application/atom+xml"}, 404, 422, 503)
+    route("/api/watches/{jobId}/feed.atom", watches.feed, methods=["GET"], responses=atom)
+    route("/api/watch/feed.atom", watches.feed_of_all, methods=["GET"], responses=atom)
+    route(
+        "/api/watch/runs",
+        watches.runs,
+        methods=["GET"],
+        responses=_answers({200: of.JobRunsPage}, 422, 503),
+    )
+    route(
+        "/api/watch/runs/{runId}",
+        watches.show_run,
+        methods=["GET"],
+        responses=_answers({200: of.JobRun}, 404, 422, 503),
+    )
+    route(
+        "/api/watch/pages",
+        pages.listing,
+        methods=["GET"],
+        responses=_answers({200: of.PagesPage}, 422, 503),
+    )
+    route(
+        "/api/watch/pages/versions",
+        pages.versions,
+        methods=["GET"],
+        responses=_answers({200: of.VersionsPage}, 422, 503),
+    )
+    route(
+        "/api/watch/pages/versions/{version}",
+        pages.version,
+        methods=["GET"],
+        responses=_answers({200: of.VersionDetail}, 404, 422, 503),
+    )
+    route(
+        "/api/watch/pages/diff",
+        pages.diff,
+        methods=["GET"],
+        responses=_answers({200: of.VersionDiff}, 404, 422, 503),
+    )
+    route(
+        "/api/watch/pages/changes",
+        pages.changes,
+        methods=["GET"],
+        responses=_answers({200: of.ChangesPage}, 422, 503),
+    )
+    route(
+        "/api/watch/pages/prices",
+        pages.prices,
+        methods=["GET"],
+        responses=_answers({200: of.PricesPage}, 422, 503),
+    )
+    route(
+        "/api/watch/storage",
+        pages.storage,
+        methods=["GET"],
+        responses=_answers({200: of.StorageAnswer}, 503),
+    )
+
+
 def _answers(bodies: dict[int, Any], *problems: int) -> dict[int | str, dict[str, Any]]:
     documented: dict[int | str, dict[str, Any]] = {}
     for status, body in bodies.items():
@@ -286,7 +417,7 @@ def _add_components(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         document = generate()
-        every = [*schemas.ALL, *import_schemas.ALL]
+        every = [*schemas.ALL, *import_schemas.ALL, *watch_schemas.ALL]
         _, components = msgspec.json.schema_components(every, ref_template=REFERENCE)
         known = document.setdefault("components", {}).setdefault("schemas", {})
         known.update(components)

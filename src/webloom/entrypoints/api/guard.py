@@ -24,7 +24,9 @@ log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_BATCH_BODY_BYTES = 16 * 1024 * 1024
-BATCH_PATHS = frozenset({"/metadata/batch", "/api/feeds/opml"})
+BATCH_PATHS = frozenset(
+    {"/metadata/batch", "/api/feeds/opml", "/api/watch/events", "/api/watches/import"}
+)
 BODY_SECONDS = 30.0
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
 STATIC_PATHS = frozenset({"/"})  # harmless to be linked to

@@ -12,10 +12,11 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_late
 from starlette.responses import Response
 
 from webloom import __version__
-from webloom.bootstrap import BrokerLink, Services
+from webloom.bootstrap import BrokerLink, Services, queue_limits
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.page import CHECK_QUEUE
 from webloom.entrypoints.api.answers import answer
 from webloom.entrypoints.api.schemas import (
     Alive,
@@ -30,7 +31,10 @@ from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, SeenProcess
 
 Result = TypeVar("Result")
 PROBE_SECONDS = 2.0
-SHOWN_QUEUES = (METADATA_QUEUE, IMPORT_QUEUE)
+STORAGE_FULL = (
+    "full: nothing new is stored of watched pages, and nothing superseded is left to prune. "
+    "Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages"
+)
 SHOWN_SECONDS = 300.0  # how long a process that is gone stays in the answer
 
 
@@ -39,6 +43,7 @@ class HealthRoutes:
         self._services = services
         self._beat = beat
         self._registry = registry
+        self._queues = [METADATA_QUEUE, IMPORT_QUEUE, services.settings.input_queue, CHECK_QUEUE]
 
     async def live(self) -> Response:
         """This process answers. Needs no key."""
@@ -61,9 +66,10 @@ class HealthRoutes:
 
     async def _health(self) -> Health:
         services = self._services
-        store, seen, brokers = await asyncio.gather(
+        store, seen, full, brokers = await asyncio.gather(
             self._store(),
             _ask(lambda: services.heartbeats.seen(SHOWN_SECONDS)),
+            _ask(services.pages.is_full),
             asyncio.gather(*(self._broker(link) for link in services.broker_links)),
         )
         broker, *aside = [dependency for dependency, _ in brokers]
@@ -73,15 +79,18 @@ class HealthRoutes:
         status = "ok"
         if store.state == "down" or broker.state == "down":
             status = "down"
-        elif not any(worker.alive for worker in workers) or any(
-            each.state == "down" for each in aside
+        elif (
+            not any(worker.alive for worker in workers)
+            or any(each.state == "down" for each in aside)
+            or full.result
         ):
             status = "degraded"
         return Health(
             status=status,
             version=__version__,
             dependencies=[store, broker, *aside],
-            queues=[queues[name] for name in SHOWN_QUEUES if name in queues],
+            storage=STORAGE_FULL if full.result else None,
+            queues=[queues[name] for name in self._queues if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
         )
@@ -91,7 +100,7 @@ class HealthRoutes:
         return _dependency("store", self._services.store_link, await _ask(lambda: beat(self._beat)))
 
     async def _broker(self, link: BrokerLink) -> tuple[Dependency, list[QueueHealth]]:
-        shown = [name for name in SHOWN_QUEUES if name in link.queues]
+        shown = [name for name in self._queues if name in link.queues]
         first, *others = shown or link.queues[:1]
         asked = await _ask(lambda: self._services.broker.depth(first))
         depths = [(first, asked.result)]
@@ -108,7 +117,7 @@ class HealthRoutes:
         settings = self._services.settings
         return QueueHealth(
             name=name,
-            limit=settings.queue_limit if name == METADATA_QUEUE else settings.import_queue_limit,
+            limit=queue_limits(settings)[name],
             ready=depth.ready,
             delayed=depth.delayed,
             in_flight=depth.in_flight,

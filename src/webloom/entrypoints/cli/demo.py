@@ -21,9 +21,11 @@ from webloom.application.inventory.submit_url import NoRoom
 from webloom.bootstrap import Services
 from webloom.domain.inventory import Record, Status
 from webloom.entrypoints.cli.demo_imports import show_imports
+from webloom.entrypoints.cli.demo_watches import WATCH_ID, show_watches
 from webloom.entrypoints.cli.logs import quieten
 from webloom.entrypoints.cli.output import console, plain, show_table, table
 from webloom.entrypoints.demo_feeds import demo_feeds
+from webloom.entrypoints.demo_shop import shop_pages
 from webloom.entrypoints.demo_site import Site, demo_pages, serve
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
 from webloom.settings import Settings, load_settings
@@ -54,15 +56,15 @@ INTERESTING = {
 
 def demo(
     once: Annotated[
-        bool, typer.Option("--once", help="End when every page has its final state.")
+        bool, typer.Option("--once", help="End when all was shown, and do not go on.")
     ] = False,
     port: Annotated[
         int | None,
         typer.Option(min=1, max=65535, help="Where the API listens, instead of WEBLOOM_PORT."),
     ] = None,
 ) -> None:
-    """See Webloom at work in a minute: a made-up site on this machine, its pages fetched and its
-    job feeds imported.
+    """See Webloom at work in a minute: a made-up site on this machine, its pages fetched, its job
+    feeds imported and its moving prices watched.
 
     Needs no network. Its database is in the folder demo of the data folder; yours is not touched.
     """
@@ -73,7 +75,8 @@ async def _demo(once: bool, port: int | None) -> None:
     given = load_settings()
     quieten(given)
     taken = port or given.port  # by the API
-    pages = [*demo_pages(), *(feed.page for feed in demo_feeds())]
+    feeds, sale = (feed.page for feed in demo_feeds()), (each.page for each in shop_pages())
+    pages = [*demo_pages(), *feeds, *sale]
     async with serve(pages, ports=[each for each in SITE_PORTS if each != taken]) as site:
         settings = _settings(given, site, port)
         show = _Show(site=site, given=given, once=once, to=console())
@@ -107,7 +110,7 @@ class _Show:
 
     @property
     def urls(self) -> list[str]:
-        """Of the pages; the feeds are read by imports only."""
+        """Of the pages; the feeds are read by imports only, the sale by its watch."""
         return [f"http://{self.site.address}{page.path}" for page in demo_pages()]
 
     async def __call__(self, services: Services, stop: asyncio.Event) -> None:
@@ -121,6 +124,8 @@ class _Show:
             return
         await self._sum_up(services)
         if not await show_imports(services, self.site.address, self.to, stop):
+            return
+        if not await show_watches(services, self.site.address, self.to, stop):
             return
         if self.once:
             stop.set()
@@ -162,6 +167,11 @@ class _Show:
         else:
             where = f"WEBLOOM_STORE={shlex.quote(f'sqlite:///{settings.database}')}"
         program = "webloom" if sys.argv[0].endswith(".py") else shlex.quote(sys.argv[0])
+        coat, loom, news = (
+            f"http://{self.site.address}/sale/{name}" for name in ("coat", "loom", "news")
+        )
+        gate = f"WEBLOOM_ALLOW_ADDRESSES={self.site.address}"
+        of_coat = f"jobId={WATCH_ID}&url={quote(coat, safe='')}"
         lines = [
             "What to try, in another terminal:",
             "",
@@ -173,8 +183,15 @@ class _Show:
             f"  curl{key} {shlex.quote(f'{api}/health')}",
             f"  {where} {program} export --format csv",
             f"  {where} {program} feeds list",
-            f"  WEBLOOM_ALLOW_ADDRESSES={self.site.address} {program} feed "
-            f"http://{self.site.address}{demo_feeds()[0].path} --limit 3",
+            f"  {gate} {program} feed http://{self.site.address}{demo_feeds()[0].path} --limit 3",
+            f"  {where} {program} watches list",
+            f"  {where} {program} history {coat}",
+            f"  {where} {program} storage",
+            f"  {gate} {program} inspect {loom}",
+            f"  {gate} {program} diff {news} {news}",
+            f"  curl{key} {shlex.quote(f'{api}/api/watch/pages/changes?limit=3')}",
+            f"  curl{key} {shlex.quote(f'{api}/api/watch/pages/prices?{of_coat}&format=csv')}",
+            f"  curl{key} {shlex.quote(f'{api}/api/watch/feed.atom')}",
             "",
             "Ctrl-C ends the demo.",
         ]

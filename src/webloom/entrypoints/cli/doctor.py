@@ -18,10 +18,9 @@ import typer
 import uvloop
 
 from webloom import __version__
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap import Services, open_services, queue_limits
 from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
-from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import counted, visible
 from webloom.entrypoints.processes import refuse_open_bind
@@ -236,19 +235,17 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
         yield _reached("store", services.store_link)
     except WebloomError as error:
         yield _not_reached("store", services.store_link, error, "WEBLOOM_STORE")
-    limits = {METADATA_QUEUE: settings.queue_limit, IMPORT_QUEUE: settings.import_queue_limit}
+    limits = queue_limits(settings)
     for link in services.broker_links:
         name = f"broker of {', '.join(link.queues)}"
-        looked_at = [queue for queue in link.queues if queue in limits] or link.queues[:1]
         try:
-            depths = {queue: await services.broker.depth(queue) for queue in looked_at}
+            depths = {queue: await services.broker.depth(queue) for queue in link.queues}
             yield _reached(name, link.connected)
         except WebloomError as error:
             yield _not_reached(name, link.connected, error, "WEBLOOM_BROKER")
             continue
         for queue, depth in depths.items():
-            if queue in limits:
-                yield _depth(queue, depth, limits[queue])
+            yield _depth(queue, depth, limits[queue])
     if seen is not None:
         yield _workers(seen)
         for finding in _feeds(feeds, seen):

@@ -14,14 +14,19 @@ from webloom.entrypoints.cli import (
     copy,
     dead,
     demo,
+    diff,
     doctor,
     export,
     feed,
     feeds,
     fetch,
+    history,
     import_feeds,
+    inspect_pages,
     processes,
     submit,
+    watch,
+    watches,
 )
 from webloom.entrypoints.cli.logs import set_up_logs
 from webloom.entrypoints.cli.output import visible
@@ -41,11 +46,18 @@ app.command("up")(processes.up)
 app.command("api")(processes.api)
 app.command("worker")(processes.worker)
 app.command("scheduler")(processes.scheduler)
+app.command("storage-agent")(processes.storage_agent)
 app.command("fetch")(fetch.fetch)
+app.command("inspect")(inspect_pages.inspect_pages)
+app.command("diff")(diff.diff)
 app.command("submit")(submit.submit)
 app.command("import")(import_feeds.import_feeds)
 app.command("feed")(feed.feed)
 app.add_typer(feeds.app, name="feeds")
+app.command("watch")(watch.watch)
+app.add_typer(watches.app, name="watches")
+app.command("history")(history.history)
+app.command("storage")(history.storage)
 app.command("export")(export.export)
 app.command("copy")(copy.copy)
 app.command("demo")(demo.demo)

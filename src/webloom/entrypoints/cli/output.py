@@ -34,6 +34,9 @@ _UNSAFE = re.compile(
 )
 
 
+_json = msgspec.json.Encoder(decimal_format="number")
+
+
 def visible(text: str) -> str:
     """Every character that a terminal would obey, hide or break at, as its Python escape."""
     return _UNSAFE.sub(_escape, text)
@@ -89,7 +92,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 def json_line(value: object) -> None:
     """One object on one line of standard output, there at once."""
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.buffer.write(_json.encode(value) + b"\n")
     sys.stdout.buffer.flush()
 
 

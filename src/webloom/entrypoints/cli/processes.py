@@ -40,17 +40,27 @@ def api() -> None:
 
 
 def worker() -> None:
-    """Run a worker: it fetches URLs and stores batches of feeds. Start as many as you like."""
+    """Run a worker: it fetches URLs, stores batches of feeds, and checks and stores watched pages.
+    Start as many as you like."""
     uvloop.run(run_processes(load_settings(), frozenset({"worker"})))
 
 
+def storage_agent() -> None:
+    """Run the storage agent alone: it stores what others send to its queue. Workers do so too;
+    start as many as you like."""
+    uvloop.run(run_processes(load_settings(), frozenset({"storage-agent"})))
+
+
 def scheduler() -> None:
-    """Run the scheduler: it reads feeds when they are due. A second one takes over if it dies."""
+    """Run the scheduler: it reads feeds and starts checks of pages when they are due. A second one
+    takes over if it dies."""
     uvloop.run(run_processes(load_settings(), frozenset({"scheduler"})))
 
 
 def alive(
-    role: Annotated[str, typer.Argument(help="worker, scheduler or api, on this machine.")],
+    role: Annotated[
+        str, typer.Argument(help="worker, storage-agent, scheduler or api, on this machine.")
+    ],
 ) -> None:
     """Exit with 0 if such a process of this machine has been heard of lately; for health checks."""
     if not uvloop.run(_is_alive(load_settings(), role)):
@@ -93,6 +103,8 @@ Webloom is running. Its data is in {data}
   import it now   {curl} -X POST {base}/api/import/run
   how it went     {base}/api/import-logs
   the postings    {base}/api/jobs
+  watch a page    {curl} -d '{{"url": "https://example.com/"}}' {base}/api/watches
+  what changed    {base}/api/watch/pages/changes
   how it is       {base}/health
   all routes      {base}/openapi.json
 

@@ -17,6 +17,7 @@ class Element(msgspec.Struct, gc=False):  # made by the million, and never part 
     attributes: dict[str, str] = {}  # qualified lower-case names
     children: list[Element] = []
     markup: str | None = None  # what stands inside, where there are children
+    layout: object = None  # of a record: the same one for all that have the same tags
 
     def all(self, name: str, prefix: str | None = None) -> Iterator[Element]:
         for child in self.children:

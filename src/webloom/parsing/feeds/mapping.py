@@ -99,6 +99,13 @@ class _Step(NamedTuple):
     nodes: tuple[_Node, ...]  # with paths that go on
 
 
+class _Places(NamedTuple):
+    """Where the records of one layout have their fields, if no text in them is empty."""
+
+    usual: list[tuple[str, int]]
+    others: list[tuple[str, list[int | str]]]  # several, or texts of attributes, which are the same
+
+
 class _Node:
     __slots__ = ("attributes", "children", "fields", "known")
 
@@ -125,6 +132,7 @@ class FieldTable:
         self._root = _Node()
         self._rank = 0
         self._last_own = 0  # rank of the paths before the common names
+        self._places: dict[object, _Places] = {}  # by layout
         self._prefixes = {
             prefix: _PREFIXES[uri.rstrip("/").lower()]
             for prefix, uri in namespaces.items()
@@ -157,6 +165,35 @@ class FieldTable:
             node.fields.append((field, self._rank))
 
     def values(self, record: Element) -> Values:
+        if record.layout is not None:
+            texts = [child.text.strip() for child in record.children]
+            if all(texts):
+                places = self._places.get(record.layout) or self._places_of(record)
+                found = {field: [texts[at]] for field, at in places.usual}
+                for field, several in places.others:
+                    found[field] = [at if isinstance(at, str) else texts[at] for at in several]
+                return found
+        return self._values(record)
+
+    def _places_of(self, record: Element) -> _Places:
+        """By looking where marks get to."""
+        marks = {f"\0{at}": at for at in range(len(record.children))}
+        marked = [
+            Element(child.name, child.prefix, mark, child.attributes)
+            for child, mark in zip(record.children, marks, strict=True)
+        ]
+        places = _Places([], [])
+        found = self._values(Element(record.name, record.prefix, children=marked))
+        for field, texts in found.items():
+            several = [marks.get(text, text) for text in texts]
+            if len(several) == 1 and isinstance(several[0], int):
+                places.usual.append((field, several[0]))
+            else:
+                places.others.append((field, several))
+        self._places[record.layout] = places
+        return places
+
+    def _values(self, record: Element) -> Values:
         found: Values = {}
         ranks: dict[str, int] = {}
         if record.attributes:

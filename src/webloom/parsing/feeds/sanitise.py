@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from html import unescape
 from typing import Final
 
@@ -21,6 +22,8 @@ from webloom.parsing.feeds.words import words
 LONGEST_DESCRIPTION: Final = 1_000_000  # characters
 _LOOKED_AT: Final = 3 * LONGEST_DESCRIPTION  # of what may be HTML
 MOST_TAGS: Final = 10_000  # nesting costs the square of its depth
+
+_REMEMBERED: Final = 100  # tags of a text whose order was seen before
 
 _SIMPLE = words(
     "p br b strong i em u s ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote pre code hr "
@@ -123,18 +126,26 @@ def _simplified(text: str) -> str | None:
     tags = _ANY_TAG.findall(text)
     if len(tags) != text.count("<") or len(tags) > MOST_TAGS:
         return None
-    counted = Counter(tags)
-    for tag in [tag for tag in counted if tag not in _PLAIN]:
+    kinds: dict[str, str] = {}
+    for tag in {tag for tag in tags if tag not in _PLAIN}:
         bare = _bare(tag)
         if bare is None:
             return None
         text = text.replace(tag, bare)
-        counted["<a>" if bare[:3] == "<a " else bare] += counted.pop(tag)
-    for tag, times in counted.items():
-        partner = _PARTNERS.get(tag)
-        if partner is not None and counted.get(partner) != times:
-            return None
-    return text
+        kinds[tag] = "<a>" if bare[:3] == "<a " else bare
+    if kinds:
+        tags = [kinds.get(tag, tag) for tag in tags]
+    are_paired = _are_paired if len(tags) <= _REMEMBERED else _are_paired.__wrapped__
+    return text if are_paired(tuple(tags)) else None
+
+
+@lru_cache(maxsize=500)
+def _are_paired(tags: tuple[str, ...]) -> bool:
+    """Postings of one feed are often written by one template."""
+    counted = Counter(tags)
+    return all(
+        tag not in _PARTNERS or counted[_PARTNERS[tag]] == times for tag, times in counted.items()
+    )
 
 
 def _bare(tag: str) -> str | None:

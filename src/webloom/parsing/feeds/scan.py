@@ -231,9 +231,10 @@ class Scanner:
             tag_end = data.find(b">", start)
             if data[tag_end - 1] == 47:  # a slash: empty, or an attribute that looks like it
                 return None
-        if data.find(b"<!", start, end) >= 0 and (
-            data.rfind(b"<![CDATA[", start, end) > data.rfind(b"]]>", start, end)
-            or data.find(b"<!--", start, end) >= 0
+        section = data.find(b"<!", start, end)
+        if section >= 0 and (
+            data.rfind(b"<![CDATA[", section, end) > data.rfind(b"]]>", start, end)
+            or data.find(b"<!--", section, end) >= 0
         ):
             return None
         return end + len(self._usual_end)

@@ -2,11 +2,15 @@
 
 Most records are flat and well-formed, and are read by one regular expression. What that does not
 account for in full goes to `tree`, which knows how feeds are broken.
+
+The records of a feed are mostly alike. Tags that came often enough in the same order become an
+expression of their own, which takes a record apart in one step.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from webloom.parsing.feeds.element import Element
@@ -20,7 +24,17 @@ _FLAT = re.compile(
     r"|>([^<]*+)(?:(<!\[CDATA\[(?:[^\]]++|\](?!\]>))*+)\]\]>([^<]*+))?</\1\s*+>)"
     r"|(\S)"
 )
+_TEXT = r"([^<]*+)"
+_SECTION = r"<!\[CDATA\[((?:[^\]]++|\](?!\]>))*+)\]\]>"
 _RECORDS_TO_LEARN_FROM = 20
+_RECORDS_TO_COMPARE = 2000
+_OFTEN = 20  # for tags to be a layout
+_MOST_LAYOUTS = 3
+_MOST_SHAPES = 200  # that are remembered
+_MOST_FIELDS = 50  # of a layout
+_LONGEST_COMPARED = 20_000  # characters of a record
+
+_Shape = tuple[tuple[str, str, bool], ...]  # names and attributes as written; is it CDATA?
 
 
 class _Plain(NamedTuple):
@@ -32,6 +46,21 @@ class _Plain(NamedTuple):
     prefix: str
 
 
+class _Layout:
+    """Of records with the same tags, each with text or one section of CDATA in it."""
+
+    def __init__(self, plain: _Plain, shape: _Shape, names: Mapping[str, tuple[str, str]]) -> None:
+        self.fields = [(*names[name], is_cdata) for name, _, is_cdata in shape]
+        self.attributes = [(at, source) for at, (_, source, _) in enumerate(shape) if source]
+        self.sections = [at for at, (_, _, is_cdata) in enumerate(shape) if is_cdata]
+        elements = [
+            rf"<{re.escape(name + source)}>{_SECTION if is_cdata else _TEXT}</{re.escape(name)}>"
+            for name, source, is_cdata in shape
+        ]
+        parts = [re.escape(plain.start), *elements, re.escape(plain.end)]
+        self.whole = re.compile(r"\s*+".join(parts))
+
+
 class Tokenizer:
     """Reads the records of one feed."""
 
@@ -40,6 +69,9 @@ class Tokenizer:
         self._fields: set[str] = set()  # names of the records' own children
         self._to_learn_from = _RECORDS_TO_LEARN_FROM
         self._plain: _Plain | None = None
+        self._layouts: list[_Layout] = []
+        self._shapes: dict[_Shape, int] = {}  # how often they came
+        self._to_compare = _RECORDS_TO_COMPARE
 
     def parse(self, text: str) -> Element:
         """`text` begins with the record's start tag; its end tag may be missing."""
@@ -48,6 +80,9 @@ class Tokenizer:
         plain = self._plain
         if plain is not None and text.startswith(plain.start) and text.endswith(plain.end):
             record = Element(plain.name, plain.prefix)
+            for layout in self._layouts:
+                if self._read_as(layout, record, text):
+                    return record
             if self._read_flat(record, text[len(plain.start) : -len(plain.end)], text):
                 return record
         start = START.match(text)
@@ -70,6 +105,41 @@ class Tokenizer:
             self._plain = _Plain(start[0], f"</{start[1]}>", record.name, record.prefix)
         return record
 
+    def _read_as(self, layout: _Layout, record: Element, text: str) -> bool:
+        """As `_read_flat`. False: it is not like that, and nothing was done."""
+        found = layout.whole.fullmatch(text)
+        if found is None or text.count("]]>") != len(layout.sections):
+            return False
+        texts = found.groups()
+        for at in layout.sections:
+            if CDATA in texts[at]:
+                return False
+        resolve = self._tags.resolve
+        record.children = [
+            Element(name, prefix, text if is_cdata or "&" not in text else resolve(text))
+            for (name, prefix, is_cdata), text in zip(layout.fields, texts, strict=True)
+        ]
+        for at, source in layout.attributes:
+            record.children[at].attributes = self._tags.attributes(source)
+        record.layout = layout
+        return True
+
+    def _compare(self, tokens: list[tuple[str, ...]]) -> None:
+        """Of a record that no layout fits: is it one of many?"""
+        self._to_compare -= 1
+        if len(tokens) > _MOST_FIELDS:
+            return
+        if len(self._shapes) >= _MOST_SHAPES:
+            self._shapes.clear()
+        shape = tuple((name, source, bool(cdata)) for name, source, _, cdata, _, _ in tokens)
+        times = self._shapes[shape] = self._shapes.get(shape, 0) + 1
+        if times < _OFTEN or self._plain is None:
+            return
+        del self._shapes[shape]
+        names = self._tags.names
+        if len(self._layouts) < _MOST_LAYOUTS and all(name in names for name, _, _ in shape):
+            self._layouts.append(_Layout(self._plain, shape, names))
+
     def _read_flat(self, record: Element, inner: str, text: str) -> bool:
         """False: there is more to it, and nothing was done."""
         children: list[Element] = []
@@ -77,7 +147,8 @@ class Tokenizer:
         to_read: list[tuple[Element, str]] = []
         sections = 0
         names = self._tags.names
-        for name, attributes, before, cdata, after, other in _FLAT.findall(inner):
+        tokens = _FLAT.findall(inner)
+        for name, attributes, before, cdata, after, other in tokens:
             if other:
                 return False
             local, prefix = names.get(name) or self._tags.split(name, text)
@@ -95,6 +166,8 @@ class Tokenizer:
             children.append(child)
         if inner.count("]]>") != sections or (sections and inner.count(CDATA) != sections):
             return False
+        if self._to_compare and len(inner) <= _LONGEST_COMPARED:
+            self._compare(tokens)
         resolve = self._tags.resolve
         for child, before, cdata, after in to_resolve:
             child.text = resolve(before)

@@ -1,0 +1,154 @@
+"""What the watch pipeline may take of the database, and what goes when it is used up.
+
+Sizes are asked for every few seconds; in between, what is stored is not counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from pymongo import ASCENDING
+from pymongo.errors import OperationFailure
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document
+from webloom.adapters.mongodb.indexes import Collection
+from webloom.domain.errors import StorageFull
+from webloom.ports.page_store import Usage
+
+LOOK_SECONDS = 5.0
+ENOUGH_FREE = 0.9  # of the budget: pruned to
+_AT_ONCE = 500  # items removed by one command
+_NOT_FOUND = 26
+
+
+class Budget:
+    def __init__(self, database: MongoDatabase, budget: int) -> None:
+        self._db = database
+        self._budget = budget
+        self._size = 0
+        self._seen_at: float | None = None
+        self._is_full = False
+        self._looking = asyncio.Lock()
+
+    async def make_room(self) -> None:
+        """Raises StorageFull."""
+        if await self.is_full():
+            raise StorageFull(
+                f"the watched pages take {self._size:,} bytes in {self._db.name}, and "
+                f"{self._budget:,} is the budget; nothing superseded is left to remove: raise the "
+                "budget, or remove watches"
+            )
+
+    async def is_full(self) -> bool:
+        if self._is_fresh():
+            return self._is_full
+        async with self._looking:
+            if not self._is_fresh():
+                await self._look()
+        return self._is_full
+
+    async def prune(self) -> int:
+        """What has expired the database removes by itself."""
+        async with self._looking:
+            return await self._look()
+
+    def _is_fresh(self) -> bool:
+        return self._seen_at is not None and time.monotonic() - self._seen_at < LOOK_SECONDS
+
+    async def _look(self) -> int:
+        removed = 0
+        with self._db.use():
+            self._size = await self._total()
+            if self._size > self._budget:
+                removed, freed = await self._prune(self._size - int(ENOUGH_FREE * self._budget))
+                self._size -= freed
+            self._is_full = self._size > self._budget
+        self._seen_at = time.monotonic()
+        return removed
+
+    async def _prune(self, surplus: int) -> tuple[int, int]:
+        """How many items, and bytes. The first to expire go first, and so what is a delta goes
+        before what it was made with."""
+        removed = freed = 0
+        for collection in (self._db.snapshots, self._db.change_logs, self._db.price_history):
+            while freed < surplus:
+                found = await collection.find(
+                    {"expireAt": {"$exists": True}},
+                    {"bytes": {"$bsonSize": "$$ROOT"}},
+                    sort=[("expireAt", ASCENDING)],
+                    limit=_AT_ONCE,
+                ).to_list()
+                keys = []
+                for each in found:
+                    if freed >= surplus:
+                        break
+                    keys.append(each["_id"])
+                    freed += each["bytes"]
+                if not keys:
+                    break
+                # One that has become the newest meanwhile stays.
+                gone = await collection.delete_many(
+                    {"_id": {"$in": keys}, "expireAt": {"$exists": True}}
+                )
+                removed += gone.deleted_count
+        return removed, freed
+
+    async def usage(self) -> list[Usage]:
+        with self._db.use():
+            return [await self._usage(collection) for collection in self._collections()]
+
+    async def _usage(self, collection: Collection) -> Usage:
+        stats = await _stats(collection)
+        grouped = await collection.aggregate(
+            [
+                {"$match": {"expireAt": {"$exists": True}}},
+                {
+                    "$group": {
+                        "_id": None,
+                        "items": {"$sum": 1},
+                        "bytes": {"$sum": {"$bsonSize": "$$ROOT"}},
+                    }
+                },
+            ]
+        )
+        superseded = (await grouped.to_list() or [{"items": 0, "bytes": 0}])[0]
+        return Usage(
+            collection=collection.name,
+            items=int(stats["count"]),
+            bytes=_bytes(stats),
+            superseded_items=superseded["items"],
+            superseded_bytes=superseded["bytes"],
+        )
+
+    async def _total(self) -> int:
+        return sum([_bytes(await _stats(collection)) for collection in self._collections()])
+
+    def _collections(self) -> tuple[Collection, ...]:
+        db = self._db
+        return (
+            db.pages,
+            db.snapshots,
+            db.price_history,
+            db.change_logs,
+            db.job_runs,
+            db.worker_logs,
+            db.watches,
+            db.watch_ledger,
+            db.notices,
+        )
+
+
+async def _stats(collection: Collection) -> Document:
+    try:
+        return await collection.database.command("collStats", collection.name)
+    except OperationFailure as error:
+        if error.code != _NOT_FOUND:
+            raise
+        return {"count": 0, "size": 0, "totalIndexSize": 0}
+
+
+def _bytes(stats: Document) -> int:
+    """As the server counts them against a quota: uncompressed, with the indexes."""
+    return int(stats["size"]) + int(stats["totalIndexSize"])

@@ -1,0 +1,87 @@
+"""The contents of versions: whole, or as a delta against a newer one.
+
+A version's content never changes, only how it is kept; so whoever has read it may use it, whatever
+others do meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+from pymongo import UpdateOne
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document
+from webloom.parsing.deltas import applied, compressed, delta, restored
+
+LONGEST_CHAIN = 64  # deltas to be read for one version
+_KEPT = {"parsed": True, "base": True}
+_SHORT = 20_000  # bytes, which take less time than to hand them to another thread
+
+
+def is_kept_whole(number: int, next_number: int) -> bool:
+    """So that a version is never further than LONGEST_CHAIN from a whole one."""
+    return number // LONGEST_CHAIN != next_number // LONGEST_CHAIN
+
+
+async def packed(content: bytes) -> bytes:
+    if len(content) < _SHORT:
+        return compressed(content)
+    return await asyncio.to_thread(compressed, content)
+
+
+async def unpacked(stored: bytes) -> bytes:
+    if len(stored) < _SHORT:
+        return restored(stored)
+    return await asyncio.to_thread(restored, stored)
+
+
+async def difference(content: bytes, newer: bytes) -> bytes:
+    if len(content) + len(newer) < _SHORT:
+        return delta(content, newer)
+    return await asyncio.to_thread(delta, content, newer)
+
+
+def superseded_by(
+    key: str, newer_key: str, difference: bytes, expires: datetime, place: str
+) -> UpdateOne:
+    """Of a version that is whole."""
+    return UpdateOne(
+        {"_id": key, "base": None, "place": place},
+        {"$set": {"parsed": difference, "base": newer_key, "expireAt": expires}},
+    )
+
+
+def expiry(now: datetime, days: float) -> datetime:
+    return now + timedelta(days=days)
+
+
+class Contents:
+    """To be called within `use`."""
+
+    def __init__(self, database: MongoDatabase) -> None:
+        self._snapshots = database.snapshots
+
+    async def read(self, key: str) -> bytes | None:
+        """None: the version is gone, or what it was made with."""
+        chain: list[bytes] = []
+        wanted: str | None = key
+        seen: set[str] = set()
+        while wanted is not None:
+            if wanted in seen:
+                return None
+            seen.add(wanted)
+            found: Document | None = await self._snapshots.find_one({"_id": wanted}, _KEPT)
+            if found is None or "parsed" not in found:
+                return None
+            chain.append(found["parsed"])
+            wanted = found.get("base")
+        return await asyncio.to_thread(_restored, chain)
+
+
+def _restored(chain: list[bytes]) -> bytes:
+    content = restored(chain.pop())
+    while chain:
+        content = applied(chain.pop(), content)
+    return content

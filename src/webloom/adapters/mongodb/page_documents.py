@@ -1,0 +1,390 @@
+"""Pages, their versions, change logs and prices as documents and back, without a database.
+
+    pages          {_id, jobId, url, title, text, metadata, images, links, classification, price,
+                    currency, listPrice, changePercent, availability, version, snapshotHash,
+                    lastUpdated, lastChecked, lastOutcome, lastError, validators,
+                    contentKey, order, places: {content, price, ...}, exact}
+    snapshots      {_id, jobId, url, snapshotHash, parsed, version, createdAt, expireAt,
+                    page, place, claimed, previous: {key, number}, base, bare, moved}
+    price_history  {_id, jobId, url, price, currency, changePercent, timestamp, version, expireAt,
+                    page, place, rank, versionKey, claimed}
+    change_logs    {_id, jobId, url, changes, version: {previous, current}, timestamp, runId,
+                    alerts, expireAt, page, place, numbered, exact}
+
+A place is a text that sorts as the events do. Each part of a page has the place of the event that
+it came with. `parsed` is compressed, alone or as a delta against `base`. A version that is `bare`
+has a number and a change log, and no content. `exact` is there where BSON can't carry what was
+given.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import bson
+import msgspec
+from bson.dbref import DBRef
+from bson.decimal128 import Decimal128
+from bson.int64 import Int64
+
+from webloom.adapters.mongodb.documents import Document, literal, plain, plain_values
+from webloom.domain.errors import EventRefused
+from webloom.domain.storage_event import EventPrice, StorageEvent, moment_of, page_key
+from webloom.domain.watch import Outcome
+from webloom.parsing.deltas import compressed, restored
+from webloom.ports.page_store import (
+    ChangeLog,
+    PriceRecord,
+    StoredPage,
+    Validators,
+    Version,
+)
+
+MOST_BYTES = 16_000_000  # of a document; MongoDB takes a little more
+MOST_NESTED = 60  # MongoDB takes 100, with what stands around it
+NO_ORDER = Int64(-1)  # of a page that no event was stored of
+
+_SURELY_SMALL = 1_000_000  # bytes of JSON: as BSON they are never more than MOST_BYTES
+_ODD = re.compile(rb"\\u0000|\\ud[89a-f]|\d{19}")  # NUL, what may be half a character, long numbers
+_CONTENT = ("title", "text", "metadata", "images", "links")
+_TS_BITS = 1 << 62
+_OUTCOMES = (Outcome.FAILED, Outcome.UNCHANGED, Outcome.CHANGED)  # at one moment, the last counts
+
+
+def place_at(ts: int, claimed: int = 0, *rest: str) -> str:
+    return "\0".join((f"{ts + _TS_BITS:016x}{claimed:016x}", *map(plain, rest)))
+
+
+def place_of(event: StorageEvent) -> str:
+    return place_at(event.ts, event.claimed, event.snapshot_hash)
+
+
+def version_place(event: StorageEvent) -> str:
+    """No two versions have the same."""
+    return place_at(event.ts, event.claimed, event.snapshot_hash, event.snapshot_key)
+
+
+def price_place(event: StorageEvent) -> str:
+    """Of a price record."""
+    return place_at(event.ts, 0, event.price_key)
+
+
+# Values from outside
+
+
+def json_bytes(value: Any) -> bytes:
+    """Raises EventRefused."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()
+    except RecursionError as error:
+        raise EventRefused("it is nested too deeply to be stored") from error
+
+
+def from_json(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return json.loads(data)
+
+
+def bson_fields(fields: Document, encoded: bytes, what: str) -> Document:
+    """The fields as BSON can carry them, and `exact` if that is not how they were given.
+
+    `encoded` is what they hold, as JSON. Raises EventRefused.
+    """
+    kept: Document = dict(fields)
+    is_deep = encoded.count(b"{") + encoded.count(b"[") > MOST_NESTED
+    if (is_deep or _ODD.search(encoded) is not None) and not _is_exact(fields, MOST_NESTED, what):
+        kept = plain_values(fields)
+        kept["exact"] = compressed(json_bytes(fields))
+    if "exact" in kept or len(encoded) > _SURELY_SMALL:
+        refuse_large(kept, what)
+    return kept
+
+
+def refuse_large(document: Document, what: str) -> None:
+    size = len(bson.encode(document))
+    if size > MOST_BYTES:
+        raise EventRefused(
+            f"{what} takes {size:,} bytes, and MongoDB holds {MOST_BYTES:,} in a document"
+        )
+
+
+def _is_exact(value: Any, levels: int, what: str) -> bool:
+    """Whether BSON carries it as it is."""
+    if isinstance(value, str):
+        return plain(value) is value
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 63
+    if not isinstance(value, Mapping | list):
+        return True
+    if levels == 0:
+        raise EventRefused(f"{what} is nested deeper than {MOST_NESTED} levels")
+    within = value if isinstance(value, list) else value.values()
+    are_exact = [_is_exact(each, levels - 1, what) for each in within]  # all: for their depth
+    if isinstance(value, Mapping):
+        are_exact += ["\0" not in name and plain(name) is name for name in value]
+    return all(are_exact)
+
+
+def as_written(value: Any) -> Any:
+    """PyMongo has types of its own for a number of 64 bits and for names with a dollar."""
+    if isinstance(value, Int64):
+        return int(value)
+    if isinstance(value, DBRef):
+        value = value.as_doc()
+    if isinstance(value, Mapping):
+        return {name: as_written(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [as_written(each) for each in value]
+    return value
+
+
+def amount(value: Decimal | None) -> Int64 | Decimal128 | None:
+    if value is None:
+        return None
+    if value == value.to_integral_value() and abs(value) < 1 << 63:
+        return Int64(int(value))
+    return Decimal128(value)
+
+
+def decimal_of(value: Any) -> Decimal | None:
+    if value is None:
+        return None
+    return value.to_decimal() if isinstance(value, Decimal128) else Decimal(value)
+
+
+# Pages
+
+
+def content_fields(
+    parsed: Mapping[str, Any], encoded: bytes, snapshot_hash: str, key: str
+) -> Document:
+    """Without the version's number. `encoded` is `parsed` as JSON."""
+    given = {name: parsed.get(name) for name in _CONTENT}
+    fields = bson_fields(given, encoded, "the page")
+    return fields | {
+        "exact": fields.get("exact"),
+        "snapshotHash": plain(snapshot_hash),
+        "contentKey": key,
+    }
+
+
+def price_fields(price: EventPrice) -> Document:
+    return {
+        "price": amount(price.current),
+        "currency": price.currency and plain(price.currency),
+        "listPrice": amount(price.list),
+        "changePercent": amount(price.change_percent),
+    }
+
+
+def validator_fields(validators: Mapping[str, str | None]) -> Document:
+    return {
+        "validators": {
+            name: (given := validators.get(name)) and plain(given)
+            for name in ("etag", "lastModified", "bodyHash")
+        }
+    }
+
+
+def checked_part(ts: int, outcome: Outcome, error: str | None) -> tuple[str, Document]:
+    return place_at(ts, _OUTCOMES.index(outcome)), {
+        "lastChecked": moment_of(ts),
+        "lastOutcome": outcome.value,
+        "lastError": error and plain(error),
+    }
+
+
+Parts = dict[str, tuple[str, Document]]  # name -> the place that it has, its fields
+
+
+def parts_of(event: StorageEvent, content: Document | None) -> Parts:
+    """What the event says of the page."""
+    place = place_of(event)
+    parts: Parts = {"checked": checked_part(event.ts, Outcome.CHANGED, None)}
+    if content is not None:
+        parts["content"] = version_place(event), content
+    if event.classification is not None:
+        parts["classification"] = place, _classification(event)
+    if event.price is not None:
+        tie = f"{event.price.current.normalize():040f}"
+        parts["price"] = f"{place}\0{tie}", price_fields(event.price)
+        parts["record"] = price_place(event), {}
+    if event.availability is not None:
+        parts["availability"] = place, {"availability": plain(event.availability)}
+    if event.validators:
+        parts["validators"] = place, validator_fields(event.validators)
+    return parts
+
+
+def _classification(event: StorageEvent) -> Document:
+    fields = {"classification": dict(event.classification or {})}
+    kept = bson_fields(fields, json_bytes(fields), "the classification")
+    if "exact" in kept:
+        kept["classificationExact"] = kept.pop("exact")
+    else:
+        kept["classificationExact"] = None
+    return kept
+
+
+def page_update(job_id: str, url: str, parts: Parts, ts: int | None) -> list[Document]:
+    """Each part where it is newer than what is there; `ts` is that of an event."""
+
+    def newer(name: str, place: str, fields: Document) -> Document:
+        is_newer = {"$gt": [literal(place), {"$ifNull": [f"$places.{name}", ""]}]}
+        return {"$cond": [is_newer, literal(fields), {}]}
+
+    places: Document = {
+        name: {"$max": [f"$places.{name}", literal(place)]} for name, (place, _) in parts.items()
+    }
+    kept: Document = {"places": {"$mergeObjects": ["$places", places]}}
+    if ts is None:
+        kept["order"] = {"$ifNull": ["$order", NO_ORDER]}
+    else:
+        kept["lastUpdated"] = {"$max": ["$lastUpdated", Int64(ts)]}
+        kept["order"] = {"$max": ["$order", Int64(ts)]}
+    whose = literal({"jobId": plain(job_id), "url": plain(url)})
+    changed = [newer(name, *part) for name, part in parts.items()]
+    return [{"$replaceWith": {"$mergeObjects": ["$$ROOT", whose, *changed, kept]}}]
+
+
+def page_of(document: Document) -> StoredPage:
+    exact = document.get("exact")
+    content = document if exact is None else from_json(restored(exact))
+    last_updated, validators = document.get("lastUpdated"), document.get("validators") or {}
+    outcome = document.get("lastOutcome")
+    classification = document.get("classification")
+    if document.get("classificationExact") is not None:
+        classification = from_json(restored(document["classificationExact"]))["classification"]
+    return StoredPage(
+        job_id=document["jobId"],
+        url=document["url"],
+        title=content.get("title"),
+        text=content.get("text"),
+        metadata=as_written(content.get("metadata")),
+        images=as_written(content.get("images")) or [],
+        links=as_written(content.get("links")) or [],
+        classification=as_written(classification),
+        version=document.get("version"),
+        snapshot_hash=document.get("snapshotHash"),
+        last_updated=None if last_updated is None else int(last_updated),
+        price=decimal_of(document.get("price")),
+        list_price=decimal_of(document.get("listPrice")),
+        currency=document.get("currency"),
+        change_percent=decimal_of(document.get("changePercent")),
+        availability=document.get("availability"),
+        last_checked=document.get("lastChecked"),
+        last_outcome=None if outcome is None else Outcome(outcome),
+        last_error=document.get("lastError"),
+        validators=Validators(
+            etag=validators.get("etag"),
+            last_modified=validators.get("lastModified"),
+            body_hash=validators.get("bodyHash"),
+        ),
+    )
+
+
+# What is kept of each event
+
+
+def _of_event(event: StorageEvent, key: str, place: str) -> Document:
+    return {
+        "_id": key,
+        "jobId": plain(event.job_id),
+        "url": plain(event.url),
+        "page": page_key(event.job_id, event.url),
+        "place": place,
+    }
+
+
+def version_document(event: StorageEvent, parsed: bytes | None) -> Document:
+    """Without its number; `parsed` is compressed."""
+    document = _of_event(event, event.snapshot_key, version_place(event)) | {
+        "snapshotHash": plain(event.snapshot_hash),
+        "createdAt": Int64(event.ts),
+        "claimed": event.claimed,
+    }
+    return document | ({"bare": True} if parsed is None else {"parsed": parsed})
+
+
+def log_document(event: StorageEvent) -> Document:
+    """Without its numbers."""
+    changes = {"changes": dict(event.changes)}
+    return (
+        _of_event(event, event.snapshot_key, version_place(event))
+        | bson_fields(changes, json_bytes(changes), "the diff")
+        | {
+            "timestamp": Int64(event.ts),
+            "runId": event.run_id and plain(event.run_id),
+            "alerts": [plain(each) for each in event.alerts],
+            "numbered": True,
+        }
+    )
+
+
+def price_document(event: StorageEvent, price: EventPrice) -> Document:
+    """Without its version's number. `rank` decides between events that have the same price."""
+    rank = place_at(
+        0, event.claimed, event.snapshot_key, str(price.currency), str(price.change_percent)
+    )
+    return _of_event(event, event.price_key, price_place(event)) | {
+        "price": amount(price.current),
+        "currency": price.currency and plain(price.currency),
+        "changePercent": amount(price.change_percent),
+        "timestamp": Int64(event.ts),
+        "version": event.claimed or None,
+        "claimed": event.claimed or None,
+        "versionKey": event.snapshot_key,
+        "rank": rank,
+    }
+
+
+def version_of(document: Document) -> Version:
+    return Version(
+        job_id=document["jobId"],
+        url=document["url"],
+        version=document["version"],
+        snapshot_hash=document["snapshotHash"],
+        created_at=int(document["createdAt"]),
+        bytes=document["bytes"],
+        is_delta="base" in document,
+        expires_at=document.get("expireAt"),
+    )
+
+
+def log_of(document: Document) -> ChangeLog:
+    changes = as_written(document["changes"])
+    if document.get("exact") is not None:
+        changes = from_json(restored(document["exact"]))["changes"]
+    return ChangeLog(
+        job_id=document["jobId"],
+        url=document["url"],
+        changes=changes,
+        previous=document["version"]["previous"],
+        current=document["version"]["current"],
+        timestamp=int(document["timestamp"]),
+        run_id=document["runId"],
+        alerts=document["alerts"],
+    )
+
+
+def price_of(document: Document, numbers: Mapping[str, int]) -> PriceRecord:
+    """`numbers` are those of versions, by their keys."""
+    price = decimal_of(document["price"])
+    assert price is not None  # noqa: S101 - a record without one is never written
+    return PriceRecord(
+        job_id=document["jobId"],
+        url=document["url"],
+        price=price,
+        currency=document["currency"],
+        change_percent=decimal_of(document["changePercent"]),
+        timestamp=int(document["timestamp"]),
+        version=numbers.get(document["versionKey"], document["claimed"]),
+    )

@@ -1,0 +1,288 @@
+"""The versions of a page in their order: their numbers, and which of them are deltas.
+
+An event inserts its version and looks at its neighbours afterwards; so of two events that come at
+the same time, at least one sees the other's version. `settle` then sets right whatever does not
+follow from the versions that are there: numbers, change logs, the page's number, deltas, dates of
+expiry. Each write is made on the condition that the document is as it was read, and all is looked
+at again until nothing is left to do. Whoever died half way did not acknowledge the event: it comes
+again, finds its version there, and looks at all versions behind it.
+
+Numbers are computed from the version before. One that has expired has left its number with the
+version behind it (`previous`). A version moves to an earlier place when an event with an earlier
+time brings it once more; from then on it stays whole, as others may be deltas against it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+from pymongo import ASCENDING, DESCENDING, UpdateOne
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document
+from webloom.adapters.mongodb.page_contents import (
+    Contents,
+    difference,
+    expiry,
+    is_kept_whole,
+    packed,
+    superseded_by,
+)
+from webloom.adapters.mongodb.page_documents import content_fields, from_json
+from webloom.adapters.mongodb.page_writes import ROW, bulk
+from webloom.domain.errors import StoreUnavailable
+from webloom.domain.storage_event import Claimed, Place, renumbered
+
+MOST_PASSES = 200
+_CHUNK = 200  # versions read at once
+_TICK = timedelta(milliseconds=1)
+
+
+class Number(NamedTuple):
+    """That a version should have."""
+
+    number: int
+    before: int  # of the version before it; 0: none is known
+    link: Document  # to that version
+
+
+@dataclass(kw_only=True, slots=True)
+class _View:
+    """Some versions of a page, in their order, and what should be true of them."""
+
+    page: str
+    predecessor: Document | None
+    rows: list[Document]  # the event's version and those behind it
+    is_complete: bool  # to the newest
+    numbers: dict[str | None, Number] = field(default_factory=dict)  # by key
+    places: dict[str | None, str] = field(default_factory=dict)  # of all versions known of
+
+    @property
+    def contents(self) -> list[Document]:
+        rows = self.rows if self.predecessor is None else [self.predecessor, *self.rows]
+        return [row for row in rows if "bare" not in row]
+
+    def number_of(self, row: Document) -> int:
+        known = self.numbers.get(row["_id"])
+        return int(row["version"]) if known is None else known.number
+
+
+def log_numbers(number: int, before: int) -> Document:
+    return {"previous": before or number - 1, "current": number}
+
+
+def next_number(claimed: int, before: int) -> int:
+    return renumbered(before, [Claimed(Place(0, claimed, ""), 0)])[0]
+
+
+class Versions:
+    """To be called within `use`."""
+
+    def __init__(self, database: MongoDatabase, keep_days: float) -> None:
+        self._db = database
+        self._snapshots = database.snapshots
+        self._contents = Contents(database)
+        self._keep_days = keep_days
+
+    async def settle(self, key: str, *, to_end: bool) -> int | None:
+        """The number of the version; None: it is gone. `to_end`: an earlier call may have left
+        something to do behind it."""
+        for _ in range(MOST_PASSES):
+            view = await self._view(key, to_end=to_end)
+            if view is None:
+                return None
+            changed = await self._set_numbers(view)
+            changed |= await self._set_logs(view)
+            changed |= await self._set_page(view)
+            changed |= await self._set_kept(view)
+            if not changed:
+                return view.number_of(view.rows[0])
+        raise StoreUnavailable(
+            f"MongoDB at {self._db.address}: the versions of a page are changed by others all the "
+            "time"
+        )
+
+    # What is there
+
+    async def _view(self, key: str, *, to_end: bool) -> _View | None:
+        own: Document | None = await self._snapshots.find_one({"_id": key}, ROW)
+        if own is None:
+            return None
+        page, place = own["page"], own["place"]
+        before = await self._snapshots.find(
+            {"page": page, "place": {"$lt": place}},
+            ROW,
+            sort=[("place", DESCENDING)],
+            limit=1,
+        ).to_list()
+        view = _View(
+            page=page,
+            predecessor=before[0] if before else None,
+            rows=[own],
+            is_complete=False,
+        )
+        await self._compute(view, view.predecessor, [own])
+        while not view.is_complete:
+            chunk = await self._snapshots.find(
+                {"page": page, "place": {"$gt": view.rows[-1]["place"]}},
+                ROW,
+                sort=[("place", ASCENDING)],
+                limit=_CHUNK,
+            ).to_list()
+            await self._compute(view, view.rows[-1], chunk)
+            view.rows += chunk
+            view.is_complete = len(chunk) < _CHUNK
+            if chunk and not to_end and view.number_of(chunk[-1]) == chunk[-1]["version"]:
+                break
+        return view
+
+    async def _compute(self, view: _View, last: Document | None, rows: list[Document]) -> None:
+        """The numbers of rows that stand behind `last`."""
+        for row in [*([last] if last else []), *rows]:
+            view.places[row["_id"]] = row["place"]
+        named = {row["previous"]["key"] for row in rows} | {row.get("base") for row in rows}
+        if unknown := [key for key in named - view.places.keys() if key is not None]:
+            found = self._snapshots.find({"_id": {"$in": unknown}}, {"place": True})
+            view.places |= {each["_id"]: each["place"] for each in await found.to_list()}
+        key = None if last is None else last["_id"]
+        number = 0 if last is None else view.number_of(last)
+        for row in rows:
+            link = row["previous"]
+            if link["key"] in view.places or link["number"] <= number:
+                link = {"key": key, "number": number}
+            before = link["number"]
+            number = next_number(row["claimed"], before)
+            view.numbers[row["_id"]] = Number(number, before, link)
+            key = row["_id"]
+
+    # What is to be
+
+    async def _set_numbers(self, view: _View) -> bool:
+        """The highest first: then none is there twice, except where a version has moved."""
+        changes = [
+            UpdateOne(
+                {"_id": row["_id"], "version": row["version"], "place": row["place"]},
+                {"$set": {"version": new.number, "previous": new.link}},
+            )
+            for row in reversed(view.rows)
+            if (new := view.numbers[row["_id"]]).number != row["version"]
+        ]
+        await bulk(self._snapshots, changes, ordered=True)
+        return bool(changes)
+
+    async def _set_logs(self, view: _View) -> bool:
+        logs = self._db.change_logs
+        keys = [row["_id"] for row in view.rows]
+        found = await logs.find(
+            {"_id": {"$in": keys}}, {"version": True, "numbered": True}
+        ).to_list()
+        changes: list[tuple[Document, Document]] = []
+        is_changed = False
+        for log in sorted(found, key=lambda each: -view.numbers[each["_id"]].number):
+            new = view.numbers[log["_id"]]
+            wanted = log_numbers(new.number, new.before)
+            if log["version"] != wanted or not log["numbered"]:
+                changes.append((log, wanted))
+        rest = changes
+        while rest:
+            failed = await bulk(
+                logs,
+                [
+                    UpdateOne(log, {"$set": {"version": wanted, "numbered": True}})
+                    for log, wanted in rest
+                ],
+                ordered=True,
+            )
+            index = min(failed, default=len(rest))
+            is_changed |= index > 0
+            if failed:  # another log has the number still
+                log, wanted = rest[index]
+                waiting = {"version": wanted, "numbered": False}
+                if log != {"_id": log["_id"]} | waiting:
+                    await logs.update_one(log, {"$set": waiting})
+                    is_changed = True
+            rest = rest[index + 1 :]
+        return is_changed
+
+    async def _set_page(self, view: _View) -> bool:
+        """It shows the newest version. Where it shows one that is not there, whoever brings that
+        one is at work."""
+        page = await self._db.pages.find_one({"_id": view.page}, {"contentKey": 1, "version": 1})
+        if page is None:
+            return False
+        shown, number = page.get("contentKey"), page.get("version")
+        contents = view.contents
+        as_read = {"_id": view.page, "contentKey": shown, "version": number}
+        if not view.is_complete or not contents or shown == contents[-1]["_id"]:
+            known = view.numbers.get(shown)
+            if known is None or known.number == number:
+                return False
+            await self._db.pages.update_one(as_read, {"$set": {"version": known.number}})
+            return True
+        is_there = shown is None or shown in view.places
+        if not is_there and await self._snapshots.find_one({"_id": shown}, {"_id": 1}) is None:
+            return False
+        return await self._show(as_read, contents[-1], view.number_of(contents[-1]))
+
+    async def _show(self, as_read: Document, row: Document, number: int) -> bool:
+        content = await self._contents.read(row["_id"])
+        whole = await self._snapshots.find_one({"_id": row["_id"]}, {"snapshotHash": 1})
+        if content is None or whole is None:
+            return False
+        fields = content_fields(from_json(content), content, whole["snapshotHash"], row["_id"])
+        fields |= {"version": number, "places.content": row["place"]}
+        shown = await self._db.pages.update_one(as_read, {"$set": fields})
+        return shown.modified_count > 0
+
+    async def _set_kept(self, view: _View) -> bool:
+        contents = view.contents
+        changes: list[UpdateOne] = []
+        newest = contents[-1] if contents and view.is_complete else None
+        for row in contents:
+            if row is newest and ("base" in row or "expireAt" in row):
+                changes += await self._whole(row, is_newest=True)
+            elif view.places.get(row.get("base"), row["place"]) < row["place"]:
+                changes += await self._whole(row, is_newest=False)
+        if changes:  # first: two versions are never to be deltas against each other
+            await bulk(self._snapshots, changes)
+            return True
+        for row, newer in pairwise(contents):
+            is_whole = is_kept_whole(view.number_of(row), view.number_of(newer)) or "moved" in row
+            if "base" not in row and not is_whole:
+                changes += await self._delta(row, newer)
+            elif "expireAt" not in row:
+                expires = self._expiry(row, newer)
+                as_read = {"_id": row["_id"], "expireAt": None, "place": row["place"]}
+                changes.append(UpdateOne(as_read, {"$set": {"expireAt": expires}}))
+        await bulk(self._snapshots, changes)
+        return bool(changes)
+
+    async def _whole(self, row: Document, *, is_newest: bool) -> list[UpdateOne]:
+        content = await self._contents.read(row["_id"])
+        unset = {"base": True} | ({"expireAt": True} if is_newest else {})
+        update: Document = {"$unset": unset}
+        if "base" in row:
+            if content is None:
+                return []
+            update["$set"] = {"parsed": await packed(content)}
+        as_read = {"_id": row["_id"], "base": row.get("base"), "place": row["place"]}
+        return [UpdateOne(as_read, update)]
+
+    async def _delta(self, row: Document, newer: Document) -> list[UpdateOne]:
+        content = await self._contents.read(row["_id"])
+        newer_content = await self._contents.read(newer["_id"])
+        if content is None or newer_content is None:
+            return []
+        made = await difference(content, newer_content)
+        expires = self._expiry(row, newer)
+        return [superseded_by(row["_id"], newer["_id"], made, expires, row["place"])]
+
+    def _expiry(self, row: Document, newer: Document) -> datetime:
+        """Never after that of a version which it is a delta against."""
+        expires: datetime = row.get("expireAt") or expiry(self._db.server_time(), self._keep_days)
+        if "expireAt" in newer:
+            expires = min(expires, newer["expireAt"] - _TICK)
+        return expires

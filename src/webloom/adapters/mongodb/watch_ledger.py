@@ -1,0 +1,230 @@
+"""What each run has counted, so that nothing counts twice.
+
+    {_id: run and bucket, run, seen: {key: 1}, processed, failed, changes, priceChanges,
+     failures: [{url, reason}], expireAt}
+    {_id: run and "urls", run, urls, expireAt}             what a run of a watch is to check
+
+A run's counters are the sums over its documents here. A key goes into the bucket that its beginning
+names, in one write with what it counts; a key that is there already makes that write impossible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import NamedTuple
+
+from bson.objectid import ObjectId
+from pymongo import UpdateOne
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document, literal, plain
+from webloom.adapters.mongodb.gathering import Gathering
+from webloom.adapters.mongodb.page_writes import bulk
+from webloom.domain.errors import WebloomError
+from webloom.domain.storage_event import StorageEvent
+from webloom.domain.watch import MOST_FAILURES, PageFailure, RunStatus, Tally
+
+KEPT = timedelta(days=2)  # longer than a run, or a message that waits, may take
+EVENTS = "events"  # what started the run of events that name none
+IN_PROGRESS = {"status": RunStatus.IN_PROGRESS.value}
+
+_COUNTERS = {  # in the ledger -> of a run
+    "processed": "pagesProcessed",
+    "failed": "pagesFailed",
+    "changes": "changesDetected",
+    "priceChanges": "priceChangesDetected",
+}
+
+
+class CountedRun(NamedTuple):
+    run_id: str
+    of_job: str | None  # the run is made on the way, for events of this job
+
+
+class Entry(NamedTuple):
+    run: CountedRun
+    key: str
+    tally: Tally
+    failure: PageFailure | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sums:
+    tally: Tally = field(default_factory=Tally)
+    failures: list[PageFailure] = field(default_factory=list)
+
+
+def entry_of(event: StorageEvent) -> Entry:
+    of_job = event.job_id if event.run_id is None else None
+    tally = Tally(
+        processed=1,
+        changes=int(event.is_change),
+        price_changes=int(event.price is not None and event.price.is_change),
+    )
+    return Entry(CountedRun(event.counting_run, of_job), event.counted_as, tally, None)
+
+
+def page_in_run(url: str) -> str:
+    """The key under which a run counts a page."""
+    return StorageEvent(job_id="", url=url, snapshot_hash="", ts=0, run_id="any").counted_as
+
+
+class WatchLedger:
+    def __init__(self, database: MongoDatabase, keep_runs: timedelta) -> None:
+        self._db = database
+        self._ledger = database.watch_ledger
+        self._runs = database.job_runs
+        self._keep_runs = keep_runs
+        self._open: Gathering[str, bool] = database.gather(self._are_open)
+        self._count: Gathering[Entry, None] = database.gather(self._write)
+        self._refresh: Gathering[CountedRun, None] = database.gather(self._sum_up)
+
+    async def count(self, entry: Entry) -> None:
+        """For nothing, where the run is unknown or has ended. The run's numbers have it when this
+        returns."""
+        if entry.run.of_job is None and not await self._open.ask(entry.run.run_id):
+            return
+        await self._count.ask(entry)
+        await self._refresh.ask(entry.run)
+
+    async def sums(self, run_id: str) -> Sums:
+        """To be called within `use`."""
+        counted = (await self._sums([plain(run_id)])).get(plain(run_id))
+        if counted is None:
+            return Sums()
+        failures: list[PageFailure] = []
+        if counted["failed"]:
+            async for row in self._ledger.find(
+                {"run": plain(run_id), "failed": {"$gt": 0}}, {"failures": True}
+            ):
+                failures += [PageFailure(url=f["url"], reason=f["reason"]) for f in row["failures"]]
+                if len(failures) >= MOST_FAILURES:
+                    break
+        failures = sorted(failures[:MOST_FAILURES], key=lambda each: each.url)
+        return Sums(tally=tally_of(counted), failures=failures)
+
+    async def plan(self, run_id: str, urls: Sequence[str]) -> None:
+        """To be called within `use`."""
+        expires = self._db.server_time() + KEPT
+        document = {"run": plain(run_id), "urls": urls, "expireAt": expires}
+        await self._ledger.update_one(
+            {"_id": _urls_of(run_id)}, {"$setOnInsert": document}, upsert=True
+        )
+
+    async def unchecked(self, run_id: str) -> list[str]:
+        """To be called within `use`."""
+        planned = await self._ledger.find_one({"_id": _urls_of(run_id)}, {"urls": True})
+        if planned is None:
+            return []
+        found = self._ledger.find({"run": plain(run_id), "seen": {"$exists": True}}, {"seen": True})
+        seen = {key for row in await found.to_list() for key in row["seen"]}
+        return [url for url in planned["urls"] if page_in_run(url) not in seen]
+
+    async def has_seen(self, run_id: str, key: str) -> bool:
+        """To be called within `use`."""
+        wanted = {"_id": _bucket(run_id, key), f"seen.{key}": {"$exists": True}}
+        return await self._ledger.find_one(wanted, {"_id": True}) is not None
+
+    async def _are_open(self, run_ids: list[str]) -> Sequence[bool | WebloomError]:
+        names = list({plain(run_id) for run_id in run_ids})
+        with self._db.use():
+            found = self._runs.find(IN_PROGRESS | {"_id": {"$in": names}}, {"_id": True})
+            running = {each["_id"] for each in await found.to_list()}
+        return [plain(run_id) in running for run_id in run_ids]
+
+    async def _write(self, entries: list[Entry]) -> Sequence[WebloomError | None]:
+        with self._db.use():
+            failed = await bulk(
+                self._ledger, [self._counting(each, upsert=True) for each in entries]
+            )
+            # Counted already, unless somebody else made the document just now.
+            await bulk(
+                self._ledger, [self._counting(entries[index], upsert=False) for index in failed]
+            )
+        return [None] * len(entries)
+
+    def _counting(self, entry: Entry, *, upsert: bool) -> UpdateOne:
+        tally = entry.tally
+        keep = KEPT if entry.run.of_job is None else max(KEPT, self._keep_runs)
+        update: Document = {
+            "$set": {
+                f"seen.{entry.key}": 1,
+                "run": plain(entry.run.run_id),
+                "expireAt": self._db.server_time() + keep,
+            },
+            "$inc": {
+                "processed": tally.processed,
+                "failed": tally.failed,
+                "changes": tally.changes,
+                "priceChanges": tally.price_changes,
+            },
+        }
+        if (failure := entry.failure) is not None:
+            told = {"url": plain(failure.url), "reason": plain(failure.reason)}
+            update["$push"] = {"failures": {"$each": [told], "$slice": MOST_FAILURES}}
+        bucket = _bucket(entry.run.run_id, entry.key)
+        return UpdateOne(
+            {"_id": bucket, f"seen.{entry.key}": {"$exists": False}}, update, upsert=upsert
+        )
+
+    async def _sum_up(self, runs: list[CountedRun]) -> Sequence[WebloomError | None]:
+        wanted = {plain(run.run_id): run for run in runs}
+        with self._db.use():
+            counted = await self._sums(list(wanted))
+            updates = [
+                self._numbers(run_id, run, counted[run_id])
+                for run_id, run in wanted.items()
+                if run_id in counted
+            ]
+            if failed := await bulk(self._runs, updates):
+                await bulk(self._runs, [updates[index] for index in failed])
+        return [None] * len(runs)
+
+    async def _sums(self, run_ids: list[str]) -> dict[str, Document]:
+        totals: Document = {name: {"$sum": f"${name}"} for name in _COUNTERS}
+        grouped = await self._ledger.aggregate(
+            [{"$match": {"run": {"$in": run_ids}}}, {"$group": {"_id": "$run", **totals}}]
+        )
+        return {each["_id"]: each for each in await grouped.to_list()}
+
+    def _numbers(self, run_id: str, run: CountedRun, counted: Document) -> UpdateOne:
+        """Counters only grow: who comes late with an older sum changes nothing."""
+        now = self._db.wall()
+        fields: Document = {
+            theirs: {"$max": [f"${theirs}", counted[ours]]} for ours, theirs in _COUNTERS.items()
+        }
+        fields |= {"updatedAt": now, "lastRunAt": now}
+        lasted: Document = {
+            "runDuration": {"$toLong": {"$max": [0, {"$subtract": [now, "$startedAt"]}]}}
+        }
+        if run.of_job is None:
+            return UpdateOne(IN_PROGRESS | {"_id": run_id}, [{"$set": fields}, {"$set": lasted}])
+        fields |= {
+            "jobId": literal(plain(run.of_job)),
+            "runId": literal(run_id),
+            "status": RunStatus.COMPLETED.value,
+            "trigger": EVENTS,
+            "startedAt": {"$ifNull": ["$startedAt", now]},
+            "made": {"$ifNull": ["$made", ObjectId()]},
+            "expireAt": self._db.server_time() + self._keep_runs,
+        }
+        return UpdateOne({"_id": run_id}, [{"$set": fields}, {"$set": lasted}], upsert=True)
+
+
+def tally_of(counted: Document) -> Tally:
+    return Tally(
+        processed=counted["processed"],
+        failed=counted["failed"],
+        changes=counted["changes"],
+        price_changes=counted["priceChanges"],
+    )
+
+
+def _urls_of(run_id: str) -> str:
+    return f"{plain(run_id)}#urls"
+
+
+def _bucket(run_id: str, key: str) -> str:
+    return f"{plain(run_id)}#{key[:2]}"

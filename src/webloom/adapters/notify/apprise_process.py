@@ -1,0 +1,76 @@
+"""Apprise in a process of its own for each message, as it opens its own connections."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio.subprocess import Process
+from contextlib import suppress
+
+import msgspec
+
+from webloom.adapters.child_process import last_words, pipe, start_child
+from webloom.adapters.notify.frames import Order, Result, policy_entries
+from webloom.domain.errors import NotSent
+from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.watch import Target
+from webloom.ports.notifier import Told
+
+_CHILD = "webloom.adapters.notify.child"
+TOTAL_SECONDS = 90.0
+_AT_ONCE = 2  # processes, of 60 MB each
+_LONGEST_RESULT = 10_000
+
+
+class AppriseNotifier:
+    def __init__(self, *, policy: NetworkPolicy, total_seconds: float = TOTAL_SECONDS) -> None:
+        self._policy = policy
+        self._total_seconds = total_seconds
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def send(self, target: Target, message: Told) -> None:
+        order = Order(
+            url=target.url,
+            title=message.title,
+            lines=message.lines,
+            allow=policy_entries(self._policy),
+            own=[(str(address), port) for address, port in self._policy.own],
+            parent=os.getpid(),
+        )
+        async with self._turns:
+            result = await self._ask(msgspec.json.encode(order))
+        if not result.sent:
+            raise NotSent(reason=result.reason, retryable=result.retryable)
+
+    async def _ask(self, order: bytes) -> Result:
+        child = await start_child(_CHILD)
+        words = asyncio.ensure_future(last_words(child))  # an unread pipe would stop the child
+        try:
+            async with asyncio.timeout(self._total_seconds):
+                answer = await _exchange(child, order)
+            return msgspec.json.decode(answer, type=Result)
+        except TimeoutError as error:
+            raise NotSent(
+                reason=f"the service did not take the message within {self._total_seconds:g} s",
+                retryable=True,
+            ) from error
+        except msgspec.DecodeError as error:  # what it wrote last may quote the target
+            raise NotSent(reason="Apprise ended without a result", retryable=True) from error
+        finally:
+            with suppress(ProcessLookupError):
+                child.kill()
+            await pipe(child.stdout).read()  # a pipe that is not read to its end is never closed
+            await child.wait()
+            await words
+
+
+async def _exchange(child: Process, order: bytes) -> bytes:
+    orders = pipe(child.stdin)
+    orders.write(order)
+    with suppress(ConnectionError):  # a child that ended already has no result either
+        await orders.drain()
+    orders.close()
+    out, answer = pipe(child.stdout), b""
+    while len(answer) < _LONGEST_RESULT and (piece := await out.read(_LONGEST_RESULT)):
+        answer += piece
+    return answer

@@ -1,0 +1,113 @@
+"""The process that sends by Apprise: `python -m webloom.adapters.notify.child`.
+
+order -> read the target -> close all ways out but the policy's -> send -> result
+"""
+
+from __future__ import annotations
+
+import logging
+import mimetypes
+import os
+import re
+import sys
+
+import msgspec
+from apprise import Apprise, NotifyFormat, OverflowMode
+
+from webloom.adapters.child_limits import bound
+from webloom.adapters.notify.confinement import Confinement
+from webloom.adapters.notify.frames import Order, Result
+from webloom.adapters.notify.services import SCHEMES, ports_of, scheme_of, service_of
+from webloom.domain.network_policy import NetworkPolicy
+
+_MOST_MEMORY = 256 * 1024 * 1024
+_MARGIN = 50  # characters that a service puts around a message
+_REST = "and more"
+_STATUS = re.compile(r"error=([1-5][0-9][0-9])\b")
+_WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
+
+
+class _Heard(logging.Handler):
+    """The HTTP statuses in what Apprise logs; no word of it goes further, as it may be secret."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.status: int | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if found := _STATUS.search(record.getMessage()):
+            self.status = int(found[1])
+
+
+def main() -> None:
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    bound(order.parent, _MOST_MEMORY)
+    sys.dont_write_bytecode = True
+    os.environ["NETRC"] = os.devnull  # where the HTTP library looks for passwords
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a plugin prints is no result
+    try:
+        result = _send(order)
+    except Exception as error:
+        # Its text may quote the target.
+        result = Result(sent=False, reason=f"Apprise failed: {type(error).__name__}")
+    out.write(msgspec.json.encode(result))
+    out.flush()
+
+
+def _send(order: Order) -> Result:
+    scheme = scheme_of(order.url)
+    service = service_of(order.url) if scheme in SCHEMES else None
+    if service is None:
+        return Result(sent=False, reason="Apprise can't read the target, or it is refused")
+    heard = _Heard()
+    log = logging.getLogger("apprise")
+    log.disabled, log.propagate = False, False
+    log.addHandler(heard)
+    sender = Apprise()
+    sender.add(service)
+    mimetypes.init()
+    policy = NetworkPolicy.parse(order.allow, tuple(order.own))
+    confinement = Confinement(policy, ports_of(scheme))
+    confinement.begin()
+    if "overflow=" not in order.url:
+        service.overflow_mode = OverflowMode.TRUNCATE
+    body = _fitted(order.lines, service.body_maxlen - len(order.title) - _MARGIN)
+    # As text: services that show HTML get it escaped.
+    if sender.notify(body=body, title=order.title, body_format=NotifyFormat.TEXT):
+        return Result(sent=True)
+    return _failure(str(service.service_name), heard.status, confinement.refusal)
+
+
+def _fitted(lines: list[str], most: int) -> str:
+    """As many whole lines as a service takes, and at least the beginning of one."""
+    if len("\n".join(lines)) <= most:
+        return "\n".join(lines)
+    kept: list[str] = []
+    room = most - len(_REST)
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return "\n".join([*(kept or [lines[0][: max(most - len(_REST) - 1, 20)]]), _REST])
+
+
+def _failure(name: str, status: int | None, refusal: str | None) -> Result:
+    if status is not None:
+        return Result(
+            sent=False,
+            reason=f"{name} answered {status}",
+            retryable=status in _WORTH_ANOTHER_TRY or status >= 500,
+        )
+    if refusal is not None:
+        return Result(sent=False, reason=f"{name} is not used: {refusal}")
+    return Result(
+        sent=False,
+        reason=f"{name} could not be reached, or did not take the message",
+        retryable=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

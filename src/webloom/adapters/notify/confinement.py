@@ -1,0 +1,122 @@
+"""A gate around code that opens its own connections.
+
+Python reports what it is about to do to audit hooks, and a hook that raises prevents it. One that
+was added stays. It sees all that is done in Python, by whatever library; what a library does in
+machine code of its own, it does not.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import sysconfig
+from typing import Any
+
+from webloom.domain.network_policy import NetworkPolicy
+
+_PUBLIC_ONLY = NetworkPolicy.parse()
+_WEB_PORT = 443
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_PYTHON = ("stdlib", "platstdlib", "purelib", "platlib")
+_READABLE_DEVICES = ("/dev/null", "/dev/urandom")
+
+# Events, or the beginnings of their names. Reading and connecting are looked at more closely.
+_REFUSED = (
+    "ctypes.",
+    "fcntl.",
+    "ftplib.",
+    "msvcrt.",
+    "os.chflags",
+    "os.chmod",
+    "os.chown",
+    "os.exec",
+    "os.fork",
+    "os.kill",
+    "os.link",
+    "os.lockf",
+    "os.mkdir",
+    "os.posix_spawn",
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "os.setxattr",
+    "os.spawn",
+    "os.startfile",
+    "os.symlink",
+    "os.system",
+    "os.truncate",
+    "os.utime",
+    "pty.",
+    "shutil.",
+    "signal.pthread_kill",
+    "socket.bind",
+    "sqlite3.",
+    "subprocess.",
+    "syslog.",
+    "telnetlib.",
+    "tempfile.",
+    "webbrowser.",
+    "winreg.",
+)
+
+
+class Confined(PermissionError):
+    """An OSError, as libraries expect one where a connection or a file can't be opened."""
+
+
+class Confinement:
+    """Keeps a process to connections that the policy lets through, and to reading Python's own
+    files. `ports` are let through for public addresses although web requests may not use them."""
+
+    def __init__(self, policy: NetworkPolicy, ports: frozenset[int]) -> None:
+        self._policy = policy
+        self._ports = ports
+        self.refusal: str | None = None  # the latest since a connection was let through
+        places = {*filter(None, sys.path), *map(sysconfig.get_path, _PYTHON)}
+        self._readable = tuple(os.path.realpath(each) + os.sep for each in places)
+
+    def begin(self) -> None:
+        """For the rest of the process's life."""
+        sys.addaudithook(self._look)
+
+    def _look(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            reason = self._of_file(*arguments)
+        elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+            connection, address = arguments
+            if address is None:  # it is connected already
+                return
+            reason = self._of_connection(connection, address)
+            self.refusal = None
+        elif event.startswith(_REFUSED):
+            reason = f"the service may not do {event} here"
+        else:
+            return
+        if reason is not None:
+            self.refusal = reason
+            raise Confined(reason)
+
+    def _of_connection(self, connection: socket.socket, address: Any) -> str | None:
+        if connection.family not in (socket.AF_INET, socket.AF_INET6):
+            return "the service connects to something other than an address on the network"
+        host, port = address[0], address[1]
+        try:
+            reason = self._policy.refusal(host, port)
+        except ValueError:  # a name, which would be looked up after this
+            return "the service connects to a name, whose address can't be checked"
+        if reason and port in self._ports and not _PUBLIC_ONLY.refusal(host, _WEB_PORT):
+            return None
+        return reason
+
+    def _of_file(self, path: Any, mode: Any, flags: int) -> str | None:
+        if isinstance(path, int):  # it is open already
+            return None
+        place = os.path.realpath(os.fsdecode(path))
+        if place in _READABLE_DEVICES:
+            return None
+        if flags & _WRITES:
+            return "the service may not write files"
+        if place.startswith(self._readable):
+            return None
+        return "the service may not read files of this machine"

@@ -1,0 +1,48 @@
+"""The Notifier port: webhooks, and everything else by Apprise."""
+
+from __future__ import annotations
+
+import ssl
+from types import TracebackType
+from typing import Self
+
+from aiohttp.abc import AbstractResolver
+
+from webloom.adapters.notify.apprise_process import AppriseNotifier
+from webloom.adapters.notify.targets import is_webhook
+from webloom.adapters.notify.webhook import WebhookNotifier
+from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.watch import Target
+from webloom.ports.notifier import Told
+
+
+class TargetNotifier:
+    """To be opened by `async with`."""
+
+    def __init__(
+        self,
+        *,
+        policy: NetworkPolicy,
+        resolver: AbstractResolver | None = None,  # of webhooks; closed with the notifier
+        ssl_context: ssl.SSLContext | None = None,  # of webhooks; default: the system's
+    ) -> None:
+        self._webhooks = WebhookNotifier(policy=policy, resolver=resolver, ssl_context=ssl_context)
+        self._apprise = AppriseNotifier(policy=policy)
+
+    async def __aenter__(self) -> Self:
+        await self._webhooks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._webhooks.__aexit__(exc_type, exc, traceback)
+
+    async def send(self, target: Target, message: Told) -> None:
+        if is_webhook(target.url):
+            await self._webhooks.send(target, message)
+        else:
+            await self._apprise.send(target, message)

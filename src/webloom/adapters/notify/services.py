@@ -1,0 +1,84 @@
+"""Apprise, as far as Webloom uses it: services on the network, and nothing of this machine."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apprise import NotifyBase
+
+# Left out on purpose: what reaches this machine rather than the network (syslog, dbus, gnome,
+# glib, macosx, windows, blink1), what speaks datagrams (rsyslog), what needs files (vapid).
+SCHEMES = frozenset(
+    """
+    46elks amqp amqps apprise apprises atalk azure bark barks betterstack bluesky brevo bsky bulksms
+    bulkvs burstsms chanify clickatell clicksend cliq cm d7sms dapnet dingtalk discord dot
+    eight00com elks emby embys enigma2 enigma2s evolution evolutions exotel fcm feishu firehydrant
+    flock flowtriq flowtriqs fluxer fluxers form forms freemobile gchat github goalert goalerts
+    gorush gorushs gotify gotifys groundmail groupme guilded gupshup hassio hassios httpsms humhub
+    humhubs ifttt ilert incidentio infobip irc ircs jellyfin jellyfins jira join json jsons kakao
+    kakaotalk kaleyra kavenegar klr kodi kodis kook kudosity kumulos lametric lametrics lark lauther
+    lfg line mailersend mailgun mailto mailtos mastodon mastodons matrix matrixs misskey misskeys
+    mmost mmosts mobilemessage mobilemsg msg91 msgbird ncloud nclouds nctalk nctalks nexmo nostr
+    notica noticas notifiarr notifico notificos notifyre ntfy ntfys o365 octopush onebot onebots
+    onesignal opsgenie pagerduty pagertree parsep parseps pbul pinglet pinglets pingram pjet pjets
+    plivo postmark pover prowl psafer psafers push pushdeer pushdeers pushed pushme pushplus
+    pushward pushy qq reddit resend revolt ringc rocket rockets ryver schan sendgrid sendpulse
+    serwersms ses session sessions seven sfr signal signalgrid signals signl4 simplepush sinch slack
+    smsc smseagle smseagles smsmanager smsmgr smstunnel smtp2go sns sogs sparkpost spike splunk
+    spugpush spush squadcast stackfield strmlabs synology synologys telesign telnyx tgram threema
+    toot toots trigv trigvs tweet twilio twist twitter viber victorops voipms vonage webex wechat
+    wecom wecombot whapi whatsapp workflow workflows wpush wxpusher wxteams x xbmc xbmcs xmatters
+    xml xmls youlmk zalo zcliq zohocliq zoom zulip
+    """.split()  # noqa: SIM905 - two hundred quoted names are harder to read
+)
+
+# Ports that the network policy keeps web requests away from, and that are right for these.
+_PORTS = {
+    "mailto": {25, 465, 587},
+    "mailtos": {25, 465, 587},
+    "irc": {6665, 6666, 6667, 6668, 6669},
+    "ircs": {6679, 6697},
+    "amqp": {5672},
+    "amqps": {5671},
+}
+
+
+def scheme_of(url: str) -> str:
+    return url.partition("://")[0].strip().lower()
+
+
+def ports_of(scheme: str) -> frozenset[int]:
+    return frozenset(_PORTS.get(scheme, ()))
+
+
+def service_of(url: str) -> NotifyBase | None:
+    """None: Apprise can't read it. Nothing is opened or connected to."""
+    with warnings.catch_warnings():  # some of its many plugins lean on deprecated modules
+        warnings.simplefilter("ignore")
+        import apprise
+
+        # It writes URLs to its log.
+        logging.getLogger("apprise").disabled = True
+        # What a target's owner did not ask for in its URL: redirects, templates, a longer wait.
+        asset = apprise.AppriseAsset(
+            service_timeout=0, storage_mode="memory", allow_templates=False
+        )
+        asset.app_id = "Webloom"
+        asset.app_desc = "Webloom"
+        asset.app_url = ""
+        asset.http_redirects = False
+        asset.pgp_autogen = False
+        asset.pem_autogen = False
+        return apprise.Apprise.instantiate(url, asset=asset)
+
+
+def native_scheme(url: str) -> str | None:
+    """Of the service that a web URL belongs to, such as that of a Discord webhook."""
+    service = service_of(url)
+    if service is None:
+        return None
+    names = service.secure_protocol or service.protocol
+    return names if isinstance(names, str) else next(iter(names or ()), None)

@@ -1,0 +1,115 @@
+"""Webhooks: a signed POST through the gate.
+
+Webloom-Id: the message; the same when it is sent again
+Webloom-Timestamp: seconds since 1970
+Webloom-Signature: v1=<hex of HMAC-SHA256(secret, id.timestamp.body)>, where the target has a secret
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ssl
+from types import TracebackType
+from typing import Self
+
+import msgspec
+from aiohttp import ClientResponse, ClientSSLError
+from aiohttp.abc import AbstractResolver
+
+from webloom.adapters.http.client import GatedClient
+from webloom.adapters.http.failures import explain
+from webloom.adapters.http.headers import seconds_to_wait
+from webloom.domain.errors import FetchFailed, NotSent
+from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.watch import Target
+from webloom.parsing.web_url import normalise
+from webloom.ports.notifier import Told
+
+TOTAL_SECONDS = 30.0
+_CONNECT_SECONDS = 10.0
+_CONNECTIONS = 32
+_json = msgspec.json.Encoder(decimal_format="number")
+_WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
+
+
+class WebhookNotifier:
+    def __init__(
+        self,
+        *,
+        policy: NetworkPolicy,
+        total_seconds: float = TOTAL_SECONDS,
+        resolver: AbstractResolver | None = None,  # closed with the notifier
+        ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
+    ) -> None:
+        self._total_seconds = total_seconds
+        self._client = GatedClient(
+            ClientResponse,
+            policy=policy,
+            accept="*/*",
+            connections=_CONNECTIONS,
+            connect_seconds=_CONNECT_SECONDS,
+            max_redirects=0,
+            resolver=resolver,
+            ssl_context=ssl_context,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._client.__aexit__(exc_type, exc, traceback)
+
+    async def send(self, target: Target, message: Told) -> None:
+        body = _json.encode(message.payload)
+        headers = _headers(target, message, body)
+        try:
+            async with asyncio.timeout(self._total_seconds):
+                status, answered = await self._client.post(normalise(target.url), body, headers)
+        except Exception as error:
+            failure = error
+            if not isinstance(failure, FetchFailed):
+                explained = explain(error, total_seconds=self._total_seconds)
+                if explained is None:
+                    raise
+                failure = explained
+            # A certificate that has run out is renewed, sooner or later.
+            retryable = failure.retryable or isinstance(error, ClientSSLError)
+            raise NotSent(reason=failure.reason, retryable=retryable) from error
+        if not 200 <= status <= 299:
+            raise _refusal(status, answered.get("retry-after"))
+
+
+def signature(secret: str, told_id: str, timestamp: str, body: bytes) -> str:
+    signed = f"{told_id}.{timestamp}.".encode() + body
+    return "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def _headers(target: Target, message: Told, body: bytes) -> dict[str, str]:
+    timestamp = str(int(message.at.timestamp()))
+    headers = {
+        "Content-Type": "application/json",
+        "Webloom-Id": message.told_id,
+        "Webloom-Timestamp": timestamp,
+    }
+    if target.secret:
+        headers["Webloom-Signature"] = signature(target.secret, message.told_id, timestamp, body)
+    return headers
+
+
+def _refusal(status: int, retry_after: str | None) -> NotSent:
+    reason = f"the receiver answered {status}"
+    if 300 <= status <= 399:
+        reason += "; redirects are not followed, so that the target must be the final URL"
+    return NotSent(
+        reason=reason,
+        retryable=status in _WORTH_ANOTHER_TRY or 500 <= status <= 599,
+        retry_after=None if retry_after is None else seconds_to_wait(retry_after),
+    )

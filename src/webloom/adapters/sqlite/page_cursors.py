@@ -1,0 +1,28 @@
+"""Where a listing goes on: the place of the last row, packed."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import msgspec
+
+from webloom.domain.errors import BadCursor
+
+_LARGEST = 1 << 63
+
+
+def cursor_of(*values: int | str) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(values)).decode().rstrip("=")
+
+
+def values_of(cursor: str, *kinds: type[int] | type[str]) -> tuple[Any, ...]:
+    """Raises BadCursor."""
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        values: tuple[Any, ...] = msgspec.json.decode(raw, type=tuple[kinds])  # type: ignore[valid-type] # kinds are known when it runs
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise BadCursor(f"{cursor!r} is not a cursor of this listing") from error
+    if any(isinstance(value, int) and not -_LARGEST <= value < _LARGEST for value in values):
+        raise BadCursor(f"{cursor!r} is not a cursor of this listing")
+    return values

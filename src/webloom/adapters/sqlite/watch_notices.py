@@ -1,0 +1,126 @@
+"""Rows of `notices`: what is to be told, and what was."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
+from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
+from webloom.ports.watch_store import Notice
+
+_COLUMNS = (
+    "notice_id, watch_id, target_url, run_id, due_at, lines, attempts, error, sent_at, given_up"
+)
+_OPEN = "sent_at IS NULL AND given_up = 0"
+_LAST = (1 << 63) - 1
+
+_lines = msgspec.json.Decoder(list[str])
+
+
+def _notice_of(row: Sequence[Any]) -> Notice:
+    """Of _COLUMNS."""
+    return Notice(
+        notice_id=row[0],
+        watch_id=row[1],
+        target_url=row[2],
+        run_id=row[3],
+        due_at=instant(row[4]),
+        lines=_lines.decode(row[5]),
+        attempts=row[6],
+        error=row[7],
+        sent_at=instant(row[8]),
+        given_up=bool(row[9]),
+    )
+
+
+def add(connection: sqlite3.Connection, notices: Sequence[Notice]) -> None:
+    connection.executemany(
+        f"""
+        INSERT INTO notices ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (notice_id) DO NOTHING
+        """,
+        [
+            (
+                plain(each.notice_id),
+                plain(each.watch_id),
+                plain(each.target_url),
+                plain(each.run_id),
+                milliseconds(each.due_at),
+                encoded(each.lines),
+                each.attempts,
+                each.error and plain(each.error),
+                milliseconds(each.sent_at),
+                each.given_up,
+            )
+            for each in notices
+        ],
+    )
+
+
+def due(connection: sqlite3.Connection, now: datetime, limit: int) -> list[Notice]:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM notices WHERE {_OPEN} AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+        (milliseconds(now), limit),
+    )
+    return [_notice_of(row) for row in rows]
+
+
+def note_sent(
+    connection: sqlite3.Connection, notice_ids: Sequence[str], at: datetime, expire_at: int
+) -> None:
+    connection.executemany(
+        f"""
+        UPDATE notices SET sent_at = ?, attempts = attempts + 1, error = NULL, expire_at = ?
+        WHERE notice_id = ? AND {_OPEN}
+        """,
+        [(milliseconds(at), expire_at, plain(each)) for each in notice_ids],
+    )
+
+
+def note_unsent(
+    connection: sqlite3.Connection,
+    notice_id: str,
+    error: str,
+    due_at: datetime | None,
+    expire_at: int,
+) -> None:
+    is_last = due_at is None
+    connection.execute(
+        f"""
+        UPDATE notices SET attempts = attempts + 1, error = ?, due_at = coalesce(?, due_at),
+            given_up = ?, expire_at = ?
+        WHERE notice_id = ? AND {_OPEN}
+        """,
+        (
+            plain(error),
+            milliseconds(due_at),
+            is_last,
+            expire_at if is_last else None,
+            plain(notice_id),
+        ),
+    )
+
+
+def listed(
+    watch_id: str, limit: int, cursor: str | None
+) -> Callable[[sqlite3.Connection], tuple[list[Notice], str | None]]:
+    behind = _LAST if cursor is None else values_of(cursor, int)[0]
+
+    def query(connection: sqlite3.Connection) -> tuple[list[Notice], str | None]:
+        rows = connection.execute(
+            f"""
+            SELECT {_COLUMNS}, id FROM notices WHERE watch_id = ? AND id < ?
+            ORDER BY id DESC LIMIT ?
+            """,
+            (plain(watch_id), behind, limit + 1),
+        ).fetchall()
+        found = [_notice_of(row) for row in rows[:limit]]
+        return found, cursor_of(rows[limit - 1][-1]) if len(rows) > limit else None
+
+    return query

@@ -1,0 +1,323 @@
+"""Serve one delivery of `watch-pages`: look at a page of a run.
+
+    fetch -> unchanged? -> read in a child process -> a wall or an error? -> what has changed?
+       |         |                                            |                     |
+       |   note the check                               note the failure   publish on storage-agent
+       `- failed: try again later, at last note the failure
+
+The message is settled only after the store or the queue has what came of it. Should the process
+die before, the page is looked at again; its run counts it once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from webloom.application.host_turns import HostTurns
+from webloom.application.persist import persist, spread
+from webloom.application.watch.alerts import alerts
+from webloom.domain.errors import (
+    FetchFailed,
+    PageUnreadable,
+    QueueFull,
+    UrlRefused,
+)
+from webloom.domain.feed import LastFetch
+from webloom.domain.inventory import MAX_ATTEMPTS
+from webloom.domain.politeness import Defer
+from webloom.domain.price import change_percent
+from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy
+from webloom.domain.storage_event import EventPrice, milliseconds_of
+from webloom.domain.watch import Outcome, Watch
+from webloom.parsing.pages.page import PageReading, ParsedPage
+from webloom.parsing.storage_event import encoded
+from webloom.parsing.web_url import host_of, normalise
+from webloom.ports.broker import Broker, Delivery, Message
+from webloom.ports.clock import Clock
+from webloom.ports.fetcher import Downloaded, Downloader
+from webloom.ports.page_reader import PageOrder, PageRead, PageReader
+from webloom.ports.page_store import Checked, PageStore, StoredPage, Validators
+from webloom.ports.watch_store import WatchStore
+
+log = logging.getLogger(__name__)
+
+MOST_DELIVERIES = 5  # of a check whose workers die one after the other
+FULL_PAUSE = 1.0  # seconds, when the queue behind is full
+
+
+class PageCheck(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The message on `watch-pages`."""
+
+    run_id: str
+    job_id: str
+    url: str
+
+
+_checks = msgspec.json.Decoder(PageCheck)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckPage:
+    watches: WatchStore
+    pages: PageStore
+    broker: Broker
+    storage_queue: str
+    downloader: Downloader
+    reader: PageReader
+    turns: HostTurns
+    retries: RetryPolicy
+    clock: Clock
+    spool: Path
+
+    async def __call__(self, delivery: Delivery) -> None:
+        try:
+            check = _checks.decode(delivery.body)
+            if normalise(check.url) != check.url:
+                raise UrlRefused(f"{check.url!r} is not in its normal form")
+        except (msgspec.MsgspecError, UrlRefused, UnicodeError) as error:
+            reason = f"not a check of a page: {error}"
+            await persist(lambda: delivery.bury(reason))
+            return
+        watch = await persist(lambda: self.watches.find_watch(check.job_id))
+        if watch is None or not await persist(
+            lambda: self.watches.is_open(check.run_id, check.url)
+        ):
+            await persist(delivery.ack)
+            return
+        if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
+            await self._fail(check, f"its worker died {delivery.attempt - 1} times")
+            await persist(delivery.ack)
+            return
+        turn = await self.turns.take(host_of(check.url))
+        if isinstance(turn, Defer):
+            seconds = turn.seconds * (1 + spread() / 2)
+            await persist(lambda: delivery.retry(seconds))
+            return
+        try:
+            await self._look(delivery, check, watch)
+        finally:
+            turn.end()
+
+    async def _look(self, delivery: Delivery, check: PageCheck, watch: Watch) -> None:
+        page = await persist(lambda: self.pages.find_page(check.job_id, check.url))
+        path = self.spool / f"{uuid.uuid4().hex}.page"
+        await asyncio.to_thread(self.spool.mkdir, parents=True, exist_ok=True)
+        try:
+            got = await self.downloader.download(check.url, path, known=_known(page))
+            if got.status_code in (429, 503) and got.retry_after:
+                pause = min(got.retry_after, MAX_RETRY_AFTER)
+                self.turns.stay_away(host_of(check.url), pause)
+            _refuse_status(got)
+            if _is_same(page, got):
+                await self._note_unchanged(check, got)
+            else:
+                read = await self.reader.read(_order(path, got, watch, page))
+                await self._compare(check, watch, page, got, read)
+        except FetchFailed as failure:
+            if failure.retryable and delivery.attempt < MAX_ATTEMPTS:
+                seconds = self.retries.delay(
+                    delivery.attempt, spread=spread(), retry_after=failure.retry_after
+                )
+                await persist(lambda: delivery.retry(seconds))
+                return
+            await self._fail(check, failure.reason)
+        except PageUnreadable as error:
+            await self._fail(check, str(error))
+        except OSError as error:
+            await self._fail(
+                check, f"the page can't be kept in {self.spool}: {error.strerror or error}"
+            )
+        finally:
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+        await persist(delivery.ack)
+
+    async def _compare(
+        self,
+        check: PageCheck,
+        watch: Watch,
+        page: StoredPage | None,
+        got: Downloaded,
+        read: PageRead,
+    ) -> None:
+        seen = read.reading.classification
+        if not seen.type.is_content:
+            why = f": {seen.reasons[0]}" if seen.reasons else ""
+            raise PageUnreadable(f"what was served is not the page but {seen.type.value}{why}")
+        if page is not None and page.snapshot_hash == read.reading.snapshot_hash:
+            await self._note_unchanged(check, got)
+            return
+        message = self._message(check, watch, page, got, read)
+        await self._publish(Message(id=uuid.uuid4().hex, body=encoded(message)))
+
+    def _message(
+        self,
+        check: PageCheck,
+        watch: Watch,
+        page: StoredPage | None,
+        got: Downloaded,
+        read: PageRead,
+    ) -> dict[str, Any]:
+        reading = read.reading
+        is_first = page is None or page.version is None
+        price = _event_price(reading, page)
+        diff = msgspec.to_builtins(read.diff) if read.diff is not None and not is_first else {}
+        before = None if page is None else page.availability
+        if not is_first:
+            if price is not None and price.is_change:
+                diff["price"] = {"previous": price.previous, "current": price.current}
+            if before != reading.availability.value:
+                diff["availability"] = {"previous": before, "current": reading.availability.value}
+        told = (
+            []
+            if is_first
+            else alerts(
+                watch.config.thresholds,
+                added_text=_added(page, reading.parsed.text),
+                is_change=True,
+                price=price,
+                previous_availability=before,
+                availability=reading.availability.value,
+            )
+        )
+        return {
+            "jobId": check.job_id,
+            "runId": check.run_id,
+            "url": check.url,
+            "parsed": msgspec.to_builtins(reading.parsed),
+            "classification": msgspec.to_builtins(reading.classification),
+            "diff": diff or {"textChanged": False},
+            "price": None
+            if price is None
+            else {
+                "current": price.current,
+                "previous": price.previous,
+                "changePercent": price.change_percent,
+                "currency": price.currency,
+                "list": price.list,
+            },
+            "availability": reading.availability.value,
+            "snapshotHash": reading.snapshot_hash,
+            "version": 1 if page is None else (page.version or 0) + 1,
+            "ts": milliseconds_of(self.clock.now()),
+            "alerts": told,
+            "validators": {
+                name: value
+                for name, value in (
+                    ("etag", got.etag),
+                    ("lastModified", got.last_modified),
+                    ("bodyHash", got.sha256),
+                )
+                if value is not None
+            },
+        }
+
+    async def _publish(self, message: Message) -> None:
+        """A full queue is waited for: the agent is behind."""
+        while True:
+            try:
+                await persist(lambda: self.broker.publish(self.storage_queue, message))
+                return
+            except QueueFull:
+                await asyncio.sleep(FULL_PAUSE * (0.5 + spread()))
+
+    async def _note_unchanged(self, check: PageCheck, got: Downloaded) -> None:
+        validators = Validators(
+            etag=got.etag, last_modified=got.last_modified, body_hash=got.sha256
+        )
+        checked = Checked(
+            job_id=check.job_id,
+            url=check.url,
+            run_id=check.run_id,
+            at=self.clock.now(),
+            outcome=Outcome.UNCHANGED,
+            validators=None if got.status_code == 304 else validators,
+        )
+        await persist(lambda: self.pages.note_checked(checked))
+
+    async def _fail(self, check: PageCheck, reason: str) -> None:
+        checked = Checked(
+            job_id=check.job_id,
+            url=check.url,
+            run_id=check.run_id,
+            at=self.clock.now(),
+            outcome=Outcome.FAILED,
+            error=reason[:500],
+        )
+        await persist(lambda: self.pages.note_checked(checked))
+
+
+def _known(page: StoredPage | None) -> LastFetch:
+    if page is None or page.version is None:
+        return LastFetch()
+    return LastFetch(etag=page.validators.etag, last_modified=page.validators.last_modified)
+
+
+def _refuse_status(got: Downloaded) -> None:
+    if got.status_code == 304 or 200 <= got.status_code <= 299:
+        return
+    retryable = got.status_code == 429 or got.status_code >= 500
+    walls = {401: "it asks for a login", 403: "it refuses us", 429: "it is asked too often"}
+    what = walls.get(got.status_code)
+    raise FetchFailed(
+        reason=f"the server answered {got.status_code}{f': {what}' if what else ''}",
+        retryable=retryable,
+        retry_after=got.retry_after,
+    )
+
+
+def _is_same(page: StoredPage | None, got: Downloaded) -> bool:
+    if page is None or page.version is None:
+        return False
+    return got.status_code == 304 or page.validators.body_hash == got.sha256
+
+
+def _order(path: Path, got: Downloaded, watch: Watch, page: StoredPage | None) -> PageOrder:
+    return PageOrder(
+        path=path,
+        url=got.final_url,
+        status_code=got.status_code,
+        content_type=got.content_type,
+        selection=watch.config.selection,
+        previous=_previous(page),
+    )
+
+
+def _previous(page: StoredPage | None) -> ParsedPage | None:
+    if page is None or page.version is None:
+        return None
+    return ParsedPage(
+        title=page.title,
+        text=page.text or "",
+        images=[each for each in page.images if isinstance(each, str)],
+        links=[each for each in page.links if isinstance(each, str)],
+    )
+
+
+def _event_price(reading: PageReading, page: StoredPage | None) -> EventPrice | None:
+    found = reading.price
+    if found is None:
+        return None
+    previous: Decimal | None = None
+    if page is not None and page.currency == found.currency:
+        previous = page.price
+    return EventPrice(
+        current=found.current,
+        previous=previous,
+        change_percent=change_percent(previous, found.current),
+        currency=found.currency,
+        list=found.list,
+    )
+
+
+def _added(page: StoredPage | None, text: str) -> str:
+    """The lines that were not there before."""
+    known = set((page.text or "").splitlines()) if page is not None else set()
+    return "\n".join(line for line in text.splitlines() if line not in known)

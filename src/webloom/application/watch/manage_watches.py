@@ -1,0 +1,142 @@
+"""Add, edit, pause and remove watches."""
+
+from __future__ import annotations
+
+import unicodedata
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from webloom.application.persist import spread
+from webloom.domain.errors import UrlRefused, WatchRefused
+from webloom.domain.page import Selection
+from webloom.domain.schedule import Schedule
+from webloom.domain.watch import Target, Thresholds, Watch, WatchConfig, next_run
+from webloom.parsing.pages.selection import check_selection
+from webloom.ports.clock import Clock
+from webloom.ports.watch_store import WatchStore
+
+LONGEST_NAME = 200
+MOST_URLS = 10_000  # of one watch
+MOST_TARGETS = 20
+MOST_PHRASES = 100
+LONGEST_PHRASE = 1000
+SHORTEST_DIGEST, LONGEST_DIGEST = 1.0, 44_640.0  # minutes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ManageWatches:
+    store: WatchStore
+    clock: Clock
+    check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
+    check_target: Callable[[str], None]  # raises ValueError
+    usual_minutes: float
+
+    async def add(
+        self, urls: list[str], *, name: str | None = None, watch_id: str | None = None, **given: Any
+    ) -> tuple[Watch, bool]:
+        """The watch, and whether it is new; with an id that is there already it stays as it is.
+
+        `given` are fields of WatchConfig. Its first run is due at once. Raises WatchRefused,
+        StoreUnavailable.
+        """
+        normal = self._normal(urls)
+        settings = {"schedule": Schedule(every_minutes=self.usual_minutes)} | given
+        config = WatchConfig(name=(name or "").strip() or normal[0], urls=normal, **settings)
+        self._refuse_bad(config)
+        next_run_at = self.clock.now() if config.enabled else None
+        watch_id = watch_id or uuid.uuid4().hex[:16]
+        return await self.store.add_watch(watch_id, config, next_run_at=next_run_at)
+
+    async def edit(self, watch_id: str, **changes: Any) -> Watch | None:
+        """None: there is no such watch. Raises WatchRefused, StoreUnavailable."""
+        watch = await self.store.find_watch(watch_id)
+        if watch is None:
+            return None
+        if "urls" in changes:
+            changes["urls"] = self._normal(changes["urls"])
+        config = replace(watch.config, **changes)
+        self._refuse_bad(config)
+        next_run_at = watch.next_run_at
+        if (config.enabled, config.schedule) != (watch.config.enabled, watch.config.schedule):
+            next_run_at = self._next_run(config)
+        return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
+
+    def _next_run(self, config: WatchConfig) -> datetime | None:
+        return next_run(config, now=self.clock.now(), failures=0, spread=spread())
+
+    def _normal(self, urls: list[str]) -> list[str]:
+        if not urls:
+            raise WatchRefused("urls: a watch has one URL or more")
+        if len(urls) > MOST_URLS:
+            raise WatchRefused(f"urls: {len(urls):,} of them; {MOST_URLS:,} is the limit")
+        normal: dict[str, None] = {}
+        for url in urls:
+            try:
+                normal[self.check(url)] = None
+            except UrlRefused as error:
+                raise WatchRefused(f"urls: {url[:200]}: {error}") from error
+        return list(normal)
+
+    def _refuse_bad(self, config: WatchConfig) -> None:
+        if len(config.name) > LONGEST_NAME:
+            raise WatchRefused(f"name: longer than {LONGEST_NAME} characters")
+        if any(unicodedata.category(each) in ("Cc", "Cs") for each in config.name):
+            raise WatchRefused("name: it contains a control character")
+        _refuse_many(config.selection, config.thresholds)
+        with _named("schedule"):
+            config.schedule.refuse_bad()
+        with _named("selection"):
+            check_selection(config.selection)
+        _refuse_thresholds(config.thresholds)
+        if len(config.targets) > MOST_TARGETS:
+            raise WatchRefused(f"targets: more than {MOST_TARGETS}")
+        for target in config.targets:
+            with _named("targets"):
+                self.check_target(target.url)
+                _check_digest(target)
+
+
+@contextmanager
+def _named(setting: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise WatchRefused(f"{setting}: {error}") from error
+
+
+def _refuse_many(selection: Selection, thresholds: Thresholds) -> None:
+    phrases = {
+        "selection.keep": selection.keep,
+        "selection.drop": selection.drop,
+        "selection.ignoreText": selection.ignore_text,
+        "selection.ignorePattern": selection.ignore_pattern,
+        "thresholds.textContains": thresholds.text_contains,
+    }
+    for name, texts in phrases.items():
+        if len(texts) > MOST_PHRASES:
+            raise WatchRefused(f"{name}: more than {MOST_PHRASES}")
+        if any(not text.strip() or len(text) > LONGEST_PHRASE for text in texts):
+            raise WatchRefused(f"{name}: one is empty, or longer than {LONGEST_PHRASE} characters")
+
+
+def _refuse_thresholds(thresholds: Thresholds) -> None:
+    amounts = {
+        "thresholds.priceBelow": thresholds.price_below,
+        "thresholds.priceChangePercent": thresholds.price_change_percent,
+    }
+    for name, amount in amounts.items():
+        if amount is not None and not (amount.is_finite() and amount > 0):
+            raise WatchRefused(f"{name}: {amount} is not above 0")
+
+
+def _check_digest(target: Target) -> None:
+    minutes = target.digest_minutes
+    if minutes is not None and not SHORTEST_DIGEST <= minutes <= LONGEST_DIGEST:
+        raise ValueError(
+            f"a digest every {minutes:g} minutes; {SHORTEST_DIGEST:g} to {LONGEST_DIGEST:.0f} is "
+            "possible"
+        )

@@ -1,0 +1,264 @@
+"""Tell people what a run has found.
+
+    a run is over -> change logs with alerts -> one notice for each target (the outbox)
+    notices are due -> those of one target and moment make one message -> send
+                                                     sent: noted | not: later, or given up
+
+A crash between sending and noting sends the message again, with the same id: what makes one message
+is fixed once it is due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from webloom.domain.errors import NotSent, Unavailable
+from webloom.domain.watch import Target, Watch, WatchRun
+from webloom.ports.clock import Clock
+from webloom.ports.notifier import Notifier, Told
+from webloom.ports.page_store import ChangeFilter, ChangeLog, PageStore
+from webloom.ports.watch_store import Notice, WatchStore
+
+log = logging.getLogger(__name__)
+
+MOST_LINES = 500  # of one message
+LONGEST_LINE = 500
+MOST_ATTEMPTS = 12
+FIRST_DELAY = timedelta(minutes=1)
+LONGEST_DELAY = timedelta(hours=6)
+LONGEST_RETRY_AFTER = timedelta(hours=24)
+_LOGS_AT_ONCE = 200
+_NOTICES_AT_ONCE = 1000
+_TARGETS_AT_ONCE = 8
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def notices_of(
+    watch: Watch, run: WatchRun, logs: Sequence[ChangeLog], now: datetime, *, more: int = 0
+) -> list[Notice]:
+    """One for each target. `more` changes have alerts too and are counted only. None when there is
+    nothing to tell."""
+    lines = [line_of(each) for each in logs if each.alerts]
+    if not lines:
+        return []
+    return [
+        Notice(
+            notice_id=_digest(run.run_id, target.url),
+            watch_id=watch.watch_id,
+            target_url=target.url,
+            run_id=run.run_id,
+            due_at=due_at(target, now),
+            lines=_bounded(lines, more),
+        )
+        for target in {each.url: each for each in watch.config.targets}.values()
+    ]
+
+
+def line_of(change: ChangeLog) -> str:
+    return _one_line(f"{change.url}: {'; '.join(change.alerts)}")
+
+
+def due_at(target: Target, now: datetime) -> datetime:
+    """Digests end at whole multiples of their length, so that several runs share one."""
+    if target.digest_minutes is None:
+        return now
+    length = timedelta(minutes=target.digest_minutes)
+    return _EPOCH + ((now - _EPOCH) // length + 1) * length
+
+
+def next_attempt(notice: Notice, failure: NotSent, now: datetime) -> datetime | None:
+    """When to try again what has failed now; None: it is given up."""
+    if not failure.retryable or notice.attempts + 1 >= MOST_ATTEMPTS:
+        return None
+    delay = min(FIRST_DELAY * (1 << notice.attempts), LONGEST_DELAY)
+    if failure.retry_after is not None:
+        asked = timedelta(seconds=min(failure.retry_after, LONGEST_RETRY_AFTER.total_seconds()))
+        delay = max(delay, asked)
+    return now + delay
+
+
+def together(notices: Iterable[Notice]) -> list[list[Notice]]:
+    """Those that make one message: of one watch and target, due at the same moment. Notices of a
+    digest are, and stay so when they fail; others are told one by one."""
+    groups: dict[tuple[str, str, datetime], list[Notice]] = {}
+    for notice in notices:
+        key = (notice.watch_id, notice.target_url, notice.due_at)
+        groups.setdefault(key, []).append(notice)
+    return [sorted(group, key=lambda each: each.notice_id) for group in groups.values()]
+
+
+class _Unexpected(NotSent):
+    """The fault of this message, not of its target."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TellPeople:
+    store: WatchStore
+    pages: PageStore
+    notifier: Notifier
+    clock: Clock
+
+    async def after_run(self, watch: Watch, run: WatchRun) -> None:
+        """May be repeated. Raises StoreUnavailable."""
+        if not watch.config.targets:
+            return
+        logs, more = await self._told_changes(run.run_id, most=MOST_LINES)
+        notices = notices_of(watch, run, logs, self.clock.now(), more=more)
+        if notices:
+            await self.store.add_notices(notices)
+
+    async def send_due(self) -> int:
+        """How many notices were due. Raises StoreUnavailable."""
+        due = await self.store.due_notices(self.clock.now(), limit=_NOTICES_AT_ONCE)
+        queues: dict[str, list[list[Notice]]] = {}
+        for group in together(due):
+            queues.setdefault(group[0].target_url, []).append(group)
+        turns = asyncio.Semaphore(_TARGETS_AT_ONCE)
+        outcomes = await asyncio.gather(
+            *(self._send_all(groups, turns) for groups in queues.values()), return_exceptions=True
+        )
+        for outcome in outcomes:
+            if outcome is not None:
+                raise outcome
+        return len(due)
+
+    async def _send_all(self, groups: list[list[Notice]], turns: asyncio.Semaphore) -> None:
+        """What one target gets, one after the other. While it is away, the rest waits."""
+        async with turns:
+            away: NotSent | None = None
+            for position, group in enumerate(groups):
+                failure = away or await self._attempt(group)
+                if failure is None:
+                    ids = [each.notice_id for each in group]
+                    await self.store.note_sent(ids, self.clock.now())
+                    continue
+                await self._note_failure(group, failure, position)
+                if failure.retryable and not isinstance(failure, _Unexpected):
+                    away = failure
+
+    async def _attempt(self, group: list[Notice]) -> NotSent | None:
+        first = group[0]
+        try:
+            watch = await self.store.find_watch(first.watch_id)
+            if watch is None:
+                return NotSent(reason="the watch was removed", retryable=False)
+            for target in watch.config.targets:
+                if target.url == first.target_url:
+                    await self.notifier.send(target, await self._message(watch, group))
+                    return None
+            return NotSent(reason="the target was removed from its watch", retryable=False)
+        except NotSent as failure:
+            return failure
+        except Unavailable:
+            raise
+        except Exception as error:
+            # One message that can't be made or sent is not to stop all others.
+            log.error("unexpected error in telling people", exc_info=error, extra=_told(first))
+            return _Unexpected(reason=f"unexpected: {type(error).__name__}", retryable=True)
+
+    async def _note_failure(self, group: list[Notice], failure: NotSent, position: int) -> None:
+        # By the one that was tried most, so that a digest stays together.
+        tried = max(group, key=lambda each: each.attempts)
+        again = next_attempt(tried, failure, self.clock.now())
+        if again is not None:  # messages that fail together are still messages of their own
+            again += timedelta(milliseconds=position)
+        for notice in group:
+            await self.store.note_unsent(notice.notice_id, error=failure.reason, due_at=again)
+        message = "people are told later" if again else "people are not told: given up"
+        log.warning(message, extra={**_told(tried), "error": failure.reason})
+
+    async def _message(self, watch: Watch, group: list[Notice]) -> Told:
+        found = [(each, *await self._told_changes(each.run_id, most=MOST_LINES)) for each in group]
+        found.sort(key=lambda each: max((change.timestamp for change in each[1]), default=0))
+        lines = _joined([notice.lines for notice, _, _ in found])
+        logs = [change for _, each, _ in found for change in each][:MOST_LINES]
+        # Counted anew, as lines are bounded; but what the lines tell may be gone from the store.
+        count = max(len(lines), sum(len(each) + more for _, each, more in found))
+        ids = [each.notice_id for each in group]
+        return Told(
+            told_id=ids[0] if len(ids) == 1 else _digest(*ids),
+            at=self.clock.now(),
+            title=f"{_one_line(watch.config.name)}: {count:,} change{'' if count == 1 else 's'}",
+            lines=lines,
+            payload={
+                "watchId": watch.watch_id,
+                "watchName": watch.config.name,
+                "runId": found[-1][0].run_id,
+                "runIds": [notice.run_id for notice, _, _ in found],
+                "noticeIds": ids,
+                "lines": lines,
+                "changes": [await self._change(each) for each in logs],
+            },
+        )
+
+    async def _told_changes(self, run_id: str, *, most: int) -> tuple[list[ChangeLog], int]:
+        """Those of a run with alerts, and how many there are beyond `most`."""
+        kept: list[ChangeLog] = []
+        more, cursor = 0, None
+        while True:
+            logs, cursor = await self.pages.change_logs(
+                ChangeFilter(run_id=run_id), limit=_LOGS_AT_ONCE, cursor=cursor
+            )
+            found = [each for each in logs if each.alerts]
+            room = most - len(kept)
+            kept += found[:room]
+            more += len(found[room:])
+            if cursor is None:
+                return kept, more
+
+    async def _change(self, change: ChangeLog) -> dict[str, Any]:
+        prices, _ = await self.pages.prices(change.job_id, change.url, limit=1)
+        latest = prices[0] if prices else None
+        price = None
+        if latest is not None and latest.version == change.current:
+            price = {
+                "current": latest.price,
+                "currency": latest.currency,
+                "changePercent": latest.change_percent,
+            }
+        return {
+            "url": change.url,
+            "version": {"previous": change.previous, "current": change.current},
+            "timestamp": change.timestamp,
+            "alerts": [_one_line(each) for each in change.alerts],
+            "price": price,
+        }
+
+
+def _told(notice: Notice) -> dict[str, Any]:
+    """For the log: no target, as its URL is a secret."""
+    return {"watch_id": notice.watch_id, "notice_id": notice.notice_id, "run_id": notice.run_id}
+
+
+def _bounded(lines: list[str], more: int) -> list[str]:
+    more += len(lines[MOST_LINES:])
+    kept = lines[:MOST_LINES]
+    return [*kept, f"and {more} more"] if more else kept
+
+
+def _joined(parts: list[list[str]]) -> list[str]:
+    """Of lines that are bounded each."""
+    lines = [line for part in parts for line in part[:MOST_LINES]]
+    more = sum(int(part[-1].split()[1]) for part in parts if len(part) > MOST_LINES)
+    return _bounded(lines, more)
+
+
+def _one_line(text: str) -> str:
+    """Texts of other people's pages break no line and hide nothing."""
+    shown = "".join(
+        " " if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp") else each
+        for each in text[:LONGEST_LINE]
+    )
+    return shown + "…" if len(text) > LONGEST_LINE else shown
+
+
+def _digest(*parts: str) -> str:
+    joined = "\0".join(parts).encode(errors="replace")
+    return hashlib.blake2b(joined, digest_size=16).hexdigest()

@@ -1,0 +1,125 @@
+"""What a page was like at one moment, on its way into the store; and how versions are numbered.
+
+Events of a page come twice, late, and in any order. What is stored depends on which events there
+were, and not on when they came: versions stand in the order of `place`, and each has the number
+that its sender gave it, or the next one that is free where that number was taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Place(NamedTuple):
+    """Where a version stands among those of its page."""
+
+    ts: int
+    claimed: int
+    snapshot_hash: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventPrice:
+    current: Decimal
+    previous: Decimal | None = None
+    change_percent: Decimal | None = None
+    currency: str | None = None
+    list: Decimal | None = None  # what it is reduced from
+
+    @property
+    def is_change(self) -> bool:
+        return self.previous is not None and self.previous != self.current
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StorageEvent:
+    """A message of `storage-agent`, made whole: what its sender left out is reckoned or None."""
+
+    job_id: str
+    url: str
+    snapshot_hash: str
+    ts: int  # milliseconds since 1970
+    claimed: int = 0  # the version that the sender gave it; 0: none
+    parsed: Mapping[str, Any] | None = None  # None: the event says nothing of the page's content
+    classification: Mapping[str, Any] | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)  # the diff, as it was given
+    is_change: bool = False
+    price: EventPrice | None = None
+    availability: str | None = None
+    run_id: str | None = None
+    alerts: list[str] = field(default_factory=list)  # what its watch wants to be told of
+    validators: Mapping[str, str] = field(default_factory=dict)  # etag, lastModified, bodyHash
+    has_ts: bool = True  # False: `ts` is when it was received
+    problems: list[str] = field(default_factory=list)  # parts that could not be used
+
+    @property
+    def place(self) -> Place:
+        return Place(self.ts, self.claimed, self.snapshot_hash)
+
+    @property
+    def snapshot_key(self) -> str:
+        """What is the same for events that bring one version. Without a number it is the moment
+        that tells two visits with one content apart."""
+        stamp = self.ts if self.claimed == 0 and self.has_ts else ""
+        return _digest(self.job_id, self.url, str(self.claimed), self.snapshot_hash, str(stamp))
+
+    @property
+    def price_key(self) -> str:
+        """Of a price record: the same moment and value are one."""
+        assert self.price is not None  # noqa: S101 - who has no price asks for no key
+        stamp = self.ts if self.has_ts else f"version {self.claimed}"
+        return _digest(self.job_id, self.url, str(stamp), f"{self.price.current.normalize():f}")
+
+    @property
+    def counted_as(self) -> str:
+        """What makes two deliveries one, for the counters. A run counts each page once."""
+        if self.run_id is not None:
+            return _digest(self.url)
+        stamp = self.ts if self.has_ts else ""
+        return _digest(self.url, str(self.claimed), self.snapshot_hash, str(stamp))
+
+    @property
+    def counting_run(self) -> str:
+        """The run that it counts for. Events that name none count for one run a day and job."""
+        return self.run_id or f"{self.job_id}:{moment_of(self.ts):%Y-%m-%d}"
+
+
+class Claimed(NamedTuple):
+    """A stored version, as far as numbering goes."""
+
+    place: Place
+    number: int  # that it has now
+
+
+def renumbered(before: int, versions: Iterable[Claimed]) -> list[int]:
+    """The numbers of versions that stand in the order of their places, behind one with the number
+    `before` (0: there is none)."""
+    numbers = []
+    for version in versions:
+        before = max(version.place.claimed, before + 1)
+        numbers.append(before)
+    return numbers
+
+
+def page_key(job_id: str, url: str) -> str:
+    return _digest(job_id, url)
+
+
+def moment_of(ts: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=ts)
+
+
+def milliseconds_of(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _digest(*parts: str) -> str:
+    joined = "\0".join(parts).encode(errors="replace")
+    return hashlib.blake2b(joined, digest_size=16).hexdigest()

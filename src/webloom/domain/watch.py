@@ -1,0 +1,134 @@
+"""Watches: pages that are checked on a schedule, and what is told of them.
+
+The documents that other programs exchange call a watch a job: its id is their `jobId`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+
+from webloom.domain.page import Selection
+from webloom.domain.schedule import Schedule
+
+MOST_JITTER = 300.0  # seconds
+LONGEST_BACKOFF = timedelta(hours=24)
+MOST_FAILURES = 100  # that a run shows; all are counted
+
+
+class RunStatus(StrEnum):
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    PARTIAL = "partial"  # some pages could not be checked
+    FAILED = "failed"  # none could
+
+
+class Outcome(StrEnum):
+    """What became of one page in a run."""
+
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Thresholds:
+    """When a change is worth telling. Nothing set: always."""
+
+    text_contains: list[str] = field(default_factory=list)  # in what was added, whatever the case
+    price_below: Decimal | None = None
+    price_change_percent: Decimal | None = None  # up or down by so much or more
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """Where people are told: an Apprise URL, or a webhook."""
+
+    url: str
+    secret: str | None = None  # signs what a webhook is sent
+    digest_minutes: float | None = None  # collected for so long; None: at the end of each run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchConfig:
+    """What a person decides about a watch."""
+
+    name: str
+    urls: list[str]  # normalised, each once
+    schedule: Schedule
+    enabled: bool = True  # False: it is only checked on demand
+    selection: Selection = field(default_factory=Selection)
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    targets: list[Target] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Watch:
+    watch_id: str
+    config: WatchConfig
+    created_at: datetime
+    updated_at: datetime
+    next_run_at: datetime | None  # None: not scheduled
+    active_run_id: str | None = None
+    last_run_id: str | None = None
+    last_status: RunStatus | None = None
+    last_run_at: datetime | None = None
+    failures: int = 0  # failed runs in a row
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageFailure:
+    url: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """Each page of a run once."""
+
+    processed: int = 0  # whatever became of it
+    failed: int = 0
+    changes: int = 0
+    price_changes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchRun:
+    run_id: str
+    watch_id: str
+    status: RunStatus
+    trigger: str  # schedule, manual, or events for what other programs send
+    started_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None = None
+    pages_total: int | None = None  # None: of events that name no run
+    tally: Tally = field(default_factory=Tally)
+    failures: list[PageFailure] = field(default_factory=list)
+
+    @property
+    def duration(self) -> timedelta:
+        return (self.finished_at or self.updated_at) - self.started_at
+
+
+def status_at_end(tally: Tally) -> RunStatus:
+    if tally.failed == 0:
+        return RunStatus.COMPLETED
+    return RunStatus.FAILED if tally.failed == tally.processed else RunStatus.PARTIAL
+
+
+def next_run(
+    config: WatchConfig, *, now: datetime, failures: int, spread: float
+) -> datetime | None:
+    """When a watch is due after a run that ended now; None when it is paused.
+
+    `spread`, from 0 to 1, is the caller's randomness. After failed runs the wait doubles each time,
+    up to a day; a watch is never given up.
+    """
+    if not config.enabled:
+        return None
+    due = config.schedule.next_after(now)
+    wait = due - now
+    longer = min(wait * 2.0 ** min(failures, 20), max(LONGEST_BACKOFF, wait))
+    return now + longer + timedelta(seconds=spread * min(wait.total_seconds() / 10, MOST_JITTER))

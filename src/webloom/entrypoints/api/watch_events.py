@@ -1,0 +1,63 @@
+"""POST /api/watch/events: `storage-agent` for programs without a broker's client."""
+
+from __future__ import annotations
+
+import uuid
+
+import msgspec
+from fastapi import HTTPException, Request
+from starlette.responses import Response
+
+from webloom.bootstrap import Services
+from webloom.domain.errors import EventRefused
+from webloom.domain.storage_event import milliseconds_of
+from webloom.entrypoints.api.answers import RETRY_WHEN_FULL, answer, problem
+from webloom.entrypoints.api.asked import decode
+from webloom.entrypoints.api.watch_schemas import EventsAccepted, EventsNotAccepted
+from webloom.parsing.storage_event import event_of
+from webloom.ports.broker import Message
+
+MOST_EVENTS = 1000
+_NULL = msgspec.Raw(b"null")
+
+_body = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
+
+
+class EventRoutes:
+    def __init__(self, services: Services) -> None:
+        self._broker = services.broker
+        self._queue = services.settings.input_queue
+        self._clock = services.clock
+
+    async def take(self, request: Request) -> Response:
+        """Take one message of `storage-agent`, or an array of them, 1,000 at most. 202 means that
+        they are on the queue: what is sent twice is stored once. All are looked at first: with one
+        that can't be stored, none is taken."""
+        given = decode(_body, await request.body())
+        events = given if isinstance(given, list) else [given]
+        if not 0 < len(events) <= MOST_EVENTS:
+            raise HTTPException(422, f"{len(events):,} events; 1 to {MOST_EVENTS:,} is possible.")
+        now = self._clock.now()
+        messages = []
+        for index, event in enumerate(events):
+            if bytes(event.get("ts", _NULL)) == b"null":  # else a redelivery would have another one
+                event["ts"] = msgspec.Raw(b"%d" % milliseconds_of(now))
+            body = msgspec.json.encode(event)
+            try:
+                event_of(body, received=now)
+            except EventRefused as error:
+                which = f"Event {index}: " if isinstance(given, list) else ""
+                raise HTTPException(422, f"{which}{error}.") from error
+            messages.append(Message(id=uuid.uuid4().hex, body=body))
+        published = await self._broker.publish_many(self._queue, messages)
+        if None not in published:
+            return answer(EventsAccepted(accepted=len(messages)), 202)
+        accepted = published.index(None)
+        return problem(
+            503,
+            f"The queue is full: {accepted} of {len(messages)} were accepted. "
+            "Send the others again later.",
+            {"Retry-After": str(RETRY_WHEN_FULL)},
+            kind=EventsNotAccepted,
+            accepted=accepted,
+        )

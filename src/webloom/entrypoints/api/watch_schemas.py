@@ -1,0 +1,518 @@
+"""What the routes of the watches take and answer: a part of the OpenAPI document.
+
+Pages, versions, change logs and prices have the names of the messages on `storage-agent`; times
+that are numbers there are milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any
+
+import msgspec
+
+from webloom.adapters.notify.targets import shown_target
+from webloom.domain.page import Selection
+from webloom.domain.schedule import Schedule
+from webloom.domain.watch import (
+    Outcome,
+    RunStatus,
+    Target,
+    Thresholds,
+    Watch,
+    WatchConfig,
+    WatchRun,
+)
+from webloom.entrypoints.api.schemas import Problem
+from webloom.parsing.diffs.pages import PageDiff
+from webloom.ports.page_store import (
+    ChangeLog,
+    PriceRecord,
+    PriceSummary,
+    StoredPage,
+    Usage,
+    Version,
+)
+from webloom.ports.watch_store import Notice
+
+Amount = Annotated[Decimal, msgspec.Meta(extra_json_schema={"type": "number", "format": "decimal"})]
+
+
+class ScheduleBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """Either an interval, or a cron line of five fields."""
+
+    every_minutes: float | None = None
+    cron: str | None = None
+    time_zone: str = "UTC"
+
+
+class SelectionBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """What of a page counts. A selector is CSS; XPath where it begins with /, ( or xpath:."""
+
+    keep: list[str] = []  # none: the main text
+    drop: list[str] = []
+    ignore_text: list[str] = []  # lines that contain it
+    ignore_pattern: list[str] = []  # lines that the regular expression (RE2) finds
+    sort_lines: bool = False
+    unique_lines: bool = False
+
+
+class ThresholdsBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """When a change is told. Nothing set: always."""
+
+    text_contains: list[str] = []
+    price_below: Amount | None = None
+    price_change_percent: Amount | None = None
+
+
+class TargetBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """Where people are told: an Apprise URL or a webhook."""
+
+    url: str
+    secret: str | None = None
+    digest_minutes: float | None = None
+
+
+class AddWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """Pages to watch."""
+
+    urls: list[str] = []
+    url: str | None = None  # instead of urls, for one page
+    name: str | None = None  # the first URL, where there is none
+    schedule: ScheduleBody | None = None  # null: every WATCH_INTERVAL_MINUTES
+    enabled: bool = True
+    selection: SelectionBody = msgspec.field(default_factory=SelectionBody)
+    thresholds: ThresholdsBody = msgspec.field(default_factory=ThresholdsBody)
+    targets: list[TargetBody] = []
+
+
+class EditWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """What is to change of a watch."""
+
+    urls: list[str] | msgspec.UnsetType = msgspec.UNSET
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    schedule: ScheduleBody | msgspec.UnsetType = msgspec.UNSET
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    selection: SelectionBody | msgspec.UnsetType = msgspec.UNSET
+    thresholds: ThresholdsBody | msgspec.UnsetType = msgspec.UNSET
+    targets: list[TargetBody] | msgspec.UnsetType = msgspec.UNSET
+
+
+class TargetAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    url: str  # without what is secret in it
+    signed: bool
+    digest_minutes: float | None
+
+
+class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """A watch, its schedule, and how its last run went."""
+
+    job_id: str
+    name: str
+    urls: list[str]
+    schedule: ScheduleBody
+    enabled: bool
+    selection: SelectionBody
+    thresholds: ThresholdsBody
+    targets: list[TargetAnswer]
+    created_at: datetime
+    updated_at: datetime
+    next_run_at: datetime | None  # null: it is paused
+    active_run_id: str | None
+    last_run_id: str | None
+    last_run_at: datetime | None
+    last_status: RunStatus | None
+    consecutive_failures: int
+
+
+class WatchesPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Watches, by name."""
+
+    data: list[WatchAnswer]
+    next_cursor: str | None
+
+
+class ListRefusal(msgspec.Struct, kw_only=True):
+    entry: str
+    reason: str
+
+
+class WatchesImported(msgspec.Struct, kw_only=True):
+    """What became of the entries of a list."""
+
+    added: int
+    refused: int
+    refusals: list[ListRefusal]  # the first 100
+
+
+class RunFailure(msgspec.Struct, kw_only=True):
+    url: str
+    reason: str
+
+
+class JobRun(msgspec.Struct, kw_only=True, rename="camel"):
+    """One run of a watch, or a day of events that name none. Each page counts once."""
+
+    run_id: str
+    job_id: str
+    status: RunStatus
+    trigger: str
+    started_at: datetime
+    finished_at: datetime | None
+    last_run_at: datetime
+    run_duration: int  # milliseconds
+    pages_total: int | None
+    pages_processed: int
+    pages_failed: int
+    changes_detected: int
+    price_changes_detected: int
+    failures: list[RunFailure]  # the first 100
+
+
+class JobRunsPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Runs, the latest first."""
+
+    data: list[JobRun]
+    next_cursor: str | None
+
+
+class WatchBusy(Problem, kw_only=True):
+    """The watch is being checked already."""
+
+    run: JobRun
+
+
+class PageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """The latest that is known of a page."""
+
+    job_id: str
+    url: str
+    title: str | None
+    price: Amount | None
+    list_price: Amount | None
+    currency: str | None
+    availability: str | None
+    classification: Mapping[str, Any] | None
+    version: int | None
+    snapshot_hash: str | None
+    last_updated: int | None
+    last_checked: datetime | None
+    last_outcome: Outcome | None
+    last_error: str | None
+    # The content, of a page that was asked for by jobId and url.
+    text: str | msgspec.UnsetType | None = msgspec.UNSET
+    metadata: Mapping[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
+    images: list[Any] | msgspec.UnsetType = msgspec.UNSET
+    links: list[Any] | msgspec.UnsetType = msgspec.UNSET
+
+
+class PagesPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Pages, the latest updated first. With jobId and url: that one, with its content."""
+
+    data: list[PageAnswer]
+    next_cursor: str | None
+
+
+class VersionAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """A version of a page."""
+
+    job_id: str
+    url: str
+    version: int
+    snapshot_hash: str
+    created_at: int
+    bytes: int  # that it takes in the store
+    expire_at: datetime | None  # null: it is the newest, and kept for good
+
+
+class VersionDetail(VersionAnswer, kw_only=True, rename="camel"):
+    """A version with its content."""
+
+    parsed: Mapping[str, Any]
+
+
+class VersionsPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Versions of a page, the newest first. Go on with `before`: the lowest number."""
+
+    data: list[VersionAnswer]
+    next_before: int | None
+
+
+class BothVersions(msgspec.Struct, kw_only=True):
+    previous: int
+    current: int
+
+
+class ChangeAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """What changed from one version to the next."""
+
+    job_id: str
+    url: str
+    changes: Mapping[str, Any]
+    version: BothVersions
+    timestamp: int
+    run_id: str | None
+    alerts: list[str]
+
+
+class ChangesPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Changes, the latest first."""
+
+    data: list[ChangeAnswer]
+    next_cursor: str | None
+
+
+class PriceAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """A price at one moment."""
+
+    job_id: str
+    url: str
+    price: Amount
+    currency: str | None
+    change_percent: Amount | None
+    timestamp: int
+    version: int | None
+
+
+class PriceStatistics(msgspec.Struct, kw_only=True, rename="camel"):
+    """Of the prices that are kept, in the latest currency."""
+
+    records: int
+    currency: str | None
+    minimum: Amount
+    maximum: Amount
+    median: Amount
+    last: PriceAnswer
+    last_change: PriceAnswer | None
+
+
+class PricesPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Prices of a page, the latest first."""
+
+    data: list[PriceAnswer]
+    summary: PriceStatistics | None  # on the first page
+    next_cursor: str | None
+
+
+class VersionDiff(msgspec.Struct, kw_only=True, rename="camel"):
+    """How two versions of a page differ."""
+
+    job_id: str
+    url: str
+    version: BothVersions
+    diff: PageDiff
+
+
+class EventsAccepted(msgspec.Struct, kw_only=True):
+    """Events that are on the queue."""
+
+    accepted: int
+
+
+class EventsNotAccepted(Problem, kw_only=True):
+    """The queue is full: those from `accepted` on have to be sent again."""
+
+    accepted: int
+
+
+class CollectionUsage(msgspec.Struct, kw_only=True, rename="camel"):
+    collection: str
+    items: int
+    bytes: int
+    superseded_items: int
+    superseded_bytes: int
+
+
+class StorageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """What the watched pages take, of what they may."""
+
+    budget: int
+    bytes: int
+    superseded_bytes: int  # that pruning would free
+    full: bool
+    collections: list[CollectionUsage]
+
+
+class NoticeAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """Something that is or was to be told."""
+
+    notice_id: str
+    job_id: str
+    run_id: str
+    target: str
+    lines: list[str]
+    due_at: datetime
+    attempts: int
+    sent_at: datetime | None
+    error: str | None
+    given_up: bool
+
+
+class NoticesPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Notices, the latest first."""
+
+    data: list[NoticeAnswer]
+    next_cursor: str | None
+
+
+ALL = [
+    AddWatchBody, EditWatchBody, WatchAnswer, WatchesPage, WatchesImported, JobRun, JobRunsPage,
+    WatchBusy, PageAnswer, PagesPage, VersionAnswer, VersionDetail, VersionsPage,
+    ChangeAnswer, ChangesPage, PriceAnswer, PricesPage, VersionDiff, EventsAccepted,
+    EventsNotAccepted, StorageAnswer, NoticeAnswer, NoticesPage,
+]  # fmt: skip
+
+
+_CONTENT = ("text", "metadata", "images", "links")
+
+
+def watch_answer(watch: Watch) -> WatchAnswer:
+    config = watch.config
+    return WatchAnswer(
+        job_id=watch.watch_id,
+        name=config.name,
+        urls=config.urls,
+        schedule=msgspec.convert(config.schedule, ScheduleBody, from_attributes=True),
+        enabled=config.enabled,
+        selection=msgspec.convert(config.selection, SelectionBody, from_attributes=True),
+        thresholds=msgspec.convert(config.thresholds, ThresholdsBody, from_attributes=True),
+        targets=[
+            TargetAnswer(
+                url=shown_target(each.url),
+                signed=each.secret is not None,
+                digest_minutes=each.digest_minutes,
+            )
+            for each in config.targets
+        ],
+        created_at=watch.created_at,
+        updated_at=watch.updated_at,
+        next_run_at=watch.next_run_at,
+        active_run_id=watch.active_run_id,
+        last_run_id=watch.last_run_id,
+        last_run_at=watch.last_run_at,
+        last_status=watch.last_status,
+        consecutive_failures=watch.failures,
+    )
+
+
+def config_of(body: AddWatchBody | EditWatchBody) -> dict[str, Any]:
+    """The fields of WatchConfig that are given, as they are kept."""
+    wanted: dict[str, Any] = {}
+    for name in WatchConfig.__dataclass_fields__:
+        value = getattr(body, name)
+        if value is msgspec.UNSET or (name == "schedule" and value is None):
+            continue
+        match value:
+            case ScheduleBody():
+                value = msgspec.convert(value, Schedule, from_attributes=True)
+            case SelectionBody():
+                value = msgspec.convert(value, Selection, from_attributes=True)
+            case ThresholdsBody():
+                value = msgspec.convert(value, Thresholds, from_attributes=True)
+        if name == "targets":
+            value = [msgspec.convert(each, Target, from_attributes=True) for each in value]
+        wanted[name] = value
+    return wanted
+
+
+def job_run(run: WatchRun) -> JobRun:
+    return JobRun(
+        run_id=run.run_id,
+        job_id=run.watch_id,
+        status=run.status,
+        trigger=run.trigger,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        last_run_at=run.updated_at,
+        run_duration=round(run.duration.total_seconds() * 1000),
+        pages_total=run.pages_total,
+        pages_processed=run.tally.processed,
+        pages_failed=run.tally.failed,
+        changes_detected=run.tally.changes,
+        price_changes_detected=run.tally.price_changes,
+        failures=[RunFailure(url=each.url, reason=each.reason) for each in run.failures],
+    )
+
+
+def page_answer(page: StoredPage) -> PageAnswer:
+    fields = (name for name in PageAnswer.__struct_fields__ if name not in _CONTENT)
+    return PageAnswer(**{name: getattr(page, name) for name in fields})
+
+
+def page_detail(page: StoredPage) -> PageAnswer:
+    """With its content."""
+    content = {name: getattr(page, name) for name in _CONTENT}
+    return msgspec.structs.replace(page_answer(page), **content)
+
+
+def version_answer(version: Version) -> VersionAnswer:
+    return VersionAnswer(
+        job_id=version.job_id,
+        url=version.url,
+        version=version.version,
+        snapshot_hash=version.snapshot_hash,
+        created_at=version.created_at,
+        bytes=version.bytes,
+        expire_at=version.expires_at,
+    )
+
+
+def change_answer(change: ChangeLog) -> ChangeAnswer:
+    return ChangeAnswer(
+        job_id=change.job_id,
+        url=change.url,
+        changes=change.changes,
+        version=BothVersions(previous=change.previous, current=change.current),
+        timestamp=change.timestamp,
+        run_id=change.run_id,
+        alerts=change.alerts,
+    )
+
+
+def price_answer(record: PriceRecord) -> PriceAnswer:
+    return PriceAnswer(**{name: getattr(record, name) for name in PriceAnswer.__struct_fields__})
+
+
+def price_statistics(summary: PriceSummary) -> PriceStatistics:
+    change = summary.last_change
+    return PriceStatistics(
+        records=summary.records,
+        currency=summary.currency,
+        minimum=summary.minimum,
+        maximum=summary.maximum,
+        median=summary.median,
+        last=price_answer(summary.last),
+        last_change=None if change is None else price_answer(change),
+    )
+
+
+def storage_answer(usage: list[Usage], *, budget: int, is_full: bool) -> StorageAnswer:
+    return StorageAnswer(
+        budget=budget,
+        bytes=sum(each.bytes for each in usage),
+        superseded_bytes=sum(each.superseded_bytes for each in usage),
+        full=is_full,
+        collections=[
+            CollectionUsage(
+                **{name: getattr(each, name) for name in CollectionUsage.__struct_fields__}
+            )
+            for each in usage
+        ],
+    )
+
+
+def notice_answer(notice: Notice) -> NoticeAnswer:
+    return NoticeAnswer(
+        notice_id=notice.notice_id,
+        job_id=notice.watch_id,
+        run_id=notice.run_id,
+        target=shown_target(notice.target_url),
+        lines=notice.lines,
+        due_at=notice.due_at,
+        attempts=notice.attempts,
+        sent_at=notice.sent_at,
+        error=notice.error,
+        given_up=notice.given_up,
+    )

@@ -1,0 +1,198 @@
+"""/api/watches: pages that are checked on a schedule."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import HTTPException, Path, Query, Request
+from starlette.responses import Response
+
+from webloom.bootstrap import Services
+from webloom.domain.errors import WatchRefused
+from webloom.domain.watch import RunStatus, Watch
+from webloom.entrypoints.api.answers import answer, problem
+from webloom.entrypoints.api.asked import EMPTY_IS_NONE, decode, refuse_unknown
+from webloom.entrypoints.api.watch_schemas import (
+    AddWatchBody,
+    EditWatchBody,
+    JobRunsPage,
+    ListRefusal,
+    NoticesPage,
+    WatchBusy,
+    WatchesImported,
+    WatchesPage,
+    config_of,
+    job_run,
+    notice_answer,
+    watch_answer,
+)
+from webloom.parsing.atom_feed import CONTENT_TYPE, atom_feed
+from webloom.parsing.watch_list import read_watch_list
+from webloom.ports.page_store import ChangeFilter
+from webloom.ports.watch_store import RunFilter
+
+MOST_REFUSALS = 100  # of a list that are shown; all are counted
+NO_SUCH_WATCH = "There is no such watch. GET /api/watches lists those that there are."
+NO_SUCH_RUN = "There is no such run. GET /api/watch/runs lists those that are kept."
+FEED_ENTRIES = 100
+
+WatchId = Annotated[str, Path(alias="jobId", max_length=200)]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str | None, Query(max_length=500)]
+
+_add_body = msgspec.json.Decoder(AddWatchBody)
+_edit_body = msgspec.json.Decoder(EditWatchBody)
+
+
+class WatchRoutes:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._store = services.watches
+        self._manage = services.manage_watches
+
+    async def add(self, request: Request) -> Response:
+        """Watch pages. The first check is due at once, the others on the schedule."""
+        watch = await self._add(decode(_add_body, await request.body()))
+        return answer(watch_answer(watch), 201, {"Location": f"/api/watches/{watch.watch_id}"})
+
+    async def _add(self, body: AddWatchBody) -> Watch:
+        given = config_of(body)
+        urls, name = given.pop("urls"), given.pop("name")
+        if body.url is not None:
+            urls = [body.url, *urls]
+        watch, _ = await self._manage.add(urls, name=name, **given)
+        return watch
+
+    async def import_list(self, request: Request) -> Response:
+        """Add a watch for each entry of a list: URLs line by line, OPML, or JSON (an array of URLs,
+        or of what POST /api/watches takes). One that is refused does not keep the others out."""
+        added = 0
+        refusals: list[ListRefusal] = []
+        for entry in read_watch_list(await request.body()):
+            try:
+                await self._add(_entry(entry))
+                added += 1
+            except (WatchRefused, msgspec.ValidationError) as error:
+                shown = entry.get("name") or entry.get("url") or entry.get("urls")
+                refusals.append(ListRefusal(entry=str(shown)[:200], reason=str(error)))
+        return answer(
+            WatchesImported(added=added, refused=len(refusals), refusals=refusals[:MOST_REFUSALS])
+        )
+
+    async def listing(self, request: Request, limit: Limit = 50, cursor: Cursor = None) -> Response:
+        """Watches by name, each with its schedule and how its last run went."""
+        refuse_unknown(request, {"limit", "cursor"})
+        watches, following = await self._store.watches(limit=limit, cursor=cursor)
+        return answer(
+            WatchesPage(data=[watch_answer(each) for each in watches], next_cursor=following)
+        )
+
+    async def show(self, watch_id: WatchId) -> Response:
+        """One watch."""
+        return _found(await self._store.find_watch(watch_id))
+
+    async def edit(self, request: Request, watch_id: WatchId) -> Response:
+        """Change what is given of a watch; lists are replaced as a whole."""
+        changes = config_of(decode(_edit_body, await request.body()))
+        if "name" in changes and not changes["name"].strip():
+            raise HTTPException(422, "name: it is empty.")
+        return _found(await self._manage.edit(watch_id, **changes))
+
+    async def pause(self, watch_id: WatchId) -> Response:
+        """Stop checking on the schedule. It can still be checked on demand."""
+        return _found(await self._manage.edit(watch_id, enabled=False))
+
+    async def resume(self, watch_id: WatchId) -> Response:
+        """Check on the schedule again."""
+        return _found(await self._manage.edit(watch_id, enabled=True))
+
+    async def remove(
+        self,
+        watch_id: WatchId,
+        pages: Annotated[
+            bool, Query(description="true: also all that is kept of its pages")
+        ] = False,
+    ) -> Response:
+        """Remove a watch. What is kept of its pages stays, unless `pages=true`."""
+        found = await self._store.remove_watch(watch_id)
+        if pages:
+            await self._services.pages.forget_job(watch_id)
+        return Response(status_code=204) if found or pages else problem(404, NO_SUCH_WATCH)
+
+    async def run(self, watch_id: WatchId) -> Response:
+        """Check its pages now."""
+        started = await self._services.start_watch(watch_id, "manual")
+        if started is None:
+            return problem(404, NO_SUCH_WATCH)
+        run = job_run(started.run)
+        if not started.is_new:
+            return problem(409, "This watch is being checked already.", kind=WatchBusy, run=run)
+        return answer(run, 202, {"Location": f"/api/watch/runs/{run.run_id}"})
+
+    async def runs(
+        self,
+        request: Request,
+        job_id: Annotated[str | None, Query(alias="jobId", max_length=200)] = None,
+        status: Annotated[RunStatus | None, EMPTY_IS_NONE, Query()] = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """Runs, the latest first."""
+        refuse_unknown(request, {"jobId", "status", "limit", "cursor"})
+        found, following = await self._store.runs(
+            RunFilter(watch_id=job_id or None, status=status), limit=limit, cursor=cursor
+        )
+        return answer(JobRunsPage(data=[job_run(each) for each in found], next_cursor=following))
+
+    async def show_run(
+        self, run_id: Annotated[str, Path(alias="runId", max_length=300)]
+    ) -> Response:
+        """One run."""
+        run = await self._store.find_run(run_id)
+        return problem(404, NO_SUCH_RUN) if run is None else answer(job_run(run))
+
+    async def notices(
+        self, request: Request, watch_id: WatchId, limit: Limit = 50, cursor: Cursor = None
+    ) -> Response:
+        """What is or was to be told of a watch, the latest first."""
+        refuse_unknown(request, {"limit", "cursor"})
+        found, following = await self._store.notices(watch_id, limit=limit, cursor=cursor)
+        return answer(
+            NoticesPage(data=[notice_answer(each) for each in found], next_cursor=following)
+        )
+
+    async def feed(self, request: Request, watch_id: WatchId) -> Response:
+        """The latest changes of a watch, as an Atom feed."""
+        watch = await self._store.find_watch(watch_id)
+        if watch is None:
+            return problem(404, NO_SUCH_WATCH)
+        return await self._feed(request, watch)
+
+    async def feed_of_all(self, request: Request) -> Response:
+        """The latest changes of all watches, as an Atom feed."""
+        return await self._feed(request, None)
+
+    async def _feed(self, request: Request, watch: Watch | None) -> Response:
+        chosen = ChangeFilter(job_id=None if watch is None else watch.watch_id)
+        changes, _ = await self._services.pages.change_logs(chosen, limit=FEED_ENTRIES)
+        names = {} if watch is None else {watch.watch_id: watch.config.name}
+        for job_id in {each.job_id for each in changes} - names.keys():
+            found = await self._store.find_watch(job_id)
+            names[job_id] = job_id if found is None else found.config.name
+        body = atom_feed(
+            changes,
+            title="All changes" if watch is None else watch.config.name,
+            self_url=str(request.url),
+            watch_id=None if watch is None else watch.watch_id,
+            names=names,
+        )
+        return Response(body, media_type=CONTENT_TYPE)
+
+
+def _entry(entry: dict[str, Any]) -> AddWatchBody:
+    return msgspec.convert(entry, AddWatchBody)
+
+
+def _found(watch: Watch | None) -> Response:
+    return problem(404, NO_SUCH_WATCH) if watch is None else answer(watch_answer(watch))

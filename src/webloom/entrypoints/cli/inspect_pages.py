@@ -1,0 +1,263 @@
+"""`webloom inspect`: what Webloom sees in pages, without storing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from asyncio import Task
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvloop
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+from webloom.application.inventory.check_url import check_url
+from webloom.bootstrap import network_policy, page_downloader, page_reader
+from webloom.domain.errors import UrlRefused, WebloomError
+from webloom.domain.feed import LastFetch
+from webloom.domain.page import Selection
+from webloom.entrypoints.cli.feeds_named import is_url
+from webloom.entrypoints.cli.inspect_pages_files import named_url, unpacked
+from webloom.entrypoints.cli.inspect_pages_report import (
+    Inspected,
+    print_json,
+    print_json_error,
+    show,
+)
+from webloom.entrypoints.cli.output import (
+    INTERRUPTED,
+    console,
+    pipe_may_close,
+    say,
+    shortened,
+    visible,
+)
+from webloom.parsing.pages.selection import check_selection
+from webloom.parsing.web_url import normalise
+from webloom.ports.fetcher import Downloader
+from webloom.ports.page_reader import PageOrder, PageReader
+from webloom.settings import Settings, load_settings
+
+_STDIN = "-"
+_BLOCK = 1024 * 1024
+_AT_ONCE = 6  # inputs: some are read, the others fetched and unpacked meanwhile
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Options:
+    settings: Settings
+    folder: Path  # for what is fetched, unpacked or copied
+    selection: Selection
+    base_url: str | None
+    copies: dict[str, Path]  # of what can't be opened again: standard input, named pipes
+
+
+def inspect_pages(
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="URL|FILE…|-", help="The pages; - is standard input."),
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per page, one a line.")
+    ] = False,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where a file or standard input was served; else it is what the page itself "
+            "gives as its address, if it does.",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="SELECTOR",
+            help="Take the text from these elements only: CSS, or XPath where it begins with / or "
+            "xpath:. May be given again, as the next three.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="SELECTOR", help="Leave these elements out."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="TEXT", help="Leave out lines that contain this."),
+    ] = None,
+    ignore_pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore-pattern",
+            metavar="REGEX",
+            help="Leave out lines in which this regular expression is found.",
+        ),
+    ] = None,
+) -> None:
+    """Show what Webloom sees in pages: text, type, price, availability. Nothing is stored.
+
+    A file may be compressed with gzip. Exits with 0, and with 1 when a page could not be fetched or
+    read; the others are shown.
+    """
+    selection = _checked(
+        Selection(
+            keep=keep or [],
+            drop=drop or [],
+            ignore_text=ignore or [],
+            ignore_pattern=ignore_pattern or [],
+        )
+    )
+    if sources.count(_STDIN) > 1:
+        raise typer.BadParameter("- is standard input, which can be read once")
+    base = None if base_url is None else _normal(base_url)
+    settings = load_settings()
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="webloom-") as folder,
+            pipe_may_close(),
+        ):
+            options = _Options(
+                settings=settings,
+                folder=Path(folder),
+                selection=selection,
+                base_url=base,
+                copies=_copies(sources, Path(folder), settings.max_body),
+            )
+            failed = uvloop.run(_inspect_all(sources, options, as_json))
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    if failed:
+        raise typer.Exit(1)
+
+
+def _checked(selection: Selection) -> Selection:
+    try:
+        check_selection(selection)
+    except ValueError as error:
+        raise typer.BadParameter(visible(str(error))) from error
+    return selection
+
+
+def _normal(base_url: str) -> str:
+    try:
+        return normalise(base_url)
+    except UrlRefused as error:
+        raise typer.BadParameter(f"--base-url: {visible(str(error))}") from error
+
+
+def _copies(sources: list[str], folder: Path, limit: int) -> dict[str, Path]:
+    """Made before the event loop runs, so that Ctrl-C ends the wait for a pipe."""
+    copies = {}
+    for number, source in enumerate(dict.fromkeys(sources)):
+        if source == _STDIN or (not is_url(source) and Path(source).is_fifo()):
+            copy = folder / f"copy-{number}"
+            with suppress(OSError):  # it is told when it is opened again
+                _copy(source, copy, limit + 1)
+                copies[source] = copy
+    return copies
+
+
+def _copy(source: str, copy: Path, most: int) -> None:
+    with (
+        open(0 if source == _STDIN else source, "rb", closefd=source != _STDIN) as given,
+        copy.open("wb") as file,
+    ):
+        while most > 0 and (block := given.read(min(most, _BLOCK))):
+            most -= file.write(block)
+
+
+async def _inspect_all(sources: list[str], options: _Options, as_json: bool) -> int:
+    """How many failed. What is printed is in the order of the sources."""
+    failed, to = 0, console()
+    settings = options.settings
+    async with page_downloader(settings) as downloader, page_reader(settings) as reader:
+        waiting = deque(enumerate(sources))
+        running: deque[tuple[str, Task[Inspected]]] = deque()
+        try:
+            with _counting(len(sources)) as count:
+                while waiting or running:
+                    while waiting and len(running) < _AT_ONCE:
+                        number, source = waiting.popleft()
+                        path = options.folder / str(number)
+                        inspecting = _inspect(source, path, options, downloader, reader)
+                        running.append((source, asyncio.create_task(inspecting)))
+                    source, task = running.popleft()
+                    try:
+                        inspected = await task
+                    except WebloomError as error:
+                        failed += 1
+                        _tell(source, str(error), as_json)
+                    else:
+                        if as_json:
+                            print_json(inspected)
+                        else:
+                            show(inspected, to, is_one_of_many=len(sources) > 1)
+                    count()
+        finally:
+            for _, task in running:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in running), return_exceptions=True)
+    return failed
+
+
+async def _inspect(
+    source: str, path: Path, options: _Options, downloader: Downloader, reader: PageReader
+) -> Inspected:
+    """`path` is free to be written to. Raises WebloomError."""
+    if is_url(source):
+        order = await _fetched(source, path, options.settings, downloader)
+    else:
+        given = options.copies.get(source, Path(source))
+        found = await asyncio.to_thread(unpacked, given, path, options.settings.max_body)
+        url = options.base_url or await asyncio.to_thread(named_url, found) or ""
+        order = PageOrder(path=found, url=url)
+    try:
+        read = await reader.read(replace(order, selection=options.selection))
+    finally:
+        await asyncio.to_thread(path.unlink, missing_ok=True)
+    return Inspected(
+        source=source,
+        url=order.url or None,
+        status_code=order.status_code if is_url(source) else None,
+        reading=read.reading,
+    )
+
+
+async def _fetched(
+    source: str, path: Path, settings: Settings, downloader: Downloader
+) -> PageOrder:
+    url = check_url(source, policy=network_policy(settings))
+    got = await downloader.download(url, path, known=LastFetch())
+    await asyncio.to_thread(path.touch)  # an answer need not have a body
+    return PageOrder(
+        path=path,
+        url=got.final_url,
+        status_code=got.status_code,
+        content_type=got.content_type,
+    )
+
+
+def _tell(source: str, error: str, as_json: bool) -> None:
+    shown = "standard input" if source == _STDIN else shortened(source)
+    say(f"webloom: {shown}: {error}", err=True)
+    if as_json:
+        print_json_error(source, error)
+
+
+@contextmanager
+def _counting(total: int) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal that the pages themselves don't go to."""
+    to = console(err=True)
+    if total == 1 or not to.is_terminal or sys.stdout.isatty():
+        yield lambda: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=to) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,71 @@
+"""Files that `webloom inspect` is given, as they were served."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import re
+import zlib
+from pathlib import Path
+
+from webloom.domain.errors import UrlRefused, WebloomError
+from webloom.parsing.web_url import normalise
+
+_GZIP = b"\x1f\x8b"
+_BLOCK = 1024 * 1024
+_HEAD = 1024 * 1024  # of a page, in which its address is looked for
+_CANONICAL = re.compile(
+    rb"""<link\s(?=[^<>]{0,2000}?\brel\s{0,9}=\s{0,9}["']?canonical\b)"""
+    rb"""[^<>]{0,2000}?\bhref\s{0,9}=\s{0,9}(?:"([^"<>]{1,8192})"|'([^'<>]{1,8192})'|([^\s"'<>]{1,8192}))""",
+    re.IGNORECASE,
+)
+
+
+def unpacked(given: Path, into: Path, limit: int) -> Path:
+    """The file itself, or `into` with what was in it, if that is gzip. Raises WebloomError."""
+    try:
+        with given.open("rb") as file:
+            is_packed = file.read(len(_GZIP)) == _GZIP
+        if is_packed:
+            _unpack(given, into, limit)
+            return into
+        size = given.stat().st_size
+    except FileNotFoundError:
+        raise WebloomError("there is no such file; a URL begins with http:// or https://") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise WebloomError(f"the gzip file is damaged: {error}") from error
+    except OSError as error:
+        raise WebloomError(f"can't be read: {error.strerror or error}") from error
+    if size > limit:
+        raise _too_large(limit)
+    return given
+
+
+def _unpack(given: Path, into: Path, limit: int) -> None:
+    left = limit
+    with gzip.open(given) as packed, into.open("wb") as file:
+        while block := packed.read(_BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise _too_large(limit)
+            file.write(block)
+
+
+def _too_large(limit: int) -> WebloomError:
+    return WebloomError(f"it is larger than {limit:,} bytes, which is WEBLOOM_MAX_BODY")
+
+
+def named_url(page: Path) -> str | None:
+    """The address that a page gives as its own, if it is a whole one."""
+    try:
+        with page.open("rb") as file:
+            found = _CANONICAL.search(file.read(_HEAD))
+    except OSError:  # who reads the page tells of it
+        return None
+    if found is None:
+        return None
+    address = next(filter(None, found.groups())).decode("utf-8", "replace")
+    try:
+        return normalise(html.unescape(address))
+    except UrlRefused:
+        return None

@@ -1,0 +1,148 @@
+"""What was seen in a page: for a person, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from webloom.domain.page import Classification
+from webloom.domain.price import Price
+from webloom.entrypoints.cli.output import counted, json_line, plain, shortened, show_table, table
+from webloom.parsing.pages.page import PageReading
+
+_TEXT_LINES = 20
+_LONGEST_LINE = 200  # characters
+_MOST_NAMES = 12  # of headings, feeds and types
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inspected:
+    source: str  # as given
+    url: str | None
+    status_code: int | None  # None: it was not fetched
+    reading: PageReading
+
+
+def print_json(inspected: Inspected) -> None:
+    reading = inspected.reading
+    parsed = reading.parsed
+    json_line(
+        {
+            "input": _utf8(inspected.source),
+            "url": inspected.url,
+            "status": inspected.status_code,
+            "title": parsed.title,
+            "text": parsed.text,
+            "images": parsed.images,
+            "links": parsed.links,
+            "metadata": parsed.metadata,
+            "classification": reading.classification,
+            "price": None if reading.price is None else _price(reading.price),
+            "availability": reading.availability,
+            "snapshotHash": reading.snapshot_hash,
+        }
+    )
+
+
+def print_json_error(source: str, error: str) -> None:
+    json_line({"input": _utf8(source), "error": _utf8(error)})
+
+
+def _price(price: Price) -> dict[str, Any]:
+    return {
+        "current": _number(price.current),
+        "list": None if price.list is None else _number(price.list),
+        "currency": price.currency,
+        "source": price.source,
+    }
+
+
+def _number(amount: Decimal) -> msgspec.Raw:
+    """A JSON number with the digits of the amount, which a float may not have."""
+    return msgspec.Raw(f"{amount:f}".encode())
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def show(inspected: Inspected, to: Console, *, is_one_of_many: bool) -> None:
+    """For a person. Everything in a page is somebody else's text."""
+    reading = inspected.reading
+    if is_one_of_many:
+        to.print(f"[bold cyan]{plain(shortened(inspected.source))}[/]", soft_wrap=True)
+    to.print(f"[bold]{plain(reading.parsed.title or 'without a title')}[/]", soft_wrap=True)
+    if inspected.url is not None:
+        status = "" if inspected.status_code is None else f"{inspected.status_code}  "
+        to.print(f"{status}{plain(inspected.url)}", soft_wrap=True)
+    to.print()
+    _show_facts(reading, to)
+    _show_text(reading.parsed.text, to)
+    if is_one_of_many:
+        to.print()
+
+
+def _show_facts(reading: PageReading, to: Console) -> None:
+    parsed, metadata = reading.parsed, reading.parsed.metadata
+    facts = table("", "", heading=False)
+    for name, value in (
+        ("type", _type(reading.classification)),
+        ("price", "none" if reading.price is None else _price_told(reading.price)),
+        ("availability", reading.availability.replace("_", " ")),
+        ("language", metadata.get("language")),
+        ("canonical", metadata.get("canonical")),
+        ("description", metadata.get("description")),
+        ("author", metadata.get("author")),
+        ("published", metadata.get("publishedAt")),
+        ("structured", _some(_types(metadata))),
+        ("headings", _some(metadata.get("headings", ()))),
+        ("feeds", _some(metadata.get("feeds", ()))),
+        ("has", f"{counted(len(parsed.images), 'image')}, {counted(len(parsed.links), 'link')}"),
+        ("hash", reading.snapshot_hash),
+    ):
+        if value:
+            facts.add_row(f"[bold]{name}[/]", plain(shortened(str(value), 600)))
+    show_table(facts, to)
+
+
+def _type(classification: Classification) -> str:
+    told = f"{classification.type.replace('_', ' ')}, {classification.confidence:.0%}"
+    return ": ".join(filter(None, (told, "; ".join(classification.reasons))))
+
+
+def _price_told(price: Price) -> str:
+    currency = price.currency or "of an unknown currency"
+    reduced = "" if price.list is None else f", reduced from {price.list:,f}"
+    return f"{price.current:,f} {currency}{reduced} ({price.source})"
+
+
+def _types(metadata: dict[str, Any]) -> Iterable[str]:
+    """What the page calls itself in JSON-LD and microdata, each once."""
+    found: dict[str, None] = {}
+    for item in (*metadata.get("jsonLd", ()), *metadata.get("microdata", ())):
+        named = item.get("@type") if isinstance(item, dict) else None
+        for each in named if isinstance(named, list) else [named]:
+            if isinstance(each, str):
+                found[each] = None
+    return found
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    more = len(names) - _MOST_NAMES
+    shown = [shortened(name, _LONGEST_LINE) for name in names[:_MOST_NAMES]]
+    return " · ".join(shown + ([f"{more:,} more"] if more > 0 else []))
+
+
+def _show_text(text: str, to: Console) -> None:
+    lines = text.split("\n", _TEXT_LINES)
+    more = f", the first {_TEXT_LINES} lines" if len(lines) > _TEXT_LINES else ""
+    to.print()
+    to.print(f"[bold]Text[/]  {counted(len(text), 'character')}{more}")
+    for line in lines[:_TEXT_LINES]:
+        to.print(plain(shortened(line, _LONGEST_LINE)), soft_wrap=True)

@@ -1,0 +1,193 @@
+"""`webloom watch URL…`: watch pages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any
+
+import typer
+import uvloop
+
+from webloom.bootstrap import open_services
+from webloom.domain.errors import WatchRefused
+from webloom.domain.page import Selection
+from webloom.domain.schedule import Schedule
+from webloom.domain.watch import Target, Thresholds, Watch
+from webloom.entrypoints.api.watch_schemas import watch_answer
+from webloom.entrypoints.cli.output import counted, json_line, say, utf8_argument, visible
+from webloom.entrypoints.cli.watches_named import schedule_of, when
+from webloom.settings import load_settings
+
+
+def _amount(given: str) -> Decimal:
+    try:
+        amount = Decimal(given)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not (amount.is_finite() and amount > 0):
+        raise typer.BadParameter(f"got {visible(given)!r}, wants a number above 0, such as 79.90")
+    return amount
+
+
+Name = Annotated[str | None, typer.Option("--name", help="What the watch is called.")]
+Every = Annotated[
+    float | None, typer.Option("--every", metavar="MINUTES", help="How often it is checked.")
+]
+Cron = Annotated[
+    str | None, typer.Option("--cron", metavar="LINE", help="When, instead: five fields.")
+]
+Zone = Annotated[
+    str | None, typer.Option("--time-zone", metavar="NAME", help="Of --cron; UTC otherwise.")
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option("--keep", metavar="SELECTOR", help="CSS or XPath of what counts. Repeat it."),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="SELECTOR", help="CSS or XPath of what does not."),
+]
+Ignore = Annotated[
+    list[str] | None, typer.Option("--ignore", metavar="TEXT", help="Lines that contain it.")
+]
+IgnorePattern = Annotated[
+    list[str] | None,
+    typer.Option("--ignore-pattern", metavar="REGEX", help="Lines that it finds (RE2)."),
+]
+Sort = Annotated[bool | None, typer.Option("--sort/--no-sort", help="The order does not count.")]
+Unique = Annotated[bool | None, typer.Option("--unique/--no-unique", help="Each line once.")]
+Contains = Annotated[
+    list[str] | None,
+    typer.Option("--text-contains", metavar="TEXT", help="Tell when new text contains it."),
+]
+Below = Annotated[
+    Decimal | None,
+    typer.Option("--price-below", metavar="AMOUNT", parser=_amount, help="Tell when it is."),
+]
+Percent = Annotated[
+    Decimal | None,
+    typer.Option(
+        "--price-change", metavar="PERCENT", parser=_amount, help="Tell when it moves by so much."
+    ),
+]
+Notify = Annotated[
+    list[str] | None,
+    typer.Option("--notify", metavar="URL", help="A webhook or an Apprise URL to tell."),
+]
+Digest = Annotated[
+    float | None,
+    typer.Option("--digest", metavar="MINUTES", help="Collect what is told for so long."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for each watch.")]
+
+
+def watch(
+    urls: Annotated[list[str], typer.Argument(metavar="URL", help="The pages; one watch.")],
+    name: Name = None,
+    every: Every = None,
+    cron: Cron = None,
+    time_zone: Zone = None,
+    keep: Keep = None,
+    drop: Drop = None,
+    ignore: Ignore = None,
+    ignore_pattern: IgnorePattern = None,
+    sort: Sort = None,
+    unique: Unique = None,
+    text_contains: Contains = None,
+    price_below: Below = None,
+    price_change: Percent = None,
+    notify: Notify = None,
+    digest: Digest = None,
+    as_json: Json = False,
+) -> None:
+    """Watch pages: keep their versions, changes and prices, and tell of them.
+
+    They are checked at once by a running scheduler and worker (`webloom up`), then on the schedule.
+    `webloom history URL` shows what was seen, `webloom watches` manages watches.
+    """
+    for given in (*urls, name, *(notify or ())):
+        utf8_argument("URL", given)
+    changes = decided(
+        None,
+        every=every,
+        cron=cron,
+        time_zone=time_zone,
+        keep=keep,
+        drop=drop,
+        ignore=ignore,
+        ignore_pattern=ignore_pattern,
+        sort=sort,
+        unique=unique,
+        text_contains=text_contains,
+        price_below=price_below,
+        price_change=price_change,
+        notify=notify,
+        digest=digest,
+    )
+
+    async def run() -> Watch:
+        async with open_services(load_settings()) as services:
+            try:
+                added, _ = await services.manage_watches.add(urls, name=name, **changes)
+            except WatchRefused as error:
+                raise typer.BadParameter(visible(str(error))) from error
+            return added
+
+    added = uvloop.run(run())
+    if as_json:
+        json_line(watch_answer(added))
+        return
+    pages = counted(len(added.config.urls), "page")
+    first = "" if added.next_run_at is None else f", first at {when(added.next_run_at)}"
+    say(f"{added.config.name} ({added.watch_id}): {pages}, {schedule_of(added)}{first}")
+
+
+def decided(
+    watch: Watch | None,
+    *,
+    every: float | None,
+    cron: str | None,
+    time_zone: str | None,
+    keep: list[str] | None,
+    drop: list[str] | None,
+    ignore: list[str] | None,
+    ignore_pattern: list[str] | None,
+    sort: bool | None,
+    unique: bool | None,
+    text_contains: list[str] | None,
+    price_below: Decimal | None,
+    price_change: Decimal | None,
+    notify: list[str] | None,
+    digest: float | None,
+) -> dict[str, Any]:
+    """The fields of WatchConfig that the options name, on top of those that the watch has."""
+    changes: dict[str, Any] = {}
+    if every is not None or cron is not None:
+        changes["schedule"] = Schedule(every_minutes=every, cron=cron, time_zone=time_zone or "UTC")
+    elif time_zone is not None:
+        raise typer.BadParameter("--time-zone is for --cron")
+    selection: dict[str, Any] = {
+        "keep": keep,
+        "drop": drop,
+        "ignore_text": ignore,
+        "ignore_pattern": ignore_pattern,
+        "sort_lines": sort,
+        "unique_lines": unique,
+    }
+    before = Selection() if watch is None else watch.config.selection
+    if named := {key: value for key, value in selection.items() if value is not None}:
+        changes["selection"] = replace(before, **named)
+    thresholds: dict[str, Any] = {
+        "text_contains": text_contains,
+        "price_below": price_below,
+        "price_change_percent": price_change,
+    }
+    was = Thresholds() if watch is None else watch.config.thresholds
+    if named := {key: value for key, value in thresholds.items() if value is not None}:
+        changes["thresholds"] = replace(was, **named)
+    if notify is not None:
+        changes["targets"] = [Target(url=url, digest_minutes=digest) for url in notify]
+    elif digest is not None:
+        raise typer.BadParameter("--digest is for --notify")
+    return changes

@@ -1,0 +1,62 @@
+"""Which watch a person means, and how one is told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+from webloom.bootstrap import Services
+from webloom.domain.errors import WebloomError
+from webloom.domain.watch import Watch
+from webloom.entrypoints.cli.output import utf8_argument, visible
+from webloom.ports.watch_store import WatchStore
+
+AT_ONCE = 200
+
+
+async def all_watches(store: WatchStore) -> AsyncIterator[Watch]:
+    cursor: str | None = None
+    while True:
+        some, cursor = await store.watches(limit=AT_ONCE, cursor=cursor)
+        for each in some:
+            yield each
+        if cursor is None:
+            return
+
+
+async def named_watch(services: Services, given: str) -> Watch:
+    """By its id or its name. Raises WebloomError when there is none, or when two have the name."""
+    utf8_argument("WATCH", given)
+    if found := await services.watches.find_watch(given):
+        return found
+    wanted = given.strip().casefold()
+    named = [
+        each
+        async for each in all_watches(services.watches)
+        if each.config.name.strip().casefold() == wanted
+    ]
+    if not named:
+        raise WebloomError(
+            f"there is no watch {visible(given)}; `webloom watches list` shows those that there are"
+        )
+    if len(named) > 1:
+        ids = ", ".join(each.watch_id for each in named)
+        raise WebloomError(
+            f"{len(named)} watches are called {visible(given)}: name one by its id, {ids}"
+        )
+    return named[0]
+
+
+def schedule_of(watch: Watch) -> str:
+    schedule = watch.config.schedule
+    if not watch.config.enabled:
+        return "paused"
+    if schedule.cron is not None:
+        return f"{schedule.cron} {schedule.time_zone}"
+    return f"every {schedule.every_minutes:g} min"
+
+
+def when(moment: datetime) -> str:
+    """The date only of another day."""
+    form = "%H:%M UTC" if moment.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M UTC"
+    return moment.strftime(form)

@@ -1,0 +1,123 @@
+"""Changes of watched pages as an Atom feed (RFC 4287).
+
+Whatever a page or an event says is told as text. Ids stay the same when versions get other numbers.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+from xml.etree import ElementTree
+
+import msgspec
+
+from webloom.domain.errors import UrlRefused
+from webloom.domain.storage_event import moment_of
+from webloom.parsing.diffs.forms import unified
+from webloom.parsing.diffs.text_diff import TextDiff
+from webloom.parsing.web_url import normalise
+
+CONTENT_TYPE = "application/atom+xml; charset=utf-8"
+_ATOM = "http://www.w3.org/2005/Atom"
+_IDS = uuid.UUID("0f9d5a52-6c0a-5d0e-9a86-6f2f3f1d6f0b")  # of what is named in these feeds
+_LAST_MOMENT = 253_402_300_799_999  # the last year that a date can have is 9999
+_LONGEST_TITLE = 300
+_MOST_LINES = 100
+_LONGEST_LINE = 500
+_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # for XML 1.0
+
+
+class Change(Protocol):
+    """A change log, as far as a feed tells it."""
+
+    @property
+    def job_id(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def changes(self) -> Mapping[str, Any]: ...
+    @property
+    def previous(self) -> int: ...
+    @property
+    def current(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def alerts(self) -> list[str]: ...
+
+
+def atom_feed(
+    changes: Sequence[Change],  # the latest first
+    *,
+    title: str,
+    self_url: str,  # where the feed is served
+    watch_id: str | None,  # None: of all watches
+    names: Mapping[str, str],  # of watches, by their ids
+) -> bytes:
+    feed = ElementTree.Element("feed", xmlns=_ATOM)
+    _add(feed, "id", _id("watch", watch_id) if watch_id is not None else _id("all"))
+    _add(feed, "title", title)
+    _add(feed, "updated", _moment(max((each.timestamp for each in changes), default=0)))
+    _add(feed, "link", rel="self", type="application/atom+xml", href=self_url)
+    _add(ElementTree.SubElement(feed, "author"), "name", "Webloom")
+    for each in changes:
+        _add_entry(feed, each, names.get(each.job_id, each.job_id))
+    return (
+        f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(feed, "unicode")}'.encode()
+    )
+
+
+def _add_entry(feed: ElementTree.Element, change: Change, name: str) -> None:
+    entry = ElementTree.SubElement(feed, "entry")
+    _add(entry, "id", _id("change", change.job_id, change.url, str(change.timestamp)))
+    told = change.alerts[0] if change.alerts else "the page changed"
+    _add(entry, "title", f"{name}: {told}"[:_LONGEST_TITLE])
+    _add(entry, "updated", _moment(change.timestamp))
+    with suppress(UrlRefused):  # a page of another program's events may have any name
+        _add(entry, "link", rel="alternate", href=normalise(change.url))
+    _add(entry, "category", term=name)
+    _add(entry, "content", "\n".join(_told(change)), type="text")
+
+
+def _told(change: Change) -> Iterator[str]:
+    yield change.url
+    yield f"Version {change.previous} became version {change.current}."
+    yield from change.alerts
+    lines = _diff(change.changes.get("text"))
+    if lines:
+        yield ""
+        yield from (line[:_LONGEST_LINE] for line in lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        yield "…"
+
+
+def _diff(text: object) -> list[str]:
+    """None where an event of another program has changes of another form."""
+    try:
+        diff = msgspec.convert(text, TextDiff)
+    except msgspec.ValidationError:
+        return []
+    return unified(diff).splitlines()[2:]  # without the names of both sides
+
+
+def _add(parent: ElementTree.Element, tag: str, text: str = "", **attributes: str) -> None:
+    fit = {name: _fit(value) for name, value in attributes.items()}
+    element = ElementTree.SubElement(parent, tag, fit)
+    if text:
+        element.text = _fit(text)
+
+
+def _fit(text: str) -> str:
+    return _UNFIT.sub("\ufffd", text)
+
+
+def _id(*parts: str) -> str:
+    joined = "\0".join(parts).encode(errors="replace").decode()
+    return uuid.uuid5(_IDS, joined).urn
+
+
+def _moment(timestamp: int) -> str:
+    return moment_of(min(max(timestamp, 0), _LAST_MOMENT)).isoformat(timespec="milliseconds")

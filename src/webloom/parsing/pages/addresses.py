@@ -1,0 +1,127 @@
+"""The addresses in a page: its images, its links, its feeds; absolute, each once, in its order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from webloom.domain.errors import UrlRefused
+from webloom.parsing.web_url import MAX_URL_BYTES, join, normalise
+
+_MAX_ADDRESSES: Final = 5000
+_NOT_AN_ADDRESS: Final = re.compile(r"\s*(?:#|$|(?!https?:)[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
+# An address below the root that is normal already, as most links within a site are.
+_USUAL_PATH: Final = re.compile(
+    r"/(?!/)[A-Za-z0-9\-_~!$&'()*+,;=:@/.]*(?:\?[A-Za-z0-9\-_~!$&'()*+,;=:@/.?]*)?"
+)
+_IGNORED_IN_URL: Final = str.maketrans("", "", "\t\n\r")
+_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-image")
+_SIZE: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)[wxh](?:,(.*))?")
+_MAX_FEEDS: Final = 20
+_MAX_SRCSET: Final = 20_000
+_FEED_TYPES: Final = frozenset(
+    ("application/rss+xml", "application/atom+xml", "application/feed+json", "text/xml")
+)
+
+
+class Base:
+    """Where the addresses of a page start from. Also remembers those already made absolute."""
+
+    def __init__(self, tree: LexborHTMLParser, url: str) -> None:
+        try:
+            self._url = normalise(url)
+        except UrlRefused:  # a file on disk, say: only absolute addresses can be read then
+            self._url = ""
+        self._root = _root_of(self._url)
+        self._known: dict[str, str | None] = {}
+        head = tree.head
+        base = head.css_first("base[href]") if head is not None else None
+        if base is not None and (address := self.absolute(base.attrs.sget("href"))):
+            self._url, self._root = address, _root_of(address)
+            self._known.clear()
+
+    def absolute(self, address: str) -> str | None:
+        """None for what is no other place on the web: a fragment, a script, data, nonsense."""
+        if address in self._known:
+            return self._known[address]
+        self._known[address] = found = self._absolute(address)
+        return found
+
+    def _absolute(self, address: str) -> str | None:
+        if self._root and _USUAL_PATH.fullmatch(address) and "/." not in address:
+            address = self._root + address
+            return address if len(address) <= MAX_URL_BYTES else None
+        if _NOT_AN_ADDRESS.match(address):
+            return None
+        try:
+            address = address.translate(_IGNORED_IN_URL)
+            return join(self._url, address) if self._url else normalise(address)
+        except UrlRefused:
+            return None
+
+
+def links_in(nodes: Iterable[LexborNode], base: Base) -> list[str]:
+    found: dict[str, None] = {}
+    for node in nodes:
+        for link in node.css("a[href], area[href]")[:_MAX_ADDRESSES]:
+            if address := base.absolute(link.attrs.sget("href")):
+                found[address] = None
+    return list(found)[:_MAX_ADDRESSES]
+
+
+def images_in(nodes: Iterable[LexborNode], base: Base) -> list[str]:
+    """Of an image in several sizes, the largest."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        for image in node.css("img")[:_MAX_ADDRESSES]:
+            if address := _image(image.attributes, base):
+                found[address] = None
+    return list(found)[:_MAX_ADDRESSES]
+
+
+def linked_of(tree: LexborHTMLParser, base: Base) -> tuple[str | None, list[str]]:
+    """The address that the page says it has, if it does, and those of its feeds."""
+    canonical: str | None = None
+    feeds: dict[str, None] = {}
+    for link in tree.css("link[rel][href]")[:_MAX_ADDRESSES]:
+        attributes = link.attributes
+        relations = (attributes.get("rel") or "").lower().split()
+        if "canonical" in relations:
+            canonical = canonical or base.absolute(attributes.get("href") or "")
+        elif "alternate" in relations:
+            kind = (attributes.get("type") or "").partition(";")[0].strip().lower()
+            if kind in _FEED_TYPES and (address := base.absolute(attributes.get("href") or "")):
+                feeds[address] = None
+    return canonical, list(feeds)[:_MAX_FEEDS]
+
+
+def _root_of(url: str) -> str:
+    return "/".join(url.split("/", 3)[:3])
+
+
+def _image(attributes: dict[str, str | None], base: Base) -> str | None:
+    for name in ("srcset", "data-srcset"):
+        if (sizes := attributes.get(name)) and (address := base.absolute(_largest(sizes))):
+            return address
+    for name in (*_LAZY, "src"):
+        if (source := attributes.get(name)) and (address := base.absolute(source)):
+            return address
+    return None
+
+
+def _largest(sizes: str) -> str:
+    """Of `srcset`: addresses, each with its width or density after it, or with neither."""
+    best, largest, address = "", 0.0, ""
+    for word in sizes[:_MAX_SRCSET].split():
+        size = _SIZE.fullmatch(word)
+        if size is None:
+            address = word.removesuffix(",")
+            best = best or address
+            continue
+        if float(size[1]) > largest:
+            best, largest = address, float(size[1])
+        address = size[2] or ""
+    return best

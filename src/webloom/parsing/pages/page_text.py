@@ -1,0 +1,215 @@
+"""The text of a page as a person reads it, one block a line.
+
+A tree's own serialisation is cut at its tags: it is well-formed, and that is many times faster
+than a walk over the nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_BREAK: Final = "\x1e"
+_CELL: Final = "\x1f"
+_CELL_SEPARATOR: Final = " | "
+_BLOCKS: Final = (
+    "address article aside blockquote body br button caption center dd details dialog dir div dl dt"
+    " fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 header hgroup hr html"
+    " legend li listing main menu nav ol optgroup option p pre search section select summary table"
+    " tbody textarea tfoot thead tr ul xmp"
+)
+_SEPARATORS: Final = {
+    **{prefix + name: _BREAK for name in _BLOCKS.split() for prefix in ("", "/")},
+    "td": _CELL,
+    "th": _CELL,
+}
+_PREFORMATTED: Final = {"pre": 1, "/pre": -1, "textarea": 1, "/textarea": -1}
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+# Control characters, spaces of no width, soft hyphens, marks of direction: nobody sees them.
+_INVISIBLE: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u2060\ufeff\u00ad\u180e]")
+
+_CONTAINERS: Final = frozenset(
+    ("div", "section", "form", "center", "table", "tbody", "tr", "td", "ul", "main")
+)
+
+_NEVER_SEEN: Final = (
+    "head, title, script, style, template, noscript, svg, iframe, object, embed, canvas, audio,"
+    " video, datalist, noembed, noframes, dialog:not([open])"
+)
+_HIDING_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_TAGS_AROUND: Final = frozenset(("nav", "header", "footer", "aside"))
+_AROUND: Final = "nav, header, footer, aside, [role]"
+_ROLES_AROUND: Final = frozenset(
+    ("navigation", "banner", "contentinfo", "search", "menu", "menubar", "complementary")
+)
+_CONTENT: Final = (
+    "h1, main, article, [role=main], [itemprop=price], [itemprop=offers], [itemprop=articleBody]"
+)
+# Of the id and class of an element, lower case.
+_FRAME_NAME: Final = re.compile(
+    r"(cookie|consent|gdpr|onetrust|didomi|usercentrics|privacy-?banner)"
+    r"|menu|nav|breadcrumb|side-?bar|footer|header|skip-|toolbar"
+)
+_MAX_ROLES: Final = 2000
+_MAX_FRAME: Final = 300  # elements of the outer frame of a page that are looked at one by one
+_LINK_SHARE: Final = 0.6  # of a menu's characters, so many are in links
+_TOO_LITTLE: Final = 200  # characters of main text that are not much beside the whole
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """What is on every page of a site: menus, header, footer, cookie banner."""
+
+    nodes: Sequence[LexborNode]
+    main_length: int  # characters of what is left without them, about
+
+
+def text_of(html: str) -> str:
+    """The lines of serialised markup. White space of any kind and amount is one space."""
+    if "<!--" in html:
+        html = _COMMENT.sub("", html)
+    pieces: list[str] = []
+    preformatted = 0
+    for part in html.split("<"):
+        tag, closed, text = part.partition(">")
+        if not closed:
+            pieces.append(part)  # before the first tag
+            continue
+        name = tag.partition(" ")[0]
+        if separator := _SEPARATORS.get(name):
+            pieces.append(separator)
+            if name in _PREFORMATTED:
+                preformatted += _PREFORMATTED[name]
+        if text:
+            pieces.append(text.replace("\n", _BREAK) if preformatted > 0 else text)
+    return "\n".join(_lines(_unescape("".join(pieces))))
+
+
+def plain_lines(text: str) -> str:
+    """The lines of text that is no markup, as `text_of` makes them."""
+    return "\n".join(_lines(text.replace("\r\n", "\n").replace("\n", _BREAK)))
+
+
+def one_line(text: str) -> str:
+    return " ".join(_INVISIBLE.sub("", text).split())
+
+
+def drop_unseen(tree: LexborHTMLParser) -> None:
+    """Take out what a browser does not show; the head with it."""
+    for node in tree.css(_NEVER_SEEN):
+        node.decompose(recursive=False)
+    body = tree.body
+    if body is None:
+        return
+    whole = -1
+    for node in tree.css("[hidden], [style*=none i], [style*=hidden i]"):
+        attributes = node.attrs
+        if "hidden" not in attributes and not _HIDING_STYLE.search(attributes.sget("style")):
+            continue
+        if node.tag in ("html", "body", "main"):
+            continue  # shown as soon as a script has run
+        if whole < 0:
+            whole = len(body.text_lexbor())
+        if len(node.text_lexbor()) * 2 < whole:
+            node.decompose(recursive=False)
+
+
+def find_surroundings(tree: LexborHTMLParser) -> Surroundings:
+    """Nothing, where without them nearly nothing would be left."""
+    body = tree.body
+    if body is None:
+        return Surroundings(nodes=[], main_length=0)
+    found: dict[LexborNode, int] = {}
+    for node in tree.css(_AROUND)[:_MAX_ROLES]:
+        if _is_around(node) and not _is_within(node, found) and (length := _length_around(node)):
+            found[node] = length
+    frame = deque([body])
+    looked_at = 0
+    while frame and looked_at < _MAX_FRAME:
+        for node in frame.popleft().iter():
+            looked_at += 1
+            if node.tag not in _CONTAINERS or node in found:
+                continue
+            if length := _length_of_frame(node):
+                found[node] = length
+            else:
+                frame.append(node)
+    outermost = {node: length for node, length in found.items() if not _is_within(node, found)}
+    whole = _visible_length(body)
+    left = whole - sum(outermost.values())
+    if left < _TOO_LITTLE and left * 4 < whole:
+        return Surroundings(nodes=[], main_length=whole)
+    return Surroundings(nodes=list(outermost), main_length=left)
+
+
+def _is_around(node: LexborNode) -> bool:
+    return node.tag in _TAGS_AROUND or node.attrs.sget("role") in _ROLES_AROUND
+
+
+def _length_around(node: LexborNode) -> int:
+    """How long its text is; 0 when it is part of the content."""
+    length = _visible_length(node)
+    if not length or node.css_matches(_CONTENT):
+        return 0
+    if node.tag in ("header", "footer", "aside"):
+        parent = node.parent
+        while parent is not None and parent.tag != "body":
+            if parent.tag in ("article", "main", "section"):
+                return length if _is_mostly_links(node, length) else 0
+            parent = parent.parent
+    return length
+
+
+def _length_of_frame(node: LexborNode) -> int:
+    """How long its text is, when it is a menu or a cookie banner by its name; else 0."""
+    named = _FRAME_NAME.search(f"{node.id or ''} {node.attrs.sget('class')}".lower())
+    if named is None:
+        return 0
+    length = _visible_length(node)
+    if not length or not (named[1] or _is_mostly_links(node, length)):
+        return 0
+    return 0 if node.css_matches(_CONTENT) else length
+
+
+def _is_mostly_links(node: LexborNode, length: int) -> bool:
+    links = "".join([link.text_lexbor() for link in node.css("a")])
+    return _without_space(links) >= length * _LINK_SHARE
+
+
+def _is_within(node: LexborNode, others: dict[LexborNode, int]) -> bool:
+    parent = node.parent
+    while parent is not None:
+        if parent in others:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _visible_length(node: LexborNode) -> int:
+    return _without_space(node.text_lexbor())
+
+
+def _without_space(text: str) -> int:
+    return len(text) - text.count(" ") - text.count("\n") - text.count("\t")
+
+
+def _unescape(text: str) -> str:
+    if "&" not in text:
+        return text
+    for escaped, character in (("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " "), ("&amp;", "&")):
+        text = text.replace(escaped, character)
+    return text
+
+
+def _lines(text: str) -> Iterable[str]:
+    for line in _INVISIBLE.sub("", text).split(_BREAK):
+        if _CELL in line:
+            cells = (" ".join(cell.split()) for cell in line.split(_CELL))
+            yield from filter(None, [_CELL_SEPARATOR.join(filter(None, cells))])
+        elif joined := " ".join(line.split()):
+            yield joined

@@ -1,0 +1,168 @@
+# ruff: noqa: RUF001  the letters of many languages look alike
+"""Availability from the words that shops use, in structured data and on the page."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from webloom.domain.price import Availability
+from webloom.parsing.prices.phrases import phrases
+
+_OF_WORD: Final = {
+    "instock": Availability.IN_STOCK,
+    "instoreonly": Availability.IN_STOCK,
+    "limitedavailability": Availability.IN_STOCK,
+    "onlineonly": Availability.IN_STOCK,
+    "madetoorder": Availability.IN_STOCK,
+    "available": Availability.IN_STOCK,
+    "availablefororder": Availability.IN_STOCK,
+    "availableforpurchase": Availability.IN_STOCK,
+    "outofstock": Availability.OUT_OF_STOCK,
+    "oos": Availability.OUT_OF_STOCK,
+    "soldout": Availability.OUT_OF_STOCK,
+    "discontinued": Availability.OUT_OF_STOCK,
+    "reserved": Availability.OUT_OF_STOCK,
+    "unavailable": Availability.OUT_OF_STOCK,
+    "notavailable": Availability.OUT_OF_STOCK,
+    "preorder": Availability.PRE_ORDER,
+    "presale": Availability.PRE_ORDER,
+    "backorder": Availability.PRE_ORDER,
+    "pending": Availability.PRE_ORDER,
+}
+
+_OUT: Final = phrases(
+    r"""
+    (?:not|no longer|never) (?:currently )?available
+    out[ -]of[ -]stock | sold[ -]out | \bunavailable\b | not in stock | no stock\b
+    (?:item|product|auction|listing|offer) (?:has|is) (?:been )?(?:sold|ended|expired|closed)
+    \bdiscontinued\b | notify me when | back in stock (?:alert|notif)
+    ausverkauft | nicht (?:mehr |auf )?(?:verfügbar|lieferbar|lager|erhältlich|vorrätig)
+    vergriffen
+    en rupture | rupture de stock | épuisé | indisponible | plus disponible | non disponible
+    agotado | sin (?:stock|existencias) | no disponible | fuera de stock
+    esaurito | non (?:è )?(?:più )?disponibile | terminato | \bin riordino
+    esgotado | indispon[ií]vel | sem estoque | sem stock | não disponível | avise-me
+    uitverkocht | niet (?:meer )?(?:op voorraad|leverbaar|beschikbaar) | niet voorradig
+    brak (?:towaru|w magazynie) | niedostępn[yae] | wyprzedan[yae] | powiadom o dostępności
+    slutsåld | slut i (?:web)?lager | ej i lager | inte i lager | tillfälligt slut
+    udsolgt | ikke på lager | utsolgt | ikke tilgjengelig | midlertidig udsolgt
+    loppuunmyyty | ei varastossa | loppu varastosta | tuote ei ole saatavilla
+    vyprod[aá]no | vypredan[ée] | nen[ií] skladem | nie je (?:na sklade|skladom)
+    nedostupn[ýáée]
+    není dostupn | (?:nie je možné|nelze) (?:\pL+ )?(?:kúpiť|objednať|koupit|objednat)
+    stoc epuizat | indisponibil | nu este (?:în|in) stoc | nema na zalihi
+    ni (?:na voljo|dobavljiv)
+    rasprodano | ni na zalogi | elfogyott | nincs raktáron | εξαντλ | μη διαθέσιμο
+    няма в наличност
+    tükendi | stokta (?:yok|bulunmuyor) | mevcut değil | temin edilemiyor
+    нет в (?:наличии|продаже) | распродан | товар (?:закончился|отсутствует) | немає в наявності
+    снят с (?:продажи|производства) | läbi müüdud | otsas | nav pieejams | išparduota
+    在庫切れ | 品切れ | 売り切れ | 完売 | 入荷待ち | 販売終了 | お取り扱いできません
+    缺货 | 缺貨 | 售罄 | 已售完 | 無庫存 | 无货 | 暂时缺货 | 補貨中 | 完售 | 銷售一空 | 已下架
+    품절 | 일시품절 | 재고 ?없음 | 판매 ?종료
+    غير متوفر | نفدت | אינו במלאי | נגמר | אזל מהמלאי | אזל | hết hàng | stok habis | สินค้าหมด
+    """
+)
+_LATER: Final = phrases(
+    r"""
+    pre[ -]?order | back[ -]?order | coming soon | available (?:from|on) \d
+    vorbestell | erscheint am | pré-?commande | précommander | à paraître
+    pre-?compra | reserva (?:ya|ahora) | preordine | preordina | pre-?ordina | pré-venda
+    pré-encomenda
+    reserveren | pre-?orderen | przedsprzeda | förbeställ | forudbestil | forhåndsbestil
+    forhåndskøb
+    ennakkotilaa | předobjedn | predobjedn | ön sipariş | предзаказ
+    予約(?:受付|する|商品|注文) | 预售 | 預購 | 预购
+    예약 ?(?:구매|판매) | precomand[aă]
+    """
+)
+_IN: Final = phrases(
+    r"""
+    \bin[ -]stock\b | \bavailable\b | \d+ (?:left|in stock|available|pieces)
+    ships? (?:in|within|today)
+    ready to ship | low stock | only \d+ left | last (?:one|few|pieces)
+    auf lager | sofort (?:lieferbar|verfügbar) | \blieferbar\b | vorrätig | \bverfügbar\b
+    nur noch \d
+    en stock | \bdisponible\b | livraison (?:sous|en) | expédié sous | plus que \d
+    hay existencias | en existencia | con stock | quedan \d | \bdisponibile\b
+    disponibilità immediata
+    em estoque | em stock | \bdispon[ií]vel\b | pronta entrega | op voorraad | \bleverbaar\b
+    voorradig
+    dostępn[yae] | w magazynie | na stanie | wysyłka w | i (?:web)?lager | på lager
+    finns i lager
+    varastossa | heti saatavilla | \bskladem\b | \bskladom\b | na sklad[eě] | na zalogi
+    dobavljiv | na voljo | na zalihi | raspoloživo
+    în stoc | in stoc\b | raktáron | készleten | διαθέσιμο | в наличност | stokta | stoğumuzda
+    есть в наличии | в наличии | на складе | є в наявності | laos \pL | sandėlyje | noliktavā
+    在庫あり | 在庫：?○ | 即納 | 有货 | 有貨 | 現貨 | 现货 | 有库存 | 尚有庫存 | 재고 ?있음
+    متوفر | במלאי | còn hàng
+    """
+)
+BUY: Final = phrases(
+    r"""
+    add (?:\w+ )?to (?:\w+ )?(?:cart|bag|basket|trolley|order) | \bbuy\b
+    \bpurchase\b | place (?:a )?bid | \bbid now | order now | get tickets? | book now
+    in den (?:waren)?korb | (?:waren)?korb (?:legen|hinzufügen) | jetzt (?:kaufen|bestellen)
+    in die einkaufst
+    ajouter au panier | \bacheter\b | mettre au panier | commander | j'achète
+    (?:a[ñn]adir|agregar|sumar|meter) (?:al?|a la) (?:\w+ )?(?:carr|cesta|bolsa|compra)
+    \bcomprar\b | comprá | \bañadir\b
+    aggiungi al (?:carrello|cestino) | \bacquista\b | metti nel carrello | \bcompra\b
+    nel carrello
+    adicionar (?:ao|à|no) (?:carrinho|cesto|sacola|bolsa) | eu quero | colocar no carrinho
+    in (?:mijn |de )?winkel(?:wagen|mand) | in mandje | \bbestellen\b | toevoegen aan winkel
+    \bkopen\b
+    do koszyka | kup teraz | \bkupuj | zamów | köp(?: nu)?\b | lägg i (?:varu|kund) | i varukorg
+    læg i kurv | køb nu | \bkøb\b | legg i (?:handle)?(?:kurv|vogn) | kjøp | lisää (?:osto)?kori
+    osta nyt
+    do ko[sš][ií]k[au] | \bkoupit | \bkúpiť | objednať
+    sepete ekle | satın al | hemen al | в корзину | купить | до кошика | заказать | купити
+    adaug[aă] (?:în|in) co[sș] | cumpără | kosárba | megveszem | v košarico | dodaj u koš
+    u košaricu | \bkupi\b | naruči
+    στο καλάθι | добави в количк | купи | lisa (?:osto)?korvi | ostukorvi | į krepšelį
+    pievienot grozam
+    カートに(?:入れる|追加) | 買い物かご | かごに入れる | 購入(?:する|手続き) | ご購入
+    今すぐ買う
+    加入购物车 | 加入購物車 | 放入購物車 | 立即购买 | 立即購買 | 立刻購買 | 直接購買 | 我要買
+    購買 | 购买 | 馬上買 | 加到購物車 | 立即搶購 | 去買單
+    장바구니 | 구매하기 | 바로구매 | أض(?:ف|يف) (?:إلى|الى) (?:ال)?(?:سل|حقيب|عرب) | اشتر
+    הוסף ל(?:סל|עגלה) | הוספה לסל | לקנייה | קנה עכשיו
+    contact (?:the )?(?:seller|advertiser|owner) | make (?:an )?offer | message seller
+    chat with seller
+    (?:anbieter|verkäufer) kontaktieren | nachricht (?:senden|schreiben)
+    contacter (?:le )?vendeur
+    contactar (?:al? )?(?:vendedor|anunciante) | contatta (?:il )?venditore
+    contact met verkoper
+    thêm vào giỏ | mua ngay | tambah(?:kan)? ke keranjang | beli sekarang | ใส่ตะกร้า | ซื้อ
+    """
+)
+
+
+def structured_availability(value: Any) -> Availability:
+    """Of a schema.org address or name, or the words of an OpenGraph tag."""
+    if isinstance(value, list):
+        value = next((one for one in value if one), None)
+    if isinstance(value, dict):
+        value = value.get("@id") or value.get("name")
+    if isinstance(value, bool):
+        return Availability.IN_STOCK if value else Availability.OUT_OF_STOCK
+    if not isinstance(value, str):
+        return Availability.UNKNOWN
+    word = re.sub(r"[^a-z]", "", re.split(r"[/#:]", value.strip())[-1].lower())
+    return _OF_WORD.get(word) or stated_availability(value[:200])
+
+
+def stated_availability(text: str) -> Availability:
+    """What a short text beside the product says."""
+    return next(
+        (said for pattern, said in STATEMENTS if pattern.search(text)), Availability.UNKNOWN
+    )
+
+
+# Refusals first, since "not in stock" has "in stock" in it.
+STATEMENTS: Final = (
+    (_OUT, Availability.OUT_OF_STOCK),
+    (_LATER, Availability.PRE_ORDER),
+    (_IN, Availability.IN_STOCK),
+)

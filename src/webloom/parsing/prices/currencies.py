@@ -1,0 +1,322 @@
+# ruff: noqa: RUF001  signs of money look like other letters
+"""Currencies by their signs, and which one is meant where several share a sign."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urlsplit
+
+from webloom.parsing.feeds.words import words
+
+CODES: Final = frozenset(
+    words("""
+    AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN
+    BWP BYN BZD CAD CDF CHF CLF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD GBP
+    GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS
+    KHR KRW KWD KYD KZT LAK LBP LKR LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN
+    NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SCR SDG SEK
+    SGD SOS SRD SYP THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND XAF XCD XOF
+    XPF YER ZAR ZMW
+    """)
+)
+
+# Written with a dot before the thousands, and never with cents.
+WITHOUT_CENTS: Final = frozenset(words("CLP COP CRC IDR PYG VND"))
+WITH_THREE_DECIMALS: Final = frozenset(words("BHD JOD KWD LYD OMR TND"))
+
+_DOLLARS: Final = "USD CAD AUD NZD MXN CLP COP ARS SGD HKD TWD UYU DOP BRL JMD TTD BBD BSD NAD FJD"
+
+# A sign, and what it may mean, the likeliest first.
+_SIGNS: Final[dict[str, str]] = {
+    "€": "EUR",
+    "$": _DOLLARS,
+    "＄": _DOLLARS,
+    "£": "GBP EGP LBP",
+    "¥": "JPY CNY",
+    "￥": "CNY JPY",
+    "円": "JPY",
+    "元": "CNY TWD",
+    "圓": "TWD HKD",
+    "人民币": "CNY",
+    "₹": "INR",
+    "₽": "RUB",
+    "₺": "TRY",
+    "₩": "KRW",
+    "원": "KRW",
+    "₪": "ILS",
+    "₴": "UAH",
+    "₫": "VND",
+    "₦": "NGN",
+    "₱": "PHP",
+    "₲": "PYG",
+    "₡": "CRC",
+    "₸": "KZT",
+    "₼": "AZN",
+    "₾": "GEL",
+    "₵": "GHS",
+    "₭": "LAK",
+    "₮": "MNT",
+    "৳": "BDT",
+    "฿": "THB",
+    "บาท": "THB",
+    "դր": "AMD",
+    "֏": "AMD",
+    "us$": "USD",
+    "u$s": "USD",
+    "usd$": "USD",
+    "$us": "USD",
+    "ca$": "CAD",
+    "c$": "CAD",
+    "cad$": "CAD",
+    "cdn$": "CAD",
+    "au$": "AUD",
+    "a$": "AUD",
+    "nz$": "NZD",
+    "hk$": "HKD",
+    "s$": "SGD",
+    "sg$": "SGD",
+    "r$": "BRL",
+    "rs$": "BRL",
+    "mx$": "MXN",
+    "mex$": "MXN",
+    "nt$": "TWD",
+    "$u": "UYU",
+    "rd$": "DOP",
+    "j$": "JMD",
+    "tt$": "TTD",
+    "n$": "NAD",
+    "clp$": "CLP",
+    "cop$": "COP",
+    "c$.": "NIO",
+    "s/.": "PEN",
+    "s/": "PEN",
+    "b/.": "PAB",
+    "bs.": "BOB VES",
+    "bs": "BOB VES",
+    "gs.": "PYG",
+    "gs": "PYG",
+    "euro": "EUR",
+    "euros": "EUR",
+    "eur.": "EUR",
+    "evro": "EUR",
+    "usd.": "USD",
+    "kr.": "DKK NOK SEK ISK",
+    "kr": "SEK NOK DKK ISK",
+    "sfr.": "CHF",
+    "sfr": "CHF",
+    "fr.": "CHF",
+    "chf.": "CHF",
+    "zł": "PLN",
+    "zl": "PLN",
+    "kč": "CZK",
+    "kc": "CZK",
+    "ft": "HUF",
+    "ft.": "HUF",
+    "lei": "RON MDL",
+    "leu": "RON MDL",
+    "kn": "HRK",
+    "kuna": "HRK",
+    "km": "BAM",
+    "din": "RSD MKD",
+    "din.": "RSD MKD",
+    "дин": "RSD",
+    "ден": "MKD",
+    "лв": "BGN",
+    "лв.": "BGN",
+    "tl": "TRY",
+    "руб": "RUB BYN",
+    "руб.": "RUB BYN",
+    "рублей": "RUB BYN",
+    "р.": "RUB BYN",
+    "р": "RUB BYN",
+    "б.р.": "BYN",
+    "б.р": "BYN",
+    "br": "BYN ETB",
+    "грн": "UAH",
+    "грн.": "UAH",
+    "тг": "KZT",
+    "тг.": "KZT",
+    "тенге": "KZT",
+    "сум": "UZS",
+    "сом": "KGS",
+    "man": "AZN",
+    "rs.": "INR PKR LKR NPR MUR",
+    "rs": "INR PKR LKR NPR MUR",
+    "mrp": "INR",
+    "tk": "BDT",
+    "tk.": "BDT",
+    "rm": "MYR",
+    "rp": "IDR",
+    "rp.": "IDR",
+    "đ": "VND",
+    "vnđ": "VND",
+    "r": "ZAR",
+    "ksh": "KES",
+    "ksh.": "KES",
+    "kshs": "KES",
+    "ugx.": "UGX",
+    "egp.": "EGP",
+    "le": "EGP",
+    "dh": "MAD AED",
+    "dhs": "AED MAD",
+    "dh.": "AED MAD",
+    "sr": "SAR",
+    "qr": "QAR",
+    "kd": "KWD",
+    "bd": "BHD",
+    "dt": "TND",
+    "da": "DZD",
+    "ش.ج": "ILS",
+    "ر.س": "SAR",
+    "ر.س.": "SAR",
+    "ريال": "SAR QAR OMR",
+    "د.إ": "AED",
+    "د.إ.": "AED",
+    "درهم": "AED MAD",
+    "د.ك": "KWD",
+    "د.ب": "BHD",
+    "د.ا": "JOD",
+    "ر.ع": "OMR",
+    "ر.ق": "QAR",
+    "ج.م": "EGP",
+    "جنيه": "EGP",
+    "دج": "DZD",
+    "د.م": "MAD",
+    "تومان": "IRR",
+    "ریال": "IRR",
+    'ש"ח': "ILS",
+    "ש״ח": "ILS",
+    "nis": "ILS",
+    "rmb": "CNY",
+    "yen": "JPY",
+    "vnd.": "VND",
+    "рсд": "RSD",
+}
+
+_OF_REGION: Final[dict[str, str]] = {
+    "ae": "AED", "ar": "ARS", "am": "AMD", "au": "AUD", "az": "AZN", "ba": "BAM", "bd": "BDT",
+    "bg": "BGN", "bh": "BHD", "bo": "BOB", "br": "BRL", "by": "BYN", "ca": "CAD", "ch": "CHF",
+    "cl": "CLP", "cn": "CNY", "co": "COP", "cr": "CRC", "cz": "CZK", "dk": "DKK", "do": "DOP",
+    "dz": "DZD", "eg": "EGP", "ge": "GEL", "gh": "GHS", "hk": "HKD", "hu": "HUF", "id": "IDR",
+    "il": "ILS", "in": "INR", "ir": "IRR", "is": "ISK", "jm": "JMD", "jo": "JOD", "jp": "JPY",
+    "ke": "KES", "kg": "KGS", "kr": "KRW", "kw": "KWD", "kz": "KZT", "lb": "LBP", "li": "CHF",
+    "lk": "LKR", "ma": "MAD", "md": "MDL", "mk": "MKD", "mu": "MUR", "mx": "MXN", "my": "MYR",
+    "na": "NAD", "ng": "NGN", "ni": "NIO", "no": "NOK", "np": "NPR", "nz": "NZD", "om": "OMR",
+    "pa": "PAB", "pe": "PEN", "ph": "PHP", "pk": "PKR", "pl": "PLN", "py": "PYG", "qa": "QAR",
+    "ro": "RON", "rs": "RSD", "ru": "RUB", "sa": "SAR", "se": "SEK", "sg": "SGD", "th": "THB",
+    "tn": "TND", "tr": "TRY", "tt": "TTD", "tw": "TWD", "ua": "UAH", "ug": "UGX", "uk": "GBP",
+    "gb": "GBP", "us": "USD", "uy": "UYU", "uz": "UZS", "ve": "VES", "vn": "VND", "za": "ZAR",
+}  # fmt: skip
+# Others are languages too: /ar/ is Arabic rather than Argentina.
+_REGIONS_IN_PATHS: Final = frozenset(words("au nz ca mx sg hk tw cl pk lk np dk no se cn jp"))
+_OF_LANGUAGE: Final[dict[str, str]] = {
+    "sv": "SEK", "da": "DKK", "nb": "NOK", "nn": "NOK", "no": "NOK", "is": "ISK", "ja": "JPY",
+    "zh": "CNY", "ur": "PKR", "hi": "INR", "si": "LKR", "ne": "NPR", "be": "BYN", "ru": "RUB",
+    "sr": "RSD", "mk": "MKD", "ro": "RON",
+}  # fmt: skip
+
+_CODES_IN_LOWER_CASE: Final = frozenset(
+    words(
+        "aed aud bgn brl cad chf clp cny czk dkk eur gbp hkd huf ils inr jpy kzt mxn nok nzd pkr "
+        "pln ron rsd rub sar sek sgd twd uah usd vnd zar"
+    )
+)
+
+# Words that are other things too: they count only where that money is used.
+_WEAK: Final = frozenset(
+    words(
+        "km ft ft. da le man br sr dt bd kd dh dh. r din din. mrp bs gs р fr. tk tk. "
+        "all top try cup gel mop pen sos bam mad"
+    )
+)
+
+_MARKS: Final = frozenset("€$£¥￥＄₹₽₺₩₪₴₫₦₱₲₡₸₼₾₵₭₮৳฿円元圓원֏đ")
+_AROUND_SIGN: Final = ".,:;*()[]{}<>|+~!?\"'-–—\u200e\u200f"
+_LONGEST: Final = 8
+_NO_CENTS: Final = re.compile(r"^(?:[.,:]\s?[-–—]{1,2}|-)")  # of "1 299:-"
+
+
+def sign_before(text: str, regional: Sequence[str]) -> tuple[int, str] | None:
+    """The currency that stands at the end of the text, and where it begins."""
+    head = text.rstrip().rstrip(":=").rstrip()
+    if not head or head[-1].isdigit():
+        return None
+    parts = head.split()
+    word = parts[-1][-_LONGEST:]
+    for at in range(len(word) - 1, -1, -1):
+        if word[at].isdigit():
+            word = word[at + 1 :]
+            break
+    whole = word.lstrip(_AROUND_SIGN)
+    if whole == "$" and len(parts) > 1 and (code := _stated(parts[-2] + "$", regional)):
+        return len(head) - 1, code  # "AU $"
+    if code := _stated(whole, regional) or _stated(whole.rstrip(_AROUND_SIGN), regional):
+        return len(head) - len(whole), code
+    if head[-1] in _MARKS and (code := currency_of(head[-1], regional)):
+        return len(head) - 1, code
+    return None
+
+
+def sign_after(text: str, regional: Sequence[str]) -> tuple[int, str] | None:
+    """The currency that the text begins with, and where it ends."""
+    tail = _NO_CENTS.sub("", text, count=1).lstrip()
+    if not tail or tail[0].isdigit():
+        return None
+    skipped = len(text) - len(tail)
+    word = tail.split()[0][: _LONGEST + 2]
+    for one in (word, _BEFORE_SLASH.split(word, maxsplit=1)[0], word.rstrip(_AROUND_SIGN)):
+        if code := _stated(one, regional):
+            return skipped + len(one), code
+    if word[0] in _MARKS and (code := currency_of(word[0], regional)):
+        return skipped + 1, code
+    return None
+
+
+_BEFORE_SLASH: Final = re.compile(r"[/|;(\d]")
+
+
+def _stated(word: str, regional: Sequence[str]) -> str | None:
+    code = currency_of(word, regional)
+    if code is None or code in regional or word in ("Ft", "KD"):
+        return code
+    return None if word.lower() in _WEAK else code
+
+
+def regional_currencies(url: str, *languages: str | None) -> list[str]:
+    """What is paid with where the page seems to be from, the likeliest first."""
+    host, path = _host_and_path(url)
+    labels = host.split(".")
+    found = [_OF_REGION.get(labels[-1], "")]
+    for language in languages:
+        code, _, region = (language or "").lower().replace("_", "-").partition("-")
+        found.append(_OF_REGION.get(region.split("-")[-1], ""))
+        found.append(_OF_LANGUAGE.get(code, ""))
+    hints = "/".join([*path.lower().split("/")[1:3], labels[0]])
+    found.extend(_OF_REGION[one] for one in re.split(r"[-_/]", hints) if one in _REGIONS_IN_PATHS)
+    return [one for one in dict.fromkeys(found) if one]
+
+
+def _host_and_path(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", ""
+    return parts.hostname or "", parts.path
+
+
+@lru_cache(maxsize=4096)
+def _possible(sign: str) -> tuple[str, ...]:
+    if sign in CODES or sign.lower() in _CODES_IN_LOWER_CASE:
+        return (sign.upper(),)
+    return tuple(_SIGNS.get(sign.lower(), "").split())
+
+
+def currency_of(sign: str, regional: Iterable[str] = ()) -> str | None:
+    """The ISO code of a sign, a name or a code; None where it is none of them."""
+    possible = _possible(sign.strip()[:20])
+    if not possible:
+        return None
+    return next((one for one in regional if one in possible), possible[0])

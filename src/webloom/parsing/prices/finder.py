@@ -1,0 +1,152 @@
+"""What the product of a page costs and whether it can be had.
+
+json-ld -> microdata -> OpenGraph and metas -> what people see; the first that has a price, and the
+first that has an availability, both of the product that the page is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser
+
+from webloom.domain.price import Availability, Price, PriceSource
+from webloom.parsing.pages.structured import Structured
+from webloom.parsing.prices.currencies import regional_currencies
+from webloom.parsing.prices.identity import identity_of
+from webloom.parsing.prices.metas import (
+    is_typed_product,
+    named_price,
+    open_graph_availability,
+    open_graph_price,
+)
+from webloom.parsing.prices.offers import Offer, chosen_offer, main_product
+from webloom.parsing.prices.visible_price import (
+    VisiblePrice,
+    list_price_beside,
+    visible_price,
+)
+from webloom.parsing.prices.visible_stock import has_buy_markup, visible_stock
+from webloom.parsing.prices.visible_text import read_visible_text
+
+
+class PageOffer(NamedTuple):
+    price: Price | None
+    availability: Availability
+
+
+def find_offer(
+    tree: LexborHTMLParser, structured: Structured, *, url: str, language: str | None
+) -> PageOffer:
+    page = _Page(tree, structured, url, language)
+    offer = page.structured_offer()
+    told = [page.price_of(offer), open_graph_price(structured, page.regional)]
+    if not any(told):
+        told.append(named_price(structured, page.regional))
+    price = page.agreed(told)
+    availability = offer.availability if offer else Availability.UNKNOWN
+    if availability is Availability.UNKNOWN:
+        availability = open_graph_availability(structured)
+    is_product = price is not None or offer is not None or is_typed_product(structured)
+    return PageOffer(
+        price and page.completed(price), page.checked(availability, is_product=is_product)
+    )
+
+
+class _Page:
+    def __init__(
+        self, tree: LexborHTMLParser, structured: Structured, url: str, language: str | None
+    ) -> None:
+        self.regional = regional_currencies(url, structured.open_graph.get("og:locale"), language)
+        self._identity = identity_of(tree, structured, url)
+        self._tree = tree
+        self._structured = structured
+        self._visible = read_visible_text(tree, self._identity)
+        self._stock = visible_stock(self._visible)
+        self._source = PriceSource.JSON_LD
+
+    def structured_offer(self) -> Offer | None:
+        """The offer of JSON-LD with what it lacks from microdata, or that of microdata."""
+        found: Offer | None = None
+        for source, nodes in (
+            (PriceSource.JSON_LD, self._structured.json_ld),
+            (PriceSource.MICRODATA, self._structured.microdata),
+        ):
+            product = main_product(nodes, self._identity, self.regional)
+            if product is None or not product.offers:
+                continue
+            offer = self._chosen(product.offers)
+            if found is None or (found.price is None and offer.price is not None):
+                self._source = source
+                known = found.availability if found else Availability.UNKNOWN
+                found = offer
+                if known is not Availability.UNKNOWN:
+                    found = found._replace(availability=known)
+            elif found.availability is Availability.UNKNOWN:
+                found = found._replace(availability=offer.availability)
+        return found
+
+    def _chosen(self, offers: list[Offer]) -> Offer:
+        prices = {offer.price for offer in offers} - {None}
+        seen = self._seen if len(prices) > 1 else None
+        return chosen_offer(offers, self._identity, seen.current if seen else None)
+
+    @cached_property
+    def _seen(self) -> VisiblePrice | None:
+        buttons = [button.at for button in self._stock.buttons]
+        return visible_price(self._visible, self.regional, buttons)
+
+    def price_of(self, offer: Offer | None) -> Price | None:
+        if offer is None or offer.price is None:
+            return None
+        return Price(
+            current=offer.price,
+            list=offer.list_price,
+            currency=offer.currency,
+            source=self._source,
+        )
+
+    def agreed(self, told: list[Price | None]) -> Price | None:
+        """The first price that machines are told, or another if people see that one; with none,
+        what people see."""
+        prices = [price for price in told if price is not None]
+        if len({price.current for price in prices}) > 1 and self._seen is not None:
+            seen = self._seen.current
+            return next((price for price in prices if price.current == seen), prices[0])
+        return prices[0] if prices else self._seen_price()
+
+    def _seen_price(self) -> Price | None:
+        seen = self._seen
+        if seen is None:
+            return None
+        return Price(
+            current=seen.current, list=seen.list, currency=seen.currency, source=PriceSource.TEXT
+        )
+
+    def completed(self, price: Price) -> Price:
+        """With the list price and the currency that people see, where machines are not told."""
+        if price.list is None and price.source is not PriceSource.TEXT:
+            listed = list_price_beside(self._visible, price.current, self.regional)
+            price = replace(price, list=listed)
+        if price.currency is None:
+            seen = self._seen
+            price = replace(price, currency=seen.currency if seen else None)
+        return price
+
+    def checked(self, availability: Availability, *, is_product: bool) -> Availability:
+        """What machines are told counts, unless people are told that it cannot be bought, and
+        there is nothing to buy it with. What people are told counts on pages of a product: an
+        article speaks of things that are available, a wall says that the page is not."""
+        stock = self._stock
+        if availability is Availability.UNKNOWN:
+            if not is_product:
+                return availability
+            if stock.availability is not Availability.UNKNOWN:
+                return stock.availability
+            is_sold = has_buy_markup(self._tree, self._visible)
+            return Availability.IN_STOCK if is_sold else Availability.UNKNOWN
+        if stock.marked is Availability.OUT_OF_STOCK and not stock.can_be_bought:
+            return Availability.OUT_OF_STOCK
+        return availability

@@ -1,0 +1,88 @@
+"""Price and availability in the metas of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+from webloom.domain.price import Availability, Price, PriceSource
+from webloom.parsing.pages.structured import Structured
+from webloom.parsing.prices.amounts import machine_amount, read_amount
+from webloom.parsing.prices.availability import structured_availability
+from webloom.parsing.prices.currencies import currency_of
+
+_PRICES: Final = (
+    "product:sale_price:amount",
+    "product:price:amount",
+    "og:price:amount",
+    "og:product:price:amount",
+    "product:price",
+    "og:price",
+)
+_CURRENCIES: Final = (
+    "product:sale_price:currency",
+    "product:price:currency",
+    "og:price:currency",
+    "og:product:price:currency",
+    "product:currency",
+    "og:currency",
+)
+_LIST_PRICES: Final = ("product:original_price:amount", "og:price:standard_amount")
+_AVAILABILITIES: Final = ("product:availability", "og:availability", "og:product:availability")
+_TWITTER: Final = (("twitter:label1", "twitter:data1"), ("twitter:label2", "twitter:data2"))
+
+
+def open_graph_price(structured: Structured, regional: Sequence[str]) -> Price | None:
+    metas = structured.open_graph
+    currency = _currency(metas, _CURRENCIES, regional)
+    current = _amount(metas, _PRICES, currency)
+    if current is None:
+        return None
+    listed = _amount(metas, (*_LIST_PRICES, "product:price:amount"), currency)
+    return Price(
+        current=current,
+        list=listed if listed and listed > current else None,
+        currency=currency,
+        source=PriceSource.OPEN_GRAPH,
+    )
+
+
+def named_price(structured: Structured, regional: Sequence[str]) -> Price | None:
+    """Of metas called price, and of a Twitter card that has one."""
+    metas = structured.metas
+    currency = _currency(metas, ("pricecurrency", "currency"), regional)
+    current = _amount(metas, ("price",), currency)
+    if current is None:
+        for label, data in _TWITTER:
+            if "price" in metas.get(label, "").lower():
+                written = read_amount(metas.get(data), regional)
+                if written is not None:
+                    current, currency = written.value, written.currency
+                    break
+    if current is None:
+        return None
+    return Price(current=current, currency=currency, source=PriceSource.META)
+
+
+def open_graph_availability(structured: Structured) -> Availability:
+    for name in _AVAILABILITIES:
+        said = structured_availability(structured.open_graph.get(name))
+        if said is not Availability.UNKNOWN:
+            return said
+    return Availability.UNKNOWN
+
+
+def is_typed_product(structured: Structured) -> bool:
+    return structured.open_graph.get("og:type", "").lower() in ("product", "og:product")
+
+
+def _currency(
+    metas: Mapping[str, str], names: Sequence[str], regional: Sequence[str]
+) -> str | None:
+    return next((currency_of(metas[name], regional) for name in names if name in metas), None)
+
+
+def _amount(metas: Mapping[str, str], names: Sequence[str], currency: str | None) -> Decimal | None:
+    amounts = (machine_amount(metas.get(name), currency) for name in names)
+    return next((amount for amount in amounts if amount is not None), None)

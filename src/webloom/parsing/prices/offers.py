@@ -1,0 +1,288 @@
+"""Offers in structured data: JSON-LD, and microdata in its form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from webloom.domain.price import Availability
+from webloom.parsing.pages.structured import types_of
+from webloom.parsing.prices.amounts import machine_amount, read_amount
+from webloom.parsing.prices.availability import structured_availability
+from webloom.parsing.prices.currencies import currency_of
+from webloom.parsing.prices.identity import PageIdentity
+
+_MOST_PRODUCTS: Final = 200
+_MOST_OFFERS: Final = 300  # of one product
+_IDS: Final = (
+    "sku",
+    "productid",
+    "mpn",
+    "gtin",
+    "gtin8",
+    "gtin12",
+    "gtin13",
+    "gtin14",
+    "id",
+    "isbn",
+)
+_LIST_PRICE_TYPES: Final = ("listprice", "strikethrough", "srp", "msrp", "regularprice", "rrp")
+
+Node = dict[str, Any]
+
+
+class Offer(NamedTuple):
+    price: Decimal | None
+    list_price: Decimal | None
+    currency: str | None
+    availability: Availability
+    url: str | None = None
+    ids: tuple[str, ...] = ()
+
+
+class Product(NamedTuple):
+    name: str | None
+    url: str | None
+    ids: tuple[str, ...]
+    offers: list[Offer]
+    listed: bool  # one of a list: likely a neighbour
+
+    @property
+    def has_price(self) -> bool:
+        return any(offer.price is not None for offer in self.offers)
+
+
+def main_product(
+    nodes: Sequence[Node], identity: PageIdentity, regional: Sequence[str]
+) -> Product | None:
+    """The product that the page is about, with the offers of all entries that are the same one;
+    None where there are several and nothing tells which."""
+    products = _products(nodes, regional)
+    if not products:
+        return None
+    scores = [_likeness(product, identity) for product in products]
+    best = max(range(len(products)), key=lambda at: (scores[at], products[at].has_price, -at))
+    single = sum(product.has_price and not product.listed for product in products) <= 1
+    if scores[best] < 1.5 and not (single and not products[best].listed):
+        return None
+    chosen = products[best]
+    same = [
+        product
+        for product, score in zip(products, scores, strict=True)
+        if score >= scores[best] - 0.01 and product.name == chosen.name
+    ]
+    offers = [offer for product in same for offer in product.offers]
+    return chosen._replace(offers=offers[:_MOST_OFFERS])
+
+
+def chosen_offer(offers: Sequence[Offer], identity: PageIdentity, seen: Decimal | None) -> Offer:
+    """Of one product's offers: the one that the page's address names, the one whose price people
+    see, then what can be bought, then the first."""
+
+    def rank(offer: Offer) -> tuple[bool, ...]:
+        named = any(identity.names_id(one) for one in offer.ids)
+        own = bool(offer.url) and (offer.url or "").lower().strip() == identity.address
+        return (
+            offer.price is not None,
+            named,
+            offer.price == seen,
+            own,
+            offer.availability is Availability.IN_STOCK,
+        )
+
+    return max(offers, key=rank)  # the first of equals
+
+
+def _likeness(product: Product, identity: PageIdentity) -> float:
+    score = 0.0
+    if identity.is_at(product.url) or any(
+        identity.is_at(offer.url) for offer in product.offers[:5]
+    ):
+        score += 2
+    share = identity.name_share(product.name)
+    if share >= 0.5:
+        score += 3 * share
+    if any(identity.names_id(one) for one in product.ids):
+        score += 1.5
+    if product.listed:
+        score -= 2
+    return score
+
+
+def _products(nodes: Sequence[Node], regional: Sequence[str]) -> list[Product]:
+    by_id = {node["@id"]: node for node in nodes if isinstance(node.get("@id"), str)}
+    reader = _Reader(by_id, regional)
+    products: list[Product] = []
+    for node, listed in _offering_nodes(nodes, by_id):
+        products.append(reader.product(node, listed=listed))
+        if len(products) == _MOST_PRODUCTS:
+            break
+    return products
+
+
+def _offering_nodes(nodes: Sequence[Node], by_id: dict[str, Node]) -> Iterator[tuple[Node, bool]]:
+    """Nodes that offer something; a bare offer counts as a product of its own."""
+    for node in nodes:
+        types = {one.lower() for one in types_of(node)}
+        if _is_offering(node) or types & {"product", "productgroup"}:
+            yield node, False
+        elif types & {"offer", "aggregateoffer"}:
+            item = _first_node(_get(node, "itemoffered"))
+            yield ({**item, "offers": node} if item else {"offers": node}), False
+        for name in ("mainEntity", "mainEntityOfPage", "about"):
+            entity = _first_node(node.get(name))
+            if entity is None:
+                continue
+            entity = by_id.get(str(entity.get("@id")), entity)
+            if _is_offering(entity) and entity not in nodes:
+                yield entity, False
+        for entry in _nodes(_get(node, "itemlistelement"))[:_MOST_PRODUCTS]:
+            item = _first_node(entry.get("item")) or entry
+            if _is_offering(item):
+                yield item, True
+
+
+def _is_offering(node: Node) -> bool:
+    return (
+        "offers" in node
+        or "hasVariant" in node
+        or (
+            "price" in node
+            and not {"offer", "aggregateoffer"} & {one.lower() for one in types_of(node)}
+        )
+    )
+
+
+class _Reader:
+    def __init__(self, by_id: dict[str, Node], regional: Sequence[str]) -> None:
+        self._by_id = by_id
+        self._regional = regional
+
+    def product(self, node: Node, *, listed: bool = False) -> Product:
+        ids = _ids(node)
+        url = _text(_get(node, "url")) or _text(node.get("@id"))
+        offers: list[Offer] = []
+        for one in _nodes(_get(node, "offers"))[:_MOST_OFFERS]:
+            offers.extend(self._offers(self._resolved(one), ids))
+        for variant in _nodes(_get(node, "hasvariant"))[:_MOST_OFFERS]:
+            known = self._resolved(variant)
+            if "hasVariant" in known:
+                continue
+            read = self.product(known)
+            offers.extend(
+                offer._replace(url=offer.url or read.url, ids=(*offer.ids, *read.ids))
+                for offer in read.offers
+            )
+        if not offers and "price" in node:
+            offers = self._offers(node, ids)
+        return Product(_text(_get(node, "name")), url, ids, offers[:_MOST_OFFERS], listed)
+
+    def _resolved(self, node: Node) -> Node:
+        if len(node) <= 2 and isinstance(node.get("@id"), str):
+            return self._by_id.get(node["@id"], node)
+        return node
+
+    def _offers(self, node: Node, product_ids: tuple[str, ...]) -> list[Offer]:
+        """The offer of a node, before those inside it: an AggregateOffer's lowest price is what
+        counts if nothing tells which of its offers is meant."""
+        nested = [self._resolved(one) for one in _nodes(_get(node, "offers"))[:_MOST_OFFERS]]
+        own = self._offer(node, product_ids)
+        inner = [self._offer(one, product_ids) for one in nested]
+        inner = [offer._replace(currency=offer.currency or own.currency) for offer in inner]
+        if own.price is None and inner:
+            return inner
+        if own.availability is Availability.UNKNOWN:
+            own = own._replace(availability=_best_availability(inner))
+        return [own, *inner]
+
+    def _offer(self, node: Node, product_ids: tuple[str, ...]) -> Offer:
+        specifications = _nodes(_get(node, "pricespecification"))[:20]
+        currency = self._currency(node, specifications)
+        price, list_price = self._prices(node, specifications, currency)
+        if currency is None:
+            written = read_amount(_first(_get(node, "price")), self._regional)
+            currency = written.currency if written else None
+        own_ids = tuple(one for one in _ids(node) if one not in product_ids)
+        availability = structured_availability(_get(node, "availability"))
+        if availability is Availability.UNKNOWN and price is not None and _is_sold(node):
+            availability = Availability.IN_STOCK
+        url = _text(_get(node, "url"))
+        return Offer(price, list_price, currency, availability, url, own_ids)
+
+    def _currency(self, node: Node, specifications: list[Node]) -> str | None:
+        for one in (node, *specifications):
+            written = _first(_get(one, "pricecurrency")) or _first(_get(one, "currency"))
+            if isinstance(written, str) and (code := currency_of(written[:20], self._regional)):
+                return code
+        return None
+
+    def _prices(
+        self, node: Node, specifications: list[Node], currency: str | None
+    ) -> tuple[Decimal | None, Decimal | None]:
+        current = next(
+            (
+                amount
+                for name in ("price", "lowprice")
+                if (amount := machine_amount(_first(_get(node, name)), currency)) is not None
+            ),
+            None,
+        )
+        listed: Decimal | None = None
+        specified: Decimal | None = None
+        for one in specifications:
+            kind = str(_get(one, "pricetype") or "").lower()
+            amount = machine_amount(_first(_get(one, "price")), currency)
+            if amount is None:
+                amount = machine_amount(_first(_get(one, "minprice")), currency)
+            if any(name in kind for name in _LIST_PRICE_TYPES):
+                listed = listed or amount
+            elif _get(one, "referencequantity") is None or len(specifications) == 1:
+                specified = specified or amount
+        if current is None:
+            current = specified
+        if current is None:
+            current = machine_amount(_first(_get(node, "highprice")), currency)
+        return current, listed if listed and current and listed > current else None
+
+
+def _is_sold(node: Node) -> bool:
+    """Whether an AggregateOffer counts somebody who sells it."""
+    count = machine_amount(_get(node, "offercount"))
+    return count is not None and "AggregateOffer" in types_of(node)
+
+
+def _best_availability(offers: Sequence[Offer]) -> Availability:
+    said = {offer.availability for offer in offers}
+    order = (Availability.IN_STOCK, Availability.PRE_ORDER, Availability.OUT_OF_STOCK)
+    return next((one for one in order if one in said), Availability.UNKNOWN)
+
+
+def _get(node: Node, lower_name: str) -> Any:
+    """A property, whatever the case of its name: priceCurrency is often pricecurrency."""
+    return next((value for name, value in node.items() if name.lower() == lower_name), None)
+
+
+def _first(value: Any) -> Any:
+    return next((one for one in value if one), None) if isinstance(value, list) else value
+
+
+def _nodes(value: Any) -> list[Node]:
+    listed = value if isinstance(value, list) else [value]
+    return [one for one in listed if isinstance(one, dict)]
+
+
+def _first_node(value: Any) -> Node | None:
+    return next(iter(_nodes(value)), None)
+
+
+def _text(value: Any) -> str | None:
+    value = _first(value)
+    if isinstance(value, dict):
+        value = value.get("@value") or value.get("@id")
+    return value if isinstance(value, str) else None
+
+
+def _ids(node: Node) -> tuple[str, ...]:
+    found = (str(value) for name in _IDS if isinstance(value := _get(node, name), str | int))
+    return tuple(one.removeprefix("sku:") for one in found)

@@ -1,0 +1,339 @@
+"""The text of a page as one string, around its headline, that remembers which element each piece
+is from."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from webloom.parsing.prices.identity import PageIdentity
+
+BOUNDARY: Final = "\x1f"  # between the texts of two elements
+
+FAR: Final = 12_000  # characters after the headline: what is farther is not looked at
+
+_MOST_NODES: Final = 40_000
+_MOST_CHARACTERS: Final = 400_000
+_MOST_PIECE: Final = 2000
+_MOST_TITLE_PIECES: Final = 5000
+_MOST_BUTTON_WORDS: Final = 40
+_MOST_ABOVE: Final = 500  # elements around the headline
+_TITLED: Final = 0.6  # the share of a headline's words that are in the title of the page
+_WITHOUT_TEXT: Final = frozenset({"script", "style", "template", "noscript", "textarea", "svg"})
+
+_NEIGHBOUR: Final = re.compile(
+    r"related|recom+end|similar|cross-?_?sell|up-?_?sell|carousel|slider|swiper|slick|owl-|also-|-also|"
+    r"alsobought|footer|minicart|mini-cart|mini_cart|cart-(?:summary|preview|drawer|item|total)|"
+    r"recent|viewed|history|accessor|suggest|alternativ|sponsor|teaser|(?:product|item|offer)s?[-_]*"
+    r"(?:card|tile|list|grid|row|box)s?\b|productcard|producttile|plp|compare|filter|facet|review|comment|"
+    r"breadcrumb|bundle|frequently|together|banner|advert|promo-?box|newsletter|best-?sell|you-?may|"
+    r"search-|autocomplete|wishlist|crossroad",
+)
+_LISTS: Final = re.compile(r"related|recom+end|similar|sell|also|compare|filter|facet|footer|cart")
+_PRICE_WORDS: Final = re.compile(
+    r"price|preis|prix|preci|prezz|preco|prec(?:o|io)\b|(?<![a-z])cen[ay]|(?<![a-z])pris(?![a-z])|prijs|fiyat|"
+    r"hinta|(?<![a-z])kaina|amount|(?<![a-z])cost|tsena|money|(?<![a-z])harga"
+)
+_REDUCED_FROM: Final = re.compile(
+    r"(?<![a-z])old|price-?_?old|old(?:-|_)?price|(?<![a-z])was(?![a-z])|regular|list-?_?price|rrp|msrp|pvp(?:r|$)|uvp|strike|"
+    r"before|original|cross(?:ed)|previous|prev-|compare-?at|compare-price|barr(?:ed|e)|tachad|retail|"
+    r"full-?price|discounted-from|stroke|linethrough|line-through|through|ancien|avant|antes|(?<![a-z])anterior|"
+    r"streich|gammel|vecchi|listino|stara|_disc\b|undiscount|non-?discount|wasprice|nonsale|stock-price"
+)
+_STRUCK: Final = re.compile(r"line-through|linethrough|strike|crossed|barred|tachad")
+_NOT_THE_PRICE: Final = re.compile(
+    r"shipping|delivery|versand|livraison|installment|instalment|financ|credit|kredit|month|saving|discount-?(?:am|pe|va)"
+    r"|coupon|voucher|loyal|points|bonus|cashback|ex(?:cl[a-z]*)?-?_?(?:tax|vat)|without-?tax|price-tax|unit-?_?price|price-?(?:per-?)?unit|per-?unit|base-?price|"
+    r"grundpreis|deposit|rating|percent|quantity|qty|option|swatch|filter|range-|tooltip|(?<![a-z])count|counter|"
+    r"emi(?![a-z])|cuota|parcel|sku|(?<![a-z])stars?(?![a-z])|badge|warranty|insurance|garant"
+)
+_STOCK_WORDS: Final = re.compile(
+    r"stock|availab|dispon|dispo(?![a-z])|lager|verf[uü]gbar|sklad|inventory|lieferbar|dostup|voorraad|nalich|sold-?out|stok"
+)
+_BUY_WORDS: Final = re.compile(
+    r"add-?_?to|addto|buy|(?<![a-z])btn|button|cart|basket|purchase|checkout|submit|comprar|kaufen|koupit|koszyk|kosik"
+)
+_HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden")
+_OFF: Final = re.compile(r"(?<![a-z])(?:disabled|is-disabled|btn-disabled)(?![a-z])")
+
+
+# What one element says of the text inside it.
+_NEIGHBOUR_BIT: Final = 1
+_LINK_BIT: Final = 2
+_PRICE_BIT: Final = 4
+_REDUCED_BIT: Final = 8
+_OTHER_BIT: Final = 16
+_STOCK_BIT: Final = 32
+_BUTTON_BIT: Final = 64
+_DISABLED_BIT: Final = 128
+_HIDDEN_BIT: Final = 256
+_STRONG_BIT: Final = 512
+_ITEM_PRICE_BIT: Final = 1024
+_STRUCK_BIT: Final = 2048
+_FROM_AFAR: Final = _NEIGHBOUR_BIT | _LINK_BIT | _HIDDEN_BIT  # whatever the distance
+_NEAR: Final = ~_OTHER_BIT  # "delivery" two elements up is the name of a box that has prices too
+_MOST_LEVELS: Final = 14
+_COUNTING: Final = (~0, ~0, _NEAR, _NEAR, *[_FROM_AFAR] * (_MOST_LEVELS - 4))  # bits, by level
+
+
+class Surroundings(NamedTuple):
+    """What the elements around a piece of text say of it, up to where the headline is too."""
+
+    bits: int
+    signature: str  # tag and class of the two nearest elements
+
+    @property
+    def neighbour(self) -> bool:
+        """Inside a list of other products, a footer or the like."""
+        return bool(self.bits & _NEIGHBOUR_BIT)
+
+    @property
+    def link(self) -> bool:
+        return bool(self.bits & _LINK_BIT)
+
+    @property
+    def price(self) -> bool:
+        return bool(self.bits & _PRICE_BIT)
+
+    @property
+    def item_price(self) -> bool:
+        return bool(self.bits & _ITEM_PRICE_BIT)
+
+    @property
+    def reduced_from(self) -> bool:
+        return bool(self.bits & _REDUCED_BIT)
+
+    @property
+    def struck(self) -> bool:
+        return bool(self.bits & _STRUCK_BIT)
+
+    @property
+    def other_amount(self) -> bool:
+        """Of shipping, of a month, of what is saved."""
+        return bool(self.bits & _OTHER_BIT)
+
+    @property
+    def stock(self) -> bool:
+        return bool(self.bits & _STOCK_BIT)
+
+    @property
+    def button(self) -> bool:
+        return bool(self.bits & _BUTTON_BIT)
+
+    @property
+    def disabled(self) -> bool:
+        return bool(self.bits & _DISABLED_BIT)
+
+    @property
+    def hidden(self) -> bool:
+        return bool(self.bits & _HIDDEN_BIT)
+
+    @property
+    def strong(self) -> bool:
+        return bool(self.bits & _STRONG_BIT)
+
+
+@dataclass
+class VisibleText:
+    text: str
+    headline: int  # where the headline begins
+    headline_end: int
+    is_titled: bool  # the headline is that of the page's title
+    _starts: list[int]
+    _nodes: list[LexborNode]
+    _above_headline: frozenset[int]
+    _known: dict[int, Surroundings] = field(default_factory=dict)
+    _elements: dict[int, tuple[int, str]] = field(default_factory=dict)
+
+    def piece_at(self, at: int) -> tuple[int, int]:
+        """Where the text of one element begins and ends."""
+        index = bisect_right(self._starts, at) - 1
+        end = self._starts[index + 1] - 1 if index + 1 < len(self._starts) else len(self.text)
+        return self._starts[index], end
+
+    def around(self, at: int) -> Surroundings:
+        index = bisect_right(self._starts, at) - 1
+        if index < 0:
+            return Surroundings(0, "")
+        node = self._nodes[index]
+        known = self._known.get(node.mem_id)
+        if known is None:
+            element = node.parent if node.is_text_node else node
+            known = self._known[node.mem_id] = self.around_element(element)
+        return known
+
+    def around_element(self, element: LexborNode | None) -> Surroundings:
+        bits = 0
+        signature = ""
+        current = element
+        for level in range(_MOST_LEVELS):
+            if current is None or (mark := current.mem_id) in self._above_headline:
+                break
+            read = self._elements.get(mark)
+            if read is None:
+                read = self._elements[mark] = _read_element(current)
+            bits |= read[0] & _COUNTING[level]
+            if level < 2:
+                signature += read[1]
+            current = current.parent
+        return Surroundings(bits, signature)
+
+
+def read_visible_text(tree: LexborHTMLParser, identity: PageIdentity) -> VisibleText:
+    """The text from the top of the page to well after the headline."""
+    reader = _Reader(identity)
+    if tree.body is not None:
+        after_code = False
+        for count, node in enumerate(tree.body.traverse(include_text=True, skip_empty=True)):
+            if node.is_text_node:
+                if after_code and _is_code(node):
+                    continue
+                reader.add(node, (node.text_content or "")[:_MOST_PIECE])
+                if reader.length > reader.limit:
+                    break
+                continue
+            tag = node.tag
+            after_code = tag in _WITHOUT_TEXT
+            if tag == "h1":
+                reader.add_headline(node)
+            elif tag in ("input", "img"):
+                reader.add(node, _button_words(node))
+            if count > _MOST_NODES:
+                break
+    return reader.result(tree.body)
+
+
+def _is_code(text: LexborNode) -> bool:
+    parent = text.parent
+    return parent is not None and parent.tag in _WITHOUT_TEXT
+
+
+class _Reader:
+    def __init__(self, identity: PageIdentity) -> None:
+        self.length = 0
+        self.limit = _MOST_CHARACTERS
+        self._identity = identity
+        self._pieces: list[str] = []
+        self._starts: list[int] = []
+        self._nodes: list[LexborNode] = []
+        self._headline: tuple[LexborNode, int, int] | None = None  # where it begins and ends
+
+    def add(self, node: LexborNode, piece: str) -> None:
+        if piece:
+            self._starts.append(self.length)
+            self._nodes.append(node)
+            self._pieces.append(piece)
+            self.length += len(piece) + 1
+
+    def add_headline(self, node: LexborNode) -> None:
+        """The first that has the words of the title, or the first of all."""
+        if self.limit < _MOST_CHARACTERS:
+            return
+        words = node.text()[:_MOST_PIECE]
+        if not words.strip():
+            return
+        is_titled = self._identity.title_share(words[:500]) >= _TITLED
+        if is_titled or self._headline is None:
+            self._headline = (node, self.length, self.length + len(words))
+        if is_titled:
+            self.limit = self.length + len(words) + FAR
+
+    def result(self, body: LexborNode | None) -> VisibleText:
+        titled = self._headline if self.limit < _MOST_CHARACTERS else self._titled_piece()
+        self._headline = titled or self._headline
+        node, start, end = self._headline or (None, 0, 0)
+        above: set[int] = set()
+        parent = node.parent if node else body
+        while parent is not None and len(above) < _MOST_ABOVE:
+            above.add(parent.mem_id)
+            parent = parent.parent
+        text = BOUNDARY.join(self._pieces)
+        return VisibleText(
+            text, start, end, titled is not None, self._starts, self._nodes, frozenset(above)
+        )
+
+    def _titled_piece(self) -> tuple[LexborNode, int, int] | None:
+        """Some text that is the title, on pages whose headline is no h1."""
+        for node, start, piece in zip(
+            self._nodes[:_MOST_TITLE_PIECES], self._starts, self._pieces, strict=False
+        ):
+            if 8 <= len(piece) <= 200 and self._identity.is_title(piece):
+                return node, start, start + len(piece)
+        return None
+
+
+def _button_words(node: LexborNode) -> str:
+    """Of a button that is an input or a picture."""
+    attributes = node.attributes
+    if node.tag == "input" and attributes.get("type") not in ("submit", "button", "image"):
+        return ""
+    words = attributes.get("value") or attributes.get("alt") or attributes.get("title") or ""
+    return words if len(words) <= _MOST_BUTTON_WORDS else ""
+
+
+@lru_cache(maxsize=8192)
+def _bits_of_words(words: str) -> int:
+    bits = 0
+    for pattern, bit in _OF_WORDS:
+        if pattern.search(words):
+            bits |= bit
+    is_part_of_price = bits & _PRICE_BIT and not _LISTS.search(words)
+    return bits & ~_NEIGHBOUR_BIT if is_part_of_price or "add-to" in words else bits
+
+
+def _read_element(node: LexborNode) -> tuple[int, str]:
+    tag = node.tag or ""
+    attributes = node.attributes
+    words = " ".join(value for name in _NAMING if (value := attributes.get(name)))[:300].lower()
+    bits = _OF_TAG.get(tag, 0) | (_bits_of_words(words) if words else 0)
+    if style := attributes.get("style"):
+        style = style[:500].lower()
+        bits |= _REDUCED_BIT | _STRUCK_BIT if "line-through" in style else 0
+        bits |= _STRONG_BIT if "font" in style else 0
+        bits |= _HIDDEN_BIT if _HIDDEN.search(style) else 0
+    if tag == "a" and not (attributes.get("href") or "#").startswith(("#", "javascript:")):
+        bits |= _LINK_BIT
+    if attributes.get("itemprop") == "price":
+        bits |= _ITEM_PRICE_BIT
+    if attributes.get("role") == "button":
+        bits |= _BUTTON_BIT
+    if "disabled" in attributes:
+        bits |= _DISABLED_BIT
+    if "hidden" in attributes:
+        bits |= _HIDDEN_BIT
+    return bits, f"{tag}.{words}|"
+
+
+_NAMING: Final = ("class", "id", "itemprop", "data-test", "data-testid")
+_OF_TAG: Final = {
+    "footer": _NEIGHBOUR_BIT,
+    "nav": _NEIGHBOUR_BIT,
+    "header": _NEIGHBOUR_BIT,
+    "option": _NEIGHBOUR_BIT,
+    "aside": _NEIGHBOUR_BIT,
+    "del": _REDUCED_BIT | _STRUCK_BIT,
+    "s": _REDUCED_BIT | _STRUCK_BIT,
+    "strike": _REDUCED_BIT | _STRUCK_BIT,
+    "strong": _STRONG_BIT,
+    "b": _STRONG_BIT,
+    "h2": _STRONG_BIT,
+    "h3": _STRONG_BIT,
+    "h4": _STRONG_BIT,
+    "button": _BUTTON_BIT,
+    "input": _BUTTON_BIT,
+}
+_OF_WORDS: Final = (
+    (_NEIGHBOUR, _NEIGHBOUR_BIT),
+    (_PRICE_WORDS, _PRICE_BIT),
+    (_REDUCED_FROM, _REDUCED_BIT),
+    (_NOT_THE_PRICE, _OTHER_BIT),
+    (_STOCK_WORDS, _STOCK_BIT),
+    (_BUY_WORDS, _BUTTON_BIT),
+    (_OFF, _DISABLED_BIT),
+    (_STRUCK, _STRUCK_BIT),
+)

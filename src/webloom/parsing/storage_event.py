@@ -1,0 +1,281 @@
+"""Messages of `storage-agent`: bytes -> a StorageEvent, and what is sent -> bytes.
+
+Anybody may send them. What is missing or null is done without; what can't be used is left out and
+told in `problems`. Refused is only what can't be stored at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+
+from webloom.domain.errors import EventRefused, UrlRefused
+from webloom.domain.price import Availability, change_percent
+from webloom.domain.storage_event import EventPrice, StorageEvent, milliseconds_of
+from webloom.parsing.web_url import normalise
+
+MOST_PARSED = 8_000_000  # bytes of JSON
+MOST_DIFF = 1_000_000
+LONGEST_ID = 200
+LAST_TS = 253_402_300_799_999  # the end of the year 9999
+LARGEST_VERSION = 2**31 - 1
+LARGEST_AMOUNT = Decimal(10) ** 15
+MOST_ALERTS = 20
+_PLACES = 6  # behind the decimal point of an amount
+
+_NULL = msgspec.Raw(b"null")
+
+
+class _Message(msgspec.Struct, rename="camel"):
+    job_id: msgspec.Raw = _NULL
+    url: msgspec.Raw = _NULL
+    parsed: msgspec.Raw = _NULL
+    classification: msgspec.Raw = _NULL
+    diff: msgspec.Raw = _NULL
+    price: msgspec.Raw = _NULL
+    snapshot_hash: msgspec.Raw = _NULL
+    version: msgspec.Raw = _NULL
+    ts: msgspec.Raw = _NULL
+    run_id: msgspec.Raw = _NULL
+    availability: msgspec.Raw = _NULL
+    alerts: msgspec.Raw = _NULL
+    validators: msgspec.Raw = _NULL
+
+
+_messages = msgspec.json.Decoder(_Message)
+_anything = msgspec.json.Decoder()
+_exact = msgspec.json.Decoder(float_hook=Decimal)
+_encoder = msgspec.json.Encoder(decimal_format="number", order="deterministic")
+_TEXTS = ("title", "text")
+_LISTS = ("images", "links")
+
+
+def event_of(body: bytes, *, received: datetime) -> StorageEvent:
+    """Raises EventRefused."""
+    try:
+        message = _messages.decode(body)
+        problems: list[str] = []
+        job_id = _id(_anything.decode(message.job_id), "jobId")
+        if job_id is None:
+            raise EventRefused("jobId is missing")
+        parsed = _parsed(message.parsed, problems)
+        version = _version(_anything.decode(message.version), problems)
+        given = _hash(_anything.decode(message.snapshot_hash), problems)
+        ts = _ts(_exact.decode(message.ts), problems)
+        diff = _object(message.diff, "diff", MOST_DIFF, problems)
+        return StorageEvent(
+            job_id=job_id,
+            url=_url(_anything.decode(message.url)),
+            snapshot_hash=given or _hash_of(parsed),
+            ts=milliseconds_of(received) if ts is None else ts,
+            has_ts=ts is not None,
+            claimed=version,
+            parsed=parsed,
+            classification=_object(message.classification, "classification", MOST_DIFF, problems),
+            changes=diff or {},
+            is_change=version > 1 if diff is None else _says_change(diff),
+            price=_price(_exact.decode(message.price), problems),
+            availability=_availability(_anything.decode(message.availability), problems),
+            run_id=_id(_anything.decode(message.run_id), "runId"),
+            alerts=_alerts(_anything.decode(message.alerts)),
+            validators=_validators(_anything.decode(message.validators)),
+            problems=problems,
+        )
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise EventRefused(f"not a message of a page: {error}") from error
+    except RecursionError as error:
+        raise EventRefused("not a message of a page: it is nested too deeply") from error
+
+
+def encoded(message: dict[str, Any]) -> bytes:
+    """Amounts become JSON numbers, digit by digit."""
+    return _encoder.encode(message)
+
+
+def canonical(parsed: Any) -> bytes:
+    """The same content, the same bytes."""
+    return _encoder.encode(parsed)
+
+
+def _id(value: Any, name: str) -> str | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise EventRefused(f"{name} is not a text")
+    if len(value) > LONGEST_ID:
+        raise EventRefused(f"{name} is longer than {LONGEST_ID} characters")
+    if not value.isprintable():
+        raise EventRefused(f"{name} contains a control character")
+    return value
+
+
+def _url(value: Any) -> str:
+    if not isinstance(value, str):
+        raise EventRefused("url is missing" if value is None else "url is not a text")
+    try:
+        normalise(value)
+    except UrlRefused as error:
+        raise EventRefused(f"url: {error}") from error
+    return value
+
+
+def _parsed(raw: msgspec.Raw, problems: list[str]) -> dict[str, Any] | None:
+    size = len(bytes(raw))
+    if size > MOST_PARSED:
+        raise EventRefused(f"parsed takes {size:,} bytes, and {MOST_PARSED:,} is the limit")
+    parsed = _anything.decode(raw)
+    if not parsed:
+        return None
+    if not isinstance(parsed, dict):
+        problems.append("parsed is not an object")
+        return None
+    wanted: Iterable[tuple[str, type, str]] = (
+        *((name, str, "a text") for name in _TEXTS),
+        *((name, list, "a list") for name in _LISTS),
+        ("metadata", dict, "an object"),
+    )
+    for name, kind, called in wanted:
+        if name in parsed and not isinstance(parsed[name], kind):
+            if parsed[name] is not None:
+                problems.append(f"parsed.{name} is not {called}")
+            del parsed[name]
+    return parsed
+
+
+def _object(raw: msgspec.Raw, name: str, most: int, problems: list[str]) -> dict[str, Any] | None:
+    if len(bytes(raw)) > most:
+        problems.append(f"{name} takes more than {most:,} bytes")
+        return None
+    value = _anything.decode(raw)
+    if value is None or isinstance(value, dict):
+        return value
+    problems.append(f"{name} is not an object")
+    return None
+
+
+def _version(value: Any, problems: list[str]) -> int:
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,10}", value):
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_VERSION:
+        return value
+    if value is not None:
+        problems.append(f"version {str(value)[:40]!r} is not a whole number above 0")
+    return 0
+
+
+def _hash(value: Any, problems: list[str]) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable():
+        return value
+    if value not in (None, ""):
+        problems.append("snapshotHash is not a short text")
+    return None
+
+
+def _hash_of(parsed: dict[str, Any] | None) -> str:
+    return hashlib.blake2b(canonical(parsed), digest_size=16).hexdigest()
+
+
+def _ts(value: Any, problems: list[str]) -> int | None:
+    if isinstance(value, str):
+        try:
+            moment = msgspec.convert(value, datetime)
+        except msgspec.ValidationError:
+            pass
+        else:
+            value = milliseconds_of(moment) if moment.tzinfo else value
+    if isinstance(value, Decimal) and value.is_finite():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_TS:
+        return value
+    if value is not None:
+        problems.append(f"ts {str(value)[:40]!r} is not a time in milliseconds since 1970")
+    return None
+
+
+def _says_change(diff: dict[str, Any]) -> bool:
+    """Whether anything in it is true, or not empty."""
+    pending: list[Any] = [diff]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend(value.values())
+        elif value:
+            return True
+    return False
+
+
+def _price(value: Any, problems: list[str]) -> EventPrice | None:
+    if value is None:
+        return None
+    fields = value if isinstance(value, dict) else {"current": value}
+    current = _amount(fields.get("current"), "price.current", problems)
+    if current is None:
+        return None
+    previous = _amount(fields.get("previous"), "price.previous", problems)
+    percent = _decimal(fields.get("changePercent"))
+    currency = fields.get("currency")
+    return EventPrice(
+        current=current,
+        previous=previous,
+        change_percent=change_percent(previous, current) if percent is None else percent,
+        currency=currency if isinstance(currency, str) and 0 < len(currency) <= 10 else None,
+        list=_amount(fields.get("list"), "price.list", problems),
+    )
+
+
+def _amount(value: Any, name: str, problems: list[str]) -> Decimal | None:
+    if value is None:
+        return None
+    amount = _decimal(value)
+    if amount is None or amount < 0 or amount > LARGEST_AMOUNT:
+        problems.append(f"{name} {str(value)[:40]!r} is not an amount")
+        return None
+    rounded = round(amount, _PLACES).normalize()
+    return rounded.quantize(Decimal(1)) if rounded == rounded.to_integral_value() else rounded
+
+
+def _decimal(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
+        return None
+    try:
+        number = Decimal(value if not isinstance(value, str) else value.strip()[:40])
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and abs(number) < Decimal(10) ** 20 else None
+
+
+def _availability(value: Any, problems: list[str]) -> str | None:
+    if value is None:
+        return None
+    try:
+        return Availability(value).value
+    except ValueError:
+        known = ", ".join(Availability)
+        problems.append(f"availability {str(value)[:40]!r} is none of {known}")
+        return None
+
+
+def _alerts(value: Any) -> list[str]:
+    if not isinstance(value, list):
+        return []
+    return [str(each)[:500] for each in value[:MOST_ALERTS]]
+
+
+def _validators(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        return {}
+    return {
+        name: value[name]
+        for name in ("etag", "lastModified", "bodyHash")
+        if isinstance(value.get(name), str) and len(value[name]) <= 1000
+    }

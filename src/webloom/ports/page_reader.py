@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from webloom.domain.page import Selection
+from webloom.parsing.diffs.pages import PageDiff
+from webloom.parsing.pages.page import PageReading, ParsedPage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageOrder:
+    path: Path  # a file with the body, as it was served
+    url: str  # that it was served at, after redirects
+    status_code: int = 200
+    content_type: str | None = None
+    selection: Selection = field(default_factory=Selection)
+    previous: ParsedPage | None = None  # to be compared with
+
+
+class PageRead(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    reading: PageReading
+    diff: PageDiff | None  # None: there was nothing to compare with
+
+
+class PageReader(Protocol):
+    """Reads pages in processes of their own, bounded in time and memory; never on the event loop.
+
+    To be opened by `async with`; leaving it ends the processes.
+    """
+
+    async def read(self, order: PageOrder) -> PageRead:
+        """Raises PageUnreadable: it is no page, or needs more time or memory than it may. Others
+        that are read at the same time are not disturbed."""

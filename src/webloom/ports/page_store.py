@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Protocol
+
+from webloom.domain.storage_event import StorageEvent
+from webloom.domain.watch import Outcome
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retention:
+    """Days for which what is superseded is kept."""
+
+    snapshots: float = 7.0
+    change_logs: float = 30.0
+    job_runs: float = 14.0
+    prices: float = 90.0
+    worker_logs: float = 3.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Validators:
+    """What spares the next check of a page a fetch, or a reading."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    body_hash: str | None = None  # sha256
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredPage:
+    """The latest that is known of a page, by the order of its events' places."""
+
+    job_id: str
+    url: str
+    title: str | None
+    text: str | None
+    metadata: Mapping[str, Any] | None
+    images: list[Any]
+    links: list[Any]
+    classification: Mapping[str, Any] | None
+    version: int | None  # None: no content was stored, or no event yet
+    snapshot_hash: str | None
+    last_updated: int | None  # milliseconds since 1970: `ts` of the latest event
+    price: Decimal | None = None  # of the latest event that has one, as are the three that follow
+    list_price: Decimal | None = None
+    currency: str | None = None
+    change_percent: Decimal | None = None
+    availability: str | None = None  # of the latest event that says so
+    last_checked: datetime | None = None
+    last_outcome: Outcome | None = None  # of the latest check
+    last_error: str | None = None  # why it failed, if it did
+    validators: Validators = field(default_factory=Validators)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stored:
+    """What became of an event."""
+
+    version: int | None  # that its content has; None: it brought none
+    is_new: bool  # False: all of it was there already
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checked:
+    """A check that brought nothing to store."""
+
+    job_id: str
+    url: str
+    run_id: str
+    at: datetime
+    outcome: Outcome  # UNCHANGED or FAILED
+    error: str | None = None  # one sentence, of FAILED
+    validators: Validators | None = None  # None: they stay as they are
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Version:
+    job_id: str
+    url: str
+    version: int
+    snapshot_hash: str
+    created_at: int  # `ts` of its event
+    bytes: int  # that it takes in the store
+    is_delta: bool
+    expires_at: datetime | None  # None: it is the newest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangeLog:
+    job_id: str
+    url: str
+    changes: Mapping[str, Any]
+    previous: int  # version
+    current: int
+    timestamp: int
+    run_id: str | None = None
+    alerts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PriceRecord:
+    job_id: str
+    url: str
+    price: Decimal
+    currency: str | None
+    change_percent: Decimal | None
+    timestamp: int
+    version: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PriceSummary:
+    """Of the kept records of a page in its latest currency."""
+
+    records: int
+    currency: str | None
+    minimum: Decimal
+    maximum: Decimal
+    median: Decimal
+    last: PriceRecord
+    last_change: PriceRecord | None  # the latest whose price differs from the one before
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageFilter:
+    job_id: str | None = None
+    url: str | None = None  # exactly
+    text: str | None = None  # in the URL or the title, whatever the case
+    type: str | None = None  # of the classification
+    outcome: Outcome | None = None
+    changed_since: int | None = None  # by last_updated
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangeFilter:
+    job_id: str | None = None
+    url: str | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """What a collection takes, and what of it retention will free."""
+
+    collection: str
+    items: int
+    bytes: int  # about
+    superseded_items: int = 0
+    superseded_bytes: int = 0
+
+
+class PageStore(Protocol):
+    """Pages, their versions, changes and prices: what the storage agent writes.
+
+    `store_event` is idempotent: the same event again, by whomever, at the same time, after a crash
+    at any point of it, ends in the same state; and so do several events in any order. All verbs
+    raise StoreUnavailable when the store can't be reached; then the same call can be made again.
+    Listings are by keyset; the work for a page of them is bounded. They raise BadCursor.
+    """
+
+    async def store_event(self, event: StorageEvent) -> Stored:
+        """In this order: the page; a version, where the event has content whose `snapshot_key` is
+        new; a price record, where it has a price; a change log, where it is a change; its run's
+        counters (`counting_run`, each `counted_as` once).
+
+        A version takes its number by `renumbered`; numbers of later ones move where they must, and
+        change logs with them. The version that is superseded becomes a delta against the newer one
+        and gets its date of expiry.
+
+        Raises StorageFull when the budget is used up and nothing superseded is left to prune; or
+        EventRefused when the store can't hold it, whoever asks and whenever.
+        """
+
+    async def note_checked(self, checked: Checked) -> None:
+        """The time of the check, its outcome, and the run's counters: nothing else is written.
+        A page that is not known yet is made, without content."""
+
+    async def find_page(self, job_id: str, url: str) -> StoredPage | None: ...
+
+    async def pages(
+        self, chosen: PageFilter, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[StoredPage], str | None]:
+        """The latest updated first, without text and metadata; and where to go on."""
+
+    async def versions(
+        self, job_id: str, url: str, *, limit: int, before: int | None = None
+    ) -> list[Version]:
+        """The newest first, those with a lower number than `before`."""
+
+    async def parsed(self, job_id: str, url: str, version: int) -> Mapping[str, Any] | None:
+        """The content of a version as it was given; None: it is not kept (any more)."""
+
+    async def change_logs(
+        self, chosen: ChangeFilter, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[ChangeLog], str | None]:
+        """The latest first."""
+
+    async def prices(
+        self, job_id: str, url: str, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[PriceRecord], str | None]:
+        """The latest first."""
+
+    async def price_summary(self, job_id: str, url: str) -> PriceSummary | None: ...
+
+    async def forget_job(self, job_id: str) -> None:
+        """Remove all that is kept of its pages."""
+
+    async def usage(self) -> list[Usage]: ...
+
+    async def prune(self) -> int:
+        """Remove what has expired, where the database does not do that by itself; then, while the
+        budget is passed, the oldest of what is superseded. Returns how many items went."""
+
+    async def is_full(self) -> bool:
+        """Whether `store_event` would raise StorageFull; cheap."""
+
+
+class WorkerLogs(Protocol):
+    """What the agent did, for people; optional."""
+
+    async def write(self, entries: Sequence[Mapping[str, Any]]) -> None: ...

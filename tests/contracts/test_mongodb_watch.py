@@ -1,0 +1,370 @@
+"""What only MongoDB is asked of the watch pipeline: writes that are cut off, its own limits."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from bson.decimal128 import Decimal128
+from bson.int64 import Int64
+from pymongo.write_concern import WriteConcern
+
+from contracts.adapters import Place
+from contracts.fake_clock import FakeClock
+from contracts.mongodb_backend import open_mongodb_at
+from contracts.page_samples import (
+    JOB,
+    TS,
+    URL,
+    event,
+    expected,
+    logs,
+    numbers,
+    page,
+    parsed,
+    state_of,
+)
+from servers.mongod import MongoServer
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.page_budget import Budget
+from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.domain.errors import EventRefused, StorageFull
+from webloom.domain.storage_event import StorageEvent
+from webloom.ports.page_store import Retention
+
+COLLECTIONS = (
+    "pages",
+    "snapshots",
+    "price_history",
+    "change_logs",
+    "job_runs",
+    "watch_ledger",
+)
+WRITES = (
+    "insert_one",
+    "insert_many",
+    "update_one",
+    "update_many",
+    "bulk_write",
+    "find_one_and_update",
+)
+TIMES = ("expireAt", "startedAt", "updatedAt", "lastRunAt", "runDuration", "made")
+
+
+class Died(Exception):
+    pass
+
+
+class Dying:
+    """A collection of a process that is killed: some of its writes are made, and some are not."""
+
+    def __init__(self, collection: Any, is_made: Callable[[], bool]) -> None:
+        self._collection = collection
+        self._is_made = is_made
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._collection, name)
+        if name not in WRITES:
+            return attribute
+
+        async def write(*arguments: Any, **options: Any) -> Any:
+            if not self._is_made():
+                raise Died
+            return await attribute(*arguments, **options)
+
+        return write
+
+
+@pytest.fixture
+async def database(
+    mongod: MongoServer, clock: FakeClock, tmp_path: Any
+) -> AsyncIterator[MongoDatabase]:
+    place = Place(folder=tmp_path, name=str(tmp_path), server=mongod)
+    async with open_mongodb_at(place, clock) as opened:
+        # The order of writes is asked for here, and not the disk.
+        quick = WriteConcern(w=1, j=False)
+        for name in COLLECTIONS:
+            setattr(opened, name, getattr(opened, name).with_options(write_concern=quick))
+        yield opened
+
+
+def store_on(database: MongoDatabase, budget: int = 1 << 40) -> MongoPageStore:
+    return MongoPageStore(database, retention=Retention(), budget=budget)
+
+
+def dying(database: MongoDatabase, is_made: Callable[[int], bool]) -> MongoPageStore:
+    """`is_made` is asked with the number of each write."""
+    started = 0
+
+    def next_one() -> bool:
+        nonlocal started
+        started += 1
+        return is_made(started - 1)
+
+    other = copy.copy(database)
+    for name in COLLECTIONS:
+        setattr(other, name, Dying(getattr(database, name), next_one))
+    return store_on(other)
+
+
+Dump = dict[str, list[dict[str, Any]]]
+
+
+async def dump(database: MongoDatabase) -> Dump:
+    return {
+        name: await getattr(database, name).find({}, sort=[("_id", 1)]).to_list()
+        for name in COLLECTIONS
+    }
+
+
+async def put_back(database: MongoDatabase, documents: Dump) -> None:
+    for name in COLLECTIONS:
+        await getattr(database, name).delete_many({})
+        if documents[name]:
+            await getattr(database, name).insert_many(documents[name])
+
+
+def without_times(documents: Dump) -> Dump:
+    return {
+        name: [{key: each[key] for key in each if key not in TIMES} for each in rows]
+        for name, rows in documents.items()
+    }
+
+
+def whole(text: str, version: int, ts: int, **more: Any) -> StorageEvent:
+    return event(
+        text, version=version, ts=ts, price=f"{version}9.5", previous="1", is_change=True, **more
+    )
+
+
+SCENARIOS: dict[str, tuple[list[StorageEvent], StorageEvent]] = {
+    "the first": ([], whole("a", 1, 1000)),
+    "the next": ([whole("a", 1, 1000), whole("b", 2, 2000)], whole("c", 3, 3000)),
+    "one in between that moves all numbers": (
+        [whole("a", 0, 1000), whole("b", 0, 3000), whole("c", 0, 4000)],
+        whole("d", 0, 2000),
+    ),
+    "one that was there, from earlier": (
+        [whole("a", 1, 1000), whole("b", 2, 2000), whole("c", 3, 3000), whole("d", 0, 4000)],
+        whole("c", 3, 500),
+    ),
+    "the newest, from earlier than all": (
+        [whole("a", 0, 1000), whole("b", 0, 2000), whole("c", 4, 3000)],
+        whole("c", 4, 500),
+    ),
+    "one whose change came before its content": (
+        [whole("a", 1, 1000), whole("b", 2, 2000, has_content=False)],
+        whole("b", 2, 2000),
+    ),
+    "a number that is taken": ([whole("a", 1, 1000), whole("b", 3, 3000)], whole("c", 3, 2000)),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_killed_between_any_two_writes_and_delivered_again(
+    database: MongoDatabase, name: str
+) -> None:
+    earlier, last = SCENARIOS[name]
+    for each in earlier:
+        await store_on(database).store_event(each)
+    start = await dump(database)
+    made: list[int] = []
+
+    def count(number: int) -> bool:
+        made.append(number)
+        return True
+
+    await dying(database, count).store_event(last)
+    undisturbed = without_times(await dump(database))
+    assert await state_of(store_on(database)) == expected([*earlier, last])
+    assert all(log["numbered"] for log in undisturbed["change_logs"])
+    # Up to a write; and some of those that are on their way at the same time.
+    plans: Sequence[Callable[[int], bool]] = [
+        *(lambda number, n=n: number < n for n in range(len(made))),
+        *(lambda number, n=n: number != n for n in range(len(made))),
+    ]
+    for plan in plans:
+        await put_back(database, start)
+        with pytest.raises(Died):
+            await dying(database, plan).store_event(last)
+        await store_on(database).store_event(last)
+        assert without_times(await dump(database)) == undisturbed
+
+
+async def test_documents_are_as_other_programs_know_them(database: MongoDatabase) -> None:
+    given = event("b", version=3, price="79999", previous="82000", is_change=True)
+    given = replace(given, classification={"type": "product", "confidence": 0.92})
+    await store_on(database).store_event(event("a", version=2, ts=TS - 1, price="0.30"))
+    await store_on(database).store_event(given)
+    stored = await database.pages.find_one({"jobId": JOB, "url": URL})
+    assert stored is not None
+    assert stored["title"] == "iPhone b"
+    assert stored["text"] == parsed("b")["text"]
+    assert stored["metadata"] == parsed("b")["metadata"]
+    assert (stored["version"], stored["lastUpdated"]) == (3, TS)
+    assert (stored["price"], type(stored["price"])) == (79999, Int64)
+    snapshots = await database.snapshots.find(
+        {"jobId": JOB, "url": URL}, sort=[("version", 1)]
+    ).to_list()
+    assert [(each["snapshotHash"], each["version"]) for each in snapshots] == [("a", 2), ("b", 3)]
+    assert [each["createdAt"] for each in snapshots] == [TS - 1, TS]
+    assert ["expireAt" in each for each in snapshots] == [True, False]
+    records = await database.price_history.find(
+        {"jobId": JOB, "url": URL}, sort=[("version", 1)]
+    ).to_list()
+    assert [each["price"] for each in records] == [Decimal128("0.30"), 79999]
+    assert [each["version"] for each in records] == [2, 3]
+    assert ["expireAt" in each for each in records] == [True, False]
+    [log] = await database.change_logs.find({"jobId": JOB, "url": URL}).to_list()
+    assert log["version"] == {"previous": 2, "current": 3}
+    assert (log["changes"], log["timestamp"]) == ({"textChanged": True, "to": "b"}, TS)
+    [run] = await database.job_runs.find({"jobId": JOB}).to_list()
+    assert (run["pagesProcessed"], run["changesDetected"], run["priceChangesDetected"]) == (2, 1, 1)
+    assert (run["status"], run["runId"]) == ("completed", f"{JOB}:2024-04-05")
+
+
+async def test_what_is_superseded_expires_by_itself(database: MongoDatabase) -> None:
+    for collection in (
+        database.snapshots,
+        database.change_logs,
+        database.price_history,
+        database.job_runs,
+        database.worker_logs,
+        database.watch_ledger,
+        database.notices,
+    ):
+        found = (await collection.index_information())["expireAt_1"]
+        assert found["expireAfterSeconds"] == 0
+    assert (await database.pages.index_information())["jobId_1_url_1"]["unique"]
+    names = await database.change_logs.index_information()
+    assert names["jobId_1_url_1_version.current_-1"]["unique"]
+
+
+ODD: dict[str, Any] = {
+    "a.b": {"c.d": 1, "$set": {"$inc": 2}},
+    "$where": "$title",
+    "": None,
+    "nul\0": "te\0xt",
+    "half \ud800": "a \udfff",
+    "$ref": "x",
+    "$id": 1,
+    "large": 1 << 70,
+    "small": -(1 << 63),
+    "list": [1, 2.5, True, None, {"x": [[]]}],
+}
+
+
+@pytest.mark.parametrize("name", [*ODD, "all"])
+async def test_odd_names_and_values_come_back(database: MongoDatabase, name: str) -> None:
+    metadata = ODD if name == "all" else {name: ODD[name], "$ref": "y", "$id": 2}
+    store = store_on(database)
+    content = parsed("odd") | {"metadata": metadata, "title": "t \ud800", "more": metadata}
+    given = event("odd", version=1, content=content, is_change=True)
+    given = replace(given, changes=metadata, classification=metadata)
+    await store.store_event(event("before", ts=1))
+    await store.store_event(given)
+    await store.store_event(event("after", ts=TS + 1))
+    assert await store.parsed(JOB, URL, 2) == content
+    [log] = await logs(store)
+    assert log.changes == metadata
+    assert (await page(store)).classification == metadata
+    other = store_on(database)
+    await other.store_event(replace(given, url="https://example.com/other"))
+    stored = await page(other, JOB, "https://example.com/other")
+    assert (stored.metadata, stored.title) == (metadata, "t \ud800")
+
+
+def nested(levels: int) -> Any:
+    value: Any = "deep"
+    for _ in range(levels):
+        value = {"x": [value]}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (parsed("x") | {"text": "x" * 17_000_000}, "bytes"),
+        (parsed("x") | {"metadata": {"list": [1] * 3_000_000}}, "bytes"),
+        (parsed("x") | {"metadata": nested(60)}, "nested"),
+        (parsed("x") | {"more": nested(5000)}, "nested"),
+    ],
+    ids=["text", "numbers", "depth", "great depth"],
+)
+async def test_what_mongodb_can_not_hold_is_refused_and_leaves_nothing(
+    database: MongoDatabase, content: dict[str, Any], reason: str
+) -> None:
+    store = store_on(database)
+    with pytest.raises(EventRefused, match=reason):
+        await store.store_event(event("x", content=content))
+    assert not any((await dump(database)).values())
+
+
+async def test_a_text_of_many_megabytes_is_stored(database: MongoDatabase) -> None:
+    store = store_on(database)
+    contents = [parsed("x") | {"text": f"{n}" + "wörd " * 1_300_000} for n in range(2)]
+    for n, content in enumerate(contents):
+        await store.store_event(event(f"{n}", ts=n, content=content))
+    assert await store.parsed(JOB, URL, 1) == contents[0]
+    assert (await page(store)).text == contents[1]["text"]
+
+
+async def test_over_the_budget_the_oldest_superseded_goes_first(database: MongoDatabase) -> None:
+    store = store_on(database)
+    text = {f"line {n}": n * 7919 for n in range(300)}
+    for n in range(8):
+        content = parsed(f"{n}") | {"metadata": {str(n): str(hash(f"{n}{text}")) * 4000}}
+        await store.store_event(event(f"{n}", version=n + 1, ts=n, content=content, is_change=True))
+    used = sum(each.bytes for each in await store.usage())
+    freed = {each.collection: each.superseded_bytes for each in await store.usage()}
+    assert freed["snapshots"] > 0
+    assert freed["pages"] == 0
+    tight = store_on(database, used - 100)
+    assert await tight.prune() > 0
+    assert not await tight.is_full()
+    kept = await numbers(tight)
+    assert kept == [(n + 1, f"{n}") for n in range(8)][-len(kept) :]
+    assert len(kept) < 8
+    assert (await page(tight)).text == parsed("7")["text"]
+    none = store_on(database, 10)
+    assert await none.is_full()
+    assert await numbers(none) == [(8, "7")]
+    with pytest.raises(StorageFull, match="raise the budget"):
+        await none.store_event(event("more", version=9, ts=9))
+    assert await numbers(none) == [(8, "7")]
+
+
+async def test_room_is_made_while_events_are_stored(
+    database: MongoDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Budget, "_is_fresh", lambda self: False)
+    store = store_on(database)
+    await store.store_event(event("0", version=1, ts=0))
+    used = sum(each.bytes for each in await store.usage())
+    tight = store_on(database, used + 20_000)
+    for n in range(1, 25):
+        content = parsed(f"{n}") | {"more": random.Random(n).randbytes(3000).hex()}
+        await tight.store_event(event(f"{n}", version=n + 1, ts=n, content=content))
+    assert (await page(tight)).version == 25
+    assert sum(each.bytes for each in await store.usage()) < used + 30_000
+
+
+async def test_numbers_stay_when_versions_before_them_have_expired(
+    database: MongoDatabase,
+) -> None:
+    store = store_on(database)
+    events = [event(f"{n}", ts=n * 10, is_change=True) for n in range(1, 6)]
+    for each in events:
+        await store.store_event(each)
+    for gone in (["1", "2"], ["4"]):
+        await database.snapshots.delete_many({"snapshotHash": {"$in": gone}})
+    for each in events[2::2]:
+        await store.store_event(each)
+    assert await numbers(store) == [(3, "3"), (5, "5")]
+    assert (await store.store_event(event("late", ts=5, is_change=True))).version == 1
+    assert await numbers(store) == [(1, "late"), (3, "3"), (5, "5")]
+    assert await store.parsed(JOB, URL, 5) == parsed("5")

@@ -1,0 +1,265 @@
+"""kill -9 of a storage agent between any two of its writes: what is kept is the same."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faults.conftest import MakeFleet
+from faults.processes import eventually_async
+from faults.site import Site
+from faults.stack import MakeStack, Say
+from faults.watch_room import (
+    State,
+    WatchRoom,
+    differences,
+    make_watch_room,
+    message,
+    state_of,
+)
+from faults.watch_room_deadly import ordered
+from webloom.bootstrap import Services, open_services
+from webloom.domain.schedule import Schedule
+from webloom.entrypoints.slots import Slots
+from webloom.settings import load_settings
+
+PAGE = "https://shop.example/looms/5"
+KILLED = 9
+SERVERS = 3  # agents at the same time
+
+
+def event(
+    version: int | None, ts: int, text: str, price: tuple[Any, Any] | None = None, **more: Any
+) -> dict[str, Any]:
+    words = " ".join(f"{text} {number}" for number in range(40))
+    told: dict[str, Any] = {
+        "url": PAGE,
+        "parsed": {"title": "A loom", "text": words, "images": [f"https://shop.example/{text}"]},
+        "classification": {"type": "product", "confidence": 0.9},
+        "diff": {"textChanged": version != 1},
+        "snapshotHash": text,
+        "version": version,
+        "ts": ts,
+    }
+    if price is not None:
+        told["price"] = {"current": price[0], "previous": price[1], "currency": "INR"}
+    return told | more
+
+
+# One page, whose events come in the wrong order, twice, and with numbers that are taken.
+EVENTS: list[dict[str, Any]] = [
+    event(1, 1000, "first", (100, None)),
+    event(2, 2000, "second", (90, 100), availability="in_stock", alerts=["the price fell"]),
+    event(5, 5000, "fifth", (80.5, 90)),
+    event(3, 3000, "late", (85, 90)),
+    event(5, 6000, "taken", (70, 80.5)),
+    event(2, 2000, "second", (90, 100), availability="in_stock", alerts=["the price fell"]),
+    event(None, 4500, "unseen", parsed=None),
+    event(1, 500, "before all", (120, None)),
+    event(5, 2500, "fifth"),
+]
+
+
+async def add_job(services: Services, job_id: str) -> list[dict[str, Any]]:
+    """A watch with a run in progress, and events for it: some count for that run."""
+    watch, _ = await services.manage_watches.add(
+        [PAGE], watch_id=job_id, enabled=False, schedule=Schedule(every_minutes=60)
+    )
+    started = await services.start_watch(watch.watch_id, "manual")
+    assert started is not None
+    return [
+        each | {"jobId": job_id} | ({"runId": started.run.run_id} if index % 2 else {})
+        for index, each in enumerate(EVENTS)
+    ]
+
+
+async def publish(services: Services, queue: str, events: Sequence[dict[str, Any]]) -> None:
+    for number, each in enumerate(events):
+        await services.broker.publish(queue, message(f"{queue}-{number}", each))
+
+
+@asynccontextmanager
+async def deadly_agents(count: int) -> AsyncIterator[list[Process]]:
+    script = Path(__file__).with_name("watch_room_deadly.py")
+    running = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, str(script), stdin=PIPE, stdout=PIPE, cwd=script.parents[1]
+        )
+        for _ in range(count)
+    ]
+    try:
+        yield running
+    finally:
+        for each in running:
+            assert each.stdin is not None
+            each.stdin.close()
+        for each in running:
+            await each.wait()
+
+
+async def asked(agents: Process, order: bytes) -> int:
+    assert agents.stdin is not None
+    assert agents.stdout is not None
+    agents.stdin.write(order)
+    await agents.stdin.drain()
+    return int(await agents.stdout.readline())
+
+
+async def taken_over(services: Services, queue: str) -> None:
+    """By an agent that lives on, until nothing is left."""
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        async with services.broker.deliveries(queue, 1) as deliveries:
+            slots = Slots(services.store_event, deliveries)
+            slots.start(1)
+            await slots.serve_until(stop)
+            await slots.drain(30)
+
+    async def look() -> bool:
+        depth = await services.broker.depth(queue)
+        return depth.ready + depth.delayed + (depth.in_flight or 0) == 0
+
+    task = asyncio.create_task(serve())
+    await eventually_async(look, within=60, what=f"{queue} is empty")
+    stop.set()
+    await task
+    depth = await services.broker.depth(queue)
+    assert (depth.ready, depth.delayed, depth.in_flight or 0, depth.dead) == (0, 0, 0, 0)
+
+
+async def undisturbed(folder: Path) -> State:
+    """What one agent without a fault leaves in a store of its own."""
+    settings = load_settings({"WEBLOOM_DATA_DIR": str(folder)})
+    async with open_services(settings) as services:
+        await publish(services, settings.input_queue, await add_job(services, "undisturbed"))
+        await taken_over(services, settings.input_queue)
+        return await state_of(services, "undisturbed")
+
+
+class Trial:
+    """Agents of one installation, each of which dies at another point."""
+
+    def __init__(self, room: WatchRoom, services: Services) -> None:
+        self._room = room
+        self._services = services
+        self.points: list[int] = []
+
+    def queue(self, point: int) -> str:
+        return f"storage-agent-{point}"
+
+    def job(self, point: int) -> str:
+        return f"killed-{point}"
+
+    async def killed(self, agents: Process, point: int) -> bool:
+        """False: there is no such point, as the agent has served all its events."""
+        settings = self._room.fleet.settings | {"INPUT_QUEUE": self.queue(point)}
+        events = await add_job(self._services, self.job(point))
+        await publish(self._services, self.queue(point), events)
+        order = ordered(
+            settings | {"WEBLOOM_SLOTS": "1"}, point, len(events), commits_only=False
+        )
+        code = await asked(agents, order)
+        assert code in (0, KILLED), f"the agent of point {point} ended with {code}"
+        self.points.append(point)
+        return code == KILLED
+
+    async def check(self, expected: State) -> list[str]:
+        """Where the state differs from what it must be."""
+        await asyncio.gather(
+            *(taken_over(self._services, self.queue(point)) for point in self.points)
+        )
+        wrong = []
+        for point in self.points:
+            state = await state_of(self._services, self.job(point))
+            wrong += [f"point {point}: {each}" for each in differences(expected, state)]
+        return wrong
+
+
+@pytest.mark.timeout(240)
+async def test_killed_before_each_of_its_writes_to_mongodb(
+    site: Site, fleets: MakeFleet, stacks: MakeStack, tmp_path: Path, say: Say
+) -> None:
+    expected = await undisturbed(tmp_path / "undisturbed")
+    room = await make_watch_room("mongodb+bullmq", site, fleets, stacks, lease=3)
+    points = iter(range(1, 1000))
+    async with room.services() as services, deadly_agents(SERVERS) as servers:
+        trial = Trial(room, services)
+
+        async def kill_on(agents: Process) -> None:
+            for point in points:
+                if not await trial.killed(agents, point):
+                    return
+
+        await asyncio.gather(*(kill_on(agents) for agents in servers))
+        say(f"{len(trial.points)} points")
+        assert len(trial.points) > 3 * len(EVENTS), "an event takes several writes"
+        wrong = await trial.check(expected)
+        assert not wrong, "\n".join(wrong[:20])
+
+
+@pytest.mark.timeout(120)
+async def test_killed_before_some_of_its_writes_with_rabbitmq(
+    site: Site, fleets: MakeFleet, stacks: MakeStack, tmp_path: Path
+) -> None:
+    expected = await undisturbed(tmp_path / "undisturbed")
+    room = await make_watch_room("mongodb+rabbitmq", site, fleets, stacks, lease=3)
+    async with room.services() as services, deadly_agents(1) as [agents]:
+        trial = OneQueue(room, services)
+        for point in range(2, 42, 5):
+            assert await trial.killed(agents, point)
+            trial.points = [point]
+            wrong = await trial.check(expected)
+            assert not wrong, "\n".join(wrong[:20])
+
+
+class OneQueue(Trial):
+    def queue(self, point: int) -> str:
+        return "storage-agent"
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("commits_only", [True, False], ids=["commits", "statements"])
+async def test_killed_before_and_after_each_commit_to_sqlite(
+    commits_only: bool, site: Site, fleets: MakeFleet, tmp_path: Path, say: Say
+) -> None:
+    """Each agent has a database of its own, so that all wait for their leases together."""
+    expected = await undisturbed(tmp_path / "undisturbed")
+    fleet = fleets(site, lease=3, slots=1)
+    points = iter(range(1, 1000) if commits_only else range(1, 1000, 23))
+    tried: list[dict[str, str]] = []
+    job = "killed"
+
+    async def kill_on(agents: Process) -> None:
+        for point in points:
+            settings = fleet.settings | {"WEBLOOM_DATA_DIR": str(fleet.data / str(point))}
+            async with open_services(load_settings(settings)) as services:
+                events = await add_job(services, job)
+                await publish(services, "storage-agent", events)
+            tried.append(settings)
+            order = ordered(settings, point, len(events), commits_only=commits_only)
+            code = await asked(agents, order)
+            assert code in (0, KILLED), f"the agent of point {point} ended with {code}"
+            if code == 0:
+                return
+
+    async def check(settings: dict[str, str]) -> list[str]:
+        async with open_services(load_settings(settings)) as services:
+            await taken_over(services, "storage-agent")
+            wrong = differences(expected, await state_of(services, job))
+        return [f"{settings['WEBLOOM_DATA_DIR']}: {each}" for each in wrong]
+
+    async with deadly_agents(SERVERS) as servers:
+        await asyncio.gather(*(kill_on(agents) for agents in servers))
+    say(f"{len(tried)} points")
+    assert len(tried) > len(EVENTS)
+    found = [await check(each) for each in tried]
+    wrong = [line for lines in found for line in lines]
+    assert not wrong, "\n".join(wrong[:20])

@@ -1,0 +1,24 @@
+"""Run webloom with one part of it rigged, as the RIGGED_ variables say.
+
+RIGGED_FULL_PAUSE     seconds for which an event waits while there is no room for it
+RIGGED_WATCH_SECONDS  for which a scheduler that was killed still has the watches
+RIGGED_BUDGET_SECONDS after which an agent looks again at what is used
+"""
+
+from __future__ import annotations
+
+import os
+from unittest.mock import patch
+
+from webloom.entrypoints.cli.main import main
+
+RIGGED = {
+    "RIGGED_FULL_PAUSE": "webloom.application.watch.store_event.FULL_PAUSE",
+    "RIGGED_WATCH_SECONDS": "webloom.entrypoints.scheduler.WATCH_SECONDS",
+}
+
+if __name__ == "__main__":
+    for variable, name in RIGGED.items():
+        if variable in os.environ:
+            patch(name, float(os.environ[variable])).start()
+    main()
