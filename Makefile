@@ -23,9 +23,10 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.run
 	@$(PIP) install --require-hashes -r requirements-dev.lock
 	@touch $@
 
-$(VENV)/.bench: requirements-bench.lock $(VENV)/.dev
+$(VENV)/.bench: requirements-bench.lock bench/peers/changedetection.lock $(VENV)/.dev
 	@echo "Installing what the benchmarks compare with ..."
 	@$(PIP) install --require-hashes -r requirements-bench.lock
+	@$(PIP) install --no-deps --require-hashes -r bench/peers/changedetection.lock
 	@touch $@
 
 .PHONY: setup

@@ -1,31 +1,81 @@
-"""What reading a page costs: CPU time of `read_page`, in this process, page by page.
+"""What reading a page and comparing it with its last version costs: CPU time in this process, with
+garbage collected as seldom as in the process that reads pages.
 
-    python -m bench.pages --pages DIR
-
-DIR holds pages as NAME.html.gz, and truth.json that maps each NAME to an object with its `url`.
+BENCH_PAGES names a folder of real pages: NAME.html.gz, and truth.json that maps each NAME to an
+object with its `url`. Without one, pages are made.
 """
 
-import argparse
+import gc
 import gzip
 import json
+import os
+import random
 import re
-import statistics
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean, median
+from typing import Any
 
+import msgspec
+
+from bench.page_quality import PAGES
+from bench.peers.changedetection import load_metadata_path
+from bench.table import Row
+from webloom.adapters.child_limits import _OBJECTS_BETWEEN_COLLECTIONS as SELDOM
 from webloom.domain.page import Selection
+from webloom.parsing.diffs.pages import diff_pages
+from webloom.parsing.pages.page import PageReading, ParsedPage
 from webloom.parsing.pages.reading import read_page
+from webloom.parsing.text_decoding import decode_body
 
-ROUNDS = 5  # the best of them counts: the others were disturbed
+ROUNDS = 5
 LARGE = (400_000, 900_000)  # bytes
 SMALL = 50_000
+SMALL_MILLISECONDS = 5.0  # the limit
+CHANGED_EVERY = 100  # of the lines of the last version, one of so many differs
+MADE_PAGES = 12
+MADE_BYTES = 600_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
     url: str
     body: bytes
+
+
+def measure_pages() -> list[Row]:
+    folder = Path(os.environ.get("BENCH_PAGES", PAGES))
+    kind, pages = ("real", load_pages(folder)) if folder.is_dir() else ("made", made_pages())
+    large = [page for page in pages if LARGE[0] <= len(page.body) <= LARGE[1]]
+    cut = [trimmed(page, SMALL) for page in pages]
+    small = [page for page in cut if len(page.body) == SMALL]
+    with _as_in_the_child():
+        ours, theirs = _in_turns(large)
+        of_small, _ = _in_turns(small)
+    kilobytes = mean(len(page.body) for page in large) / 1000
+    return [
+        Row(
+            measure=f"CPU of reading and comparing, {len(large)} {kind} pages of {kilobytes:.0f} KB",
+            unit="ms",
+            webloom=ours,
+            peer="changedetection.io, metadata alone",
+            peer_value=theirs,
+            must=1 / 5,
+            lower_is_better=True,
+        ),
+        Row(
+            measure=f"the same, {len(small)} {kind} pages of {SMALL // 1000} KB",
+            unit="ms",
+            webloom=of_small,
+            peer="the limit",
+            peer_value=SMALL_MILLISECONDS,
+            must=1.0,
+            lower_is_better=True,
+        ),
+    ]
 
 
 def load_pages(folder: Path) -> list[Page]:
@@ -43,44 +93,106 @@ def trimmed(page: Page, size: int) -> Page:
     return Page(url=page.url, body=body[:size])
 
 
-def cpu_milliseconds(page: Page) -> float:
-    best = float("inf")
-    for _ in range(ROUNDS):
-        started = time.process_time()
-        read_page(
-            page.body,
-            url=page.url,
-            status_code=200,
-            content_type="text/html",
-            selection=Selection(),
-        )
-        best = min(best, time.process_time() - started)
-    return best * 1000
+@contextmanager
+def _as_in_the_child() -> Iterator[None]:
+    usual = gc.get_threshold()
+    gc.set_threshold(SELDOM)
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*usual)
 
 
-def row(name: str, pages: list[Page]) -> str:
-    if not pages:
-        return f"{name:<34} | no such page"
-    figures = sorted(cpu_milliseconds(page) for page in pages)
-    kilobytes = statistics.mean(len(page.body) for page in pages) / 1000
-    return (
-        f"{name:<34} | {len(pages):>5} | {kilobytes:>7.0f} | {statistics.mean(figures):>6.1f}"
-        f" | {statistics.median(figures):>6.1f} | {figures[-1]:>6.1f}"
+def _in_turns(pages: Sequence[Page]) -> tuple[float, float]:
+    """Milliseconds of a page, of ours and of the peer; the mean of each page's median."""
+    read_metadata = load_metadata_path()
+    ours, theirs = [], []
+    for page in pages:
+        text = decode_body(page.body, "text/html") or ""
+        last = last_version(_read(page).parsed)
+        rounds = [
+            (
+                _milliseconds(lambda page=page, last=last: _check(page, last)),
+                _milliseconds(lambda text=text: read_metadata(text)),
+            )
+            for _ in range(ROUNDS)
+        ]
+        ours.append(median(one for one, _ in rounds))
+        theirs.append(median(other for _, other in rounds))
+    return mean(ours), mean(theirs)
+
+
+def _read(page: Page) -> PageReading:
+    return read_page(
+        page.body, url=page.url, status_code=200, content_type="text/html", selection=Selection()
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pages", type=Path, required=True)
-    pages = load_pages(parser.parse_args().pages)
-    large = [page for page in pages if LARGE[0] <= len(page.body) <= LARGE[1]]
-    cut = [trimmed(page, SMALL) for page in pages]
-    small = [page for page in cut if len(page.body) == SMALL]
-    print(f"{'CPU per page':<34} | pages | mean KB | mean ms | median | worst")
-    print(row("read_page, real pages 400-900 KB", large))
-    print(row("read_page, real pages cut to 50 KB", small))
-    print(row("read_page, all real pages", pages))
+def _check(page: Page, last: ParsedPage) -> None:
+    diff_pages(last, _read(page).parsed)
 
 
-if __name__ == "__main__":
-    main()
+def _milliseconds(work: Callable[[], Any]) -> float:
+    started = time.process_time()
+    work()
+    return (time.process_time() - started) * 1000
+
+
+def last_version(parsed: ParsedPage) -> ParsedPage:
+    lines = parsed.text.split("\n")
+    for index in range(0, len(lines), CHANGED_EVERY):
+        lines[index] += " until Sunday"
+    return msgspec.structs.replace(parsed, text="\n".join(lines))
+
+
+_WORDS = (
+    "light steel oak lamp table shelf garden blue green large small set of two four with without "
+    "handle cover battery charger cable wall floor outdoor indoor classic new series model"
+).split()
+
+
+def made_pages() -> list[Page]:
+    """As dense as shops' pages are: 3,500 elements, 900 of them links; most bytes are scripts."""
+    return [_made_page(number) for number in range(MADE_PAGES)]
+
+
+def _made_page(number: int) -> Page:
+    choose = random.Random(number)
+
+    def words(count: int) -> str:
+        return " ".join(choose.choices(_WORDS, k=count))
+
+    def card(index: int) -> str:
+        return (
+            f'<li class="product-card grid-item" data-id="{index}"><div class="card-inner">'
+            f'<a class="card-link" href="/p/{index}-{choose.randrange(10**6)}?from=list">'
+            f'<img loading="lazy" src="/media/{index}.jpg" srcset="/media/{index}.jpg 1x, '
+            f'/media/{index}@2.jpg 2x" alt="{words(4)}"></a><h3><a href="/p/{index}">{words(5)}'
+            f'</a></h3><span class="price"><s class="old">{choose.randrange(20, 900)},90 €</s> '
+            f"<b>{choose.randrange(20, 900)},50 €</b></span></div></li>"
+        )
+
+    name, price = words(4).title(), f"{choose.randrange(20, 900)}.99"
+    offer = {"@type": "Offer", "price": price, "priceCurrency": "EUR"}
+    product = {"@context": "https://schema.org", "@type": "Product", "name": name, "offers": offer}
+    menu = "".join(
+        f'<li class="menu-item"><a href="/c/{index}">{words(2)}</a></li>' for index in range(400)
+    )
+    head = (
+        f"<!doctype html><html lang=en><head><title>{name} | The Shop</title>"
+        f'<meta property="og:title" content="{name}"><link rel="canonical" href="/p/{number}">'
+        f'<script type="application/ld+json">{json.dumps(product)}</script></head>'
+    )
+    body = (
+        f'<body><header><nav><ul>{menu}</ul></nav></header><main><h1>{name}</h1><div class="buy">'
+        f'<span class="price">€ {price}</span><button class="add-to-cart">Add to cart</button>'
+        f"</div>{''.join(f'<p>{words(60)}</p>' for _ in range(40))}<section class=related><ul>"
+        f"{''.join(map(card, range(240)))}</ul></section></main><footer><p>{words(80)}</p></footer>"
+    )
+    state = json.dumps({f"key{index}": words(6) for index in range(8000)})
+    left = MADE_BYTES - len((head + body).encode()) - 50
+    script = f"<script>window.state = {state[:left]}</script></body></html>"
+    return Page(url=f"https://shop.example.com/p/{number}", body=(head + body + script).encode())

@@ -13,7 +13,7 @@ from webloom.adapters.feed_process.reader import ProcessFeedReader
 from webloom.adapters.http.download import PAGES, DownloadLimits, HttpDownloader
 from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
 from webloom.adapters.notify.notifier import TargetNotifier
-from webloom.adapters.notify.targets import check_target
+from webloom.adapters.notify.targets import check_target, shown_target
 from webloom.adapters.page_process.reader import ProcessPageReader
 from webloom.adapters.routed_broker import RoutedBroker
 from webloom.adapters.sqlite.archive import SqliteInventoryArchive
@@ -146,6 +146,7 @@ class Services:
             clock=self.clock,
             check=partial(check_url, policy=self.policy),
             check_target=check_target,
+            shown_target=shown_target,
             usual_minutes=self.settings.watch_interval_minutes,
         )
 
@@ -209,7 +210,7 @@ def http_downloader(settings: Settings) -> HttpDownloader:
     return HttpDownloader(policy=network_policy(settings), limits=limits)
 
 
-def page_downloader(settings: Settings) -> HttpDownloader:
+def page_downloader(settings: Settings, *, any_status: bool = False) -> HttpDownloader:
     """To be opened by `async with`."""
     limits = DownloadLimits(
         total_seconds=settings.fetch_timeout,
@@ -217,7 +218,9 @@ def page_downloader(settings: Settings) -> HttpDownloader:
         max_bytes=settings.max_body,
         connections=settings.watch_concurrency,
     )
-    return HttpDownloader(policy=network_policy(settings), accept=PAGES, limits=limits)
+    return HttpDownloader(
+        policy=network_policy(settings), accept=PAGES, any_status=any_status, limits=limits
+    )
 
 
 def page_reader(settings: Settings) -> ProcessPageReader:

@@ -28,7 +28,7 @@ from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import RunStatus, Tally
 from webloom.parsing.deltas import compressed
 from webloom.parsing.storage_event import canonical
-from webloom.ports.page_store import PageFilter, PageStore, Retention, Stored, Version
+from webloom.ports.page_store import ChangeFilter, PageFilter, PageStore, Retention, Stored, Version
 
 JOB = "id of shop"
 DAY = 24 * 3600.0
@@ -172,9 +172,11 @@ async def test_an_event_without_a_time_is_taken_once(store: Watching, clock: Fak
     assert len((await store.pages.prices(JOB, url("a"), limit=9))[0]) == 2
 
 
-async def test_content_that_is_no_json_is_refused(store: Watching) -> None:
+@pytest.mark.parametrize("part", ["parsed", "changes"])
+async def test_what_is_no_json_is_refused(store: Watching, part: str) -> None:
+    odd: dict[str, Any] = {part: {"what": object()}}
     with pytest.raises(EventRefused):
-        await store.pages.store_event(event("a", parsed={"what": object()}))
+        await store.pages.store_event(event("a", is_change=True, **odd))
     assert await store.pages.find_page(JOB, url("a")) is None
 
 
@@ -239,6 +241,34 @@ async def test_nothing_goes_that_a_later_one_is_read_with(
     clock.advance(5 * DAY)
     await store.pages.prune()
     assert await texts(store.pages) == ["text 3"]
+
+
+async def test_slices_never_part_a_version_from_what_it_is_read_with(
+    tmp_path: Path, store: Watching, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_pruning, "SLICE", 1)
+    for number in (4, 0, 3, 1, 2, 5):
+        await store.pages.store_event(version(number))
+        clock.advance(3600)
+    wall = int((clock.now().timestamp() + 8 * DAY) * 1000)
+    with closing(sqlite3.connect(tmp_path / "webloom.db", isolation_level=None)) as connection:
+        for left in (5, 4, 3, 2, 1):
+            page_pruning.expire(connection, wall, Retention())
+            assert len(await texts(store.pages)) == left
+    assert await texts(store.pages) == ["text 5"]
+
+
+async def test_a_version_stays_as_long_as_its_change_log(store: Watching, clock: FakeClock) -> None:
+    await store.pages.store_event(version(0, claimed=3))
+    await store.pages.store_event(version(1, claimed=4))
+    clock.advance(8 * DAY)
+    await store.pages.prune()
+    clock.advance(89 * DAY)
+    await store.pages.store_event(version(0, claimed=3, is_change=True))
+    clock.advance(2 * DAY)
+    await store.pages.prune()
+    [log], _ = await store.pages.change_logs(ChangeFilter(job_id=JOB), limit=5)
+    assert (log.previous, log.current) == (2, 3)
 
 
 async def test_the_ledger_goes_two_days_after_its_run_and_the_run_later(
@@ -356,6 +386,21 @@ async def test_what_is_full_refuses_what_is_new_and_nothing_else(
         assert (await store.pages.store_event(version(1, noise(1)))).is_new
         for table in ("snapshots", "snapshot_bodies"):
             assert rows(tmp_path, f"SELECT count(*) FROM {table}") == [(1,)]
+
+
+async def test_room_is_made_by_forgetting_the_very_version_that_comes_again(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock, budget=8000) as store:
+        first = version(0, noise(0))
+        for each in (first, version(1, noise(1)), version(2, noise(2), page="b")):
+            await store.pages.store_event(each)
+        assert await store.pages.store_event(first) == Stored(version=1, is_new=False)
+        assert await store.pages.parsed(JOB, url("a"), 1) is None
+        await store.pages.store_event(version(3, noise(3), page="c"))
+        with pytest.raises(StorageFull):
+            await store.pages.store_event(first)
+        assert rows(tmp_path, "SELECT count(*) FROM snapshots") == [(3,)]
 
 
 async def test_what_is_used_is_what_the_tables_hold(

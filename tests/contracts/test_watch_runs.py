@@ -105,6 +105,20 @@ async def test_a_watch_whose_active_run_is_none_is_set_free(
         assert len(await store.watches.due_watches(MAY, limit=10)) == 1
 
 
+async def test_a_run_that_is_no_longer_the_active_one_leaves_its_watch_alone(
+    watchings: WatchProcesses,
+) -> None:
+    async with watchings.open() as store:
+        lost = await begin(store)
+        await watchings.tie_watch("id of shop", "nowhere")
+        await store.watches.attended(limit=10)
+        run = await started(store)
+        assert run.run_id != lost.run_id
+        watch = await watch_now(store)
+        assert (await end(store, lost, next_run_at=MAY)).status is RunStatus.FAILED
+        assert await watch_now(store) == watch
+
+
 async def test_runs_in_progress_are_attended_the_oldest_first(
     watchings: WatchProcesses,
 ) -> None:

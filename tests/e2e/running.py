@@ -34,7 +34,11 @@ Value = TypeVar("Value")
 PATIENCE_SECONDS = 60.0  # for what takes a moment on an idle machine
 POLL_SECONDS = 0.02
 SERVES_HTTP = frozenset({"up", "api"})
-SAYS_WHEN_READY = {"worker": "worker started", "scheduler": "scheduler started"}
+SAYS_WHEN_READY = {
+    "worker": "worker started",
+    "scheduler": "scheduler started",
+    "storage-agent": "storage agent started",
+}
 PORT_TAKEN = "can't listen on"
 
 

@@ -65,15 +65,15 @@ async def test_each_queue_is_on_the_broker_that_the_settings_give_it(
 ) -> None:
     sent = f"message-{uuid.uuid4().hex}"
     async with open_services(load_settings(stack)) as services:
-        for queue in (METADATA_QUEUE, "import-feed", "storage-agent"):
+        for queue in (METADATA_QUEUE, "import-feed", "storage-agent", "watch-pages"):
             await services.broker.publish(queue, Message(id=f"{sent}-{queue}", body=b"{}"))
         assert [link.queues for link in services.broker_links] == [
-            [METADATA_QUEUE, "storage-agent"],
+            [METADATA_QUEUE, "storage-agent", "watch-pages"],
             ["import-feed"],
         ]
     on_rabbitmq = rabbitmq.ctl("list_queues", "name", "messages", "--no-table-headers").split("\n")
     names = {line.split()[0] for line in on_rabbitmq if line}
-    assert {METADATA_QUEUE, "storage-agent"} <= names
+    assert {METADATA_QUEUE, "storage-agent", "watch-pages"} <= names
     assert "import-feed" not in names
     client = Redis.from_url(redis_server.url)
     try:
@@ -116,7 +116,7 @@ async def test_health_and_doctor_show_each_connection(
         doctor = webloom("doctor", "--json", env=stack, cwd=tmp_path)
     findings = {each["check"]: each for each in map(json.loads, doctor.stdout.splitlines())}
     assert findings["store"]["state"] == "ok"
-    assert findings[f"broker of {METADATA_QUEUE}, storage-agent"]["state"] == "ok"
+    assert findings[f"broker of {METADATA_QUEUE}, storage-agent, watch-pages"]["state"] == "ok"
     assert findings["broker of import-feed"]["state"] == "ok"
 
 

@@ -228,8 +228,30 @@ ROUTES = {
     ("POST", "/api/import-logs/{runId}/cancel"),
     ("GET", "/api/jobs"),
     ("GET", "/api/jobs/{dedupeKey}"),
+    ("POST", "/api/watch/events"),
+    ("POST", "/api/watches"),
+    ("GET", "/api/watches"),
+    ("POST", "/api/watches/import"),
+    ("GET", "/api/watches/{jobId}"),
+    ("PATCH", "/api/watches/{jobId}"),
+    ("DELETE", "/api/watches/{jobId}"),
+    ("POST", "/api/watches/{jobId}/pause"),
+    ("POST", "/api/watches/{jobId}/resume"),
+    ("POST", "/api/watches/{jobId}/run"),
+    ("GET", "/api/watches/{jobId}/notices"),
+    ("GET", "/api/watches/{jobId}/feed.atom"),
+    ("GET", "/api/watch/feed.atom"),
+    ("GET", "/api/watch/runs"),
+    ("GET", "/api/watch/runs/{runId}"),
+    ("GET", "/api/watch/pages"),
+    ("GET", "/api/watch/pages/versions"),
+    ("GET", "/api/watch/pages/versions/{version}"),
+    ("GET", "/api/watch/pages/diff"),
+    ("GET", "/api/watch/pages/changes"),
+    ("GET", "/api/watch/pages/prices"),
+    ("GET", "/api/watch/storage"),
 }
-TAKES_NO_JSON = ("/opml", "/pause", "/resume", "/retry", "/cancel")
+TAKES_NO_JSON = ("/opml", "/pause", "/resume", "/retry", "/cancel", "{jobId}/run")
 
 
 def _references(value: object) -> Iterator[str]:

@@ -32,6 +32,7 @@ READY = {
     "api": "Webloom's API listens on",
     "worker": "worker started",
     "scheduler": "scheduler started",
+    "storage-agent": "storage agent started",
     "up": "Webloom is running",
 }
 

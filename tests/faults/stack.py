@@ -45,6 +45,7 @@ from webloom.domain.inventory import (
     RecordFilter,
     Status,
 )
+from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.ports.broker import QueueDepth
 from webloom.settings import load_settings
 
@@ -274,7 +275,8 @@ async def empty(broker: RabbitServer | RedisServer) -> None:
             await redis.flushall()
         return
     async with amqp_channel(broker) as channel:
-        for layout in (Layout(queue=METADATA_QUEUE), Layout(queue=IMPORT_QUEUE)):
+        for queue in (METADATA_QUEUE, IMPORT_QUEUE, STORAGE_QUEUE, CHECK_QUEUE):
+            layout = Layout(queue=queue)
             for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
                 await channel.queue_delete(spec.name)
             for exchange in layout.exchanges:

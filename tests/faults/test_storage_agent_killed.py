@@ -163,9 +163,7 @@ class Trial:
         settings = self._room.fleet.settings | {"INPUT_QUEUE": self.queue(point)}
         events = await add_job(self._services, self.job(point))
         await publish(self._services, self.queue(point), events)
-        order = ordered(
-            settings | {"WEBLOOM_SLOTS": "1"}, point, len(events), commits_only=False
-        )
+        order = ordered(settings | {"WEBLOOM_SLOTS": "1"}, point, len(events), commits_only=False)
         code = await asked(agents, order)
         assert code in (0, KILLED), f"the agent of point {point} ended with {code}"
         self.points.append(point)

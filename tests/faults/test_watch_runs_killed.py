@@ -69,7 +69,9 @@ async def test_every_run_ends_with_exact_numbers(
             await havoc.begin(name)
         for edition in range(EDITIONS):
             shop.shelf.edition = edition
-            run = await carried_out(services, watch.watch_id, havoc, kills=edition and KILLS // 3 + 1)
+            run = await carried_out(
+                services, watch.watch_id, havoc, kills=edition and KILLS // 3 + 1
+            )
             say(f"edition {edition}: {run.status}, {run.tally}; killed {havoc.killed}")
             assert run.status is RunStatus.PARTIAL
             assert asdict(run.tally) == asdict(shop.shelf.expected()), run.failures
@@ -82,9 +84,7 @@ async def test_every_run_ends_with_exact_numbers(
         assert shop.statuses[304] >= EDITIONS * PAGES["steady"] // 2
 
 
-async def carried_out(
-    services: Services, watch_id: str, havoc: Havoc, *, kills: int
-) -> WatchRun:
+async def carried_out(services: Services, watch_id: str, havoc: Havoc, *, kills: int) -> WatchRun:
     started = await services.start_watch(watch_id, "manual")
     assert started is not None
     assert started.is_new

@@ -35,6 +35,7 @@ from webloom.settings import load_settings
 KINDS = ("embedded", "mongodb+bullmq", "mongodb+rabbitmq")
 RIGGED = Path(__file__).with_name("watch_room_rigged.py")
 SAYS = READY | {"storage-agent": "storage agent started"}
+MOST_AGENTS = 5  # until all is served
 State = dict[str, Any]  # what is kept, by what it is kept of
 
 
@@ -81,17 +82,30 @@ class WatchRoom:
         self.fleet.check()
 
     async def served(self, services: Services, *, within: float) -> None:
-        """Wait until no event waits any more. One that an agent of RabbitMQ's has in hand is seen
-        only by `shut_down`."""
+        """Wait until no event waits any more. What RabbitMQ's consumers have in hand is not seen:
+        told to end, agents give back what they have not begun."""
+        for _ in range(MOST_AGENTS):
+            await self._empty(services, within=within)
+            await self.shut_down()
+            if await waiting(services) == 0:
+                return
+            await self.start("storage-agent")
+        raise AssertionError(f"{await services.broker.depth(STORAGE_QUEUE)} after all")
 
+    async def _empty(self, services: Services, *, within: float) -> None:
         async def look() -> bool:
             try:
-                depth = await services.broker.depth(STORAGE_QUEUE)
+                return await waiting(services) == 0
             except Unavailable:
                 return False
-            return depth.ready + depth.delayed + (depth.in_flight or 0) == 0
 
         await eventually_async(look, within=within, what="every event is stored or refused")
+
+
+async def waiting(services: Services) -> int:
+    """Events, as far as the broker tells."""
+    depth = await services.broker.depth(STORAGE_QUEUE)
+    return depth.ready + depth.delayed + (depth.in_flight or 0)
 
 
 async def make_watch_room(

@@ -22,18 +22,16 @@ from unittest.mock import patch
 import msgspec
 from pymongo import monitoring
 
+import webloom.adapters.bullmq.broker
+import webloom.adapters.mongodb.page_store
+import webloom.adapters.mongodb.watch_store
+import webloom.adapters.rabbitmq.broker  # noqa: F401 - they, and those above, are there at each fork
 from webloom.adapters.sqlite import database
 from webloom.application.watch.store_event import StoreEvent
 from webloom.bootstrap import open_services
 from webloom.entrypoints.worker import run_storage_agent
 from webloom.ports.broker import Delivery
 from webloom.settings import load_settings
-
-# Imported before the first fork, and needed by every agent.
-import webloom.adapters.bullmq.broker  # noqa: F401, I001
-import webloom.adapters.mongodb.page_store  # noqa: F401
-import webloom.adapters.mongodb.watch_store  # noqa: F401
-import webloom.adapters.rabbitmq.broker  # noqa: F401
 
 WRITES = ("insert", "update", "delete", "findAndModify", "bulkWrite")
 NOT_OURS = ("heartbeats", "locks")
@@ -104,7 +102,7 @@ def rig(order: Order, stop: asyncio.Event) -> None:
 
         async def handle(delivery: Delivery) -> None:
             nonlocal served
-            await store_event(DeadlyDelivery(delivery, points))  # type: ignore[arg-type] # by name
+            await store_event(DeadlyDelivery(delivery, points))
             served += 1
             if served == order.events:
                 stop.set()
@@ -138,9 +136,7 @@ def ended(order: Order) -> int:
 
 
 def ordered(settings: Mapping[str, str], point: int, events: int, *, commits_only: bool) -> bytes:
-    order = Order(
-        point=point, events=events, settings=dict(settings), commits_only=commits_only
-    )
+    order = Order(point=point, events=events, settings=dict(settings), commits_only=commits_only)
     return msgspec.json.encode(order) + b"\n"
 
 

@@ -100,7 +100,7 @@ def _event(rng: random.Random, url: str, ts: int) -> dict[str, Any]:
 
 
 def _parsed(rng: random.Random, text: str) -> Any:
-    whole = {
+    whole: dict[str, Any] = {
         "title": f"Title of {text}",
         "text": "\n".join(f"{text}, line {line}" for line in range(rng.choice([3, 60]))),
         "images": ["https://img.example/1.png"],

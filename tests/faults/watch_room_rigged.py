@@ -2,7 +2,7 @@
 
 RIGGED_FULL_PAUSE     seconds for which an event waits while there is no room for it
 RIGGED_WATCH_SECONDS  for which a scheduler that was killed still has the watches
-RIGGED_BUDGET_SECONDS after which an agent looks again at what is used
+RIGGED_LOOK_SECONDS   after which it is asked again what MongoDB holds
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from webloom.entrypoints.cli.main import main
 
 RIGGED = {
     "RIGGED_FULL_PAUSE": "webloom.application.watch.store_event.FULL_PAUSE",
+    "RIGGED_LOOK_SECONDS": "webloom.adapters.mongodb.page_budget.LOOK_SECONDS",
     "RIGGED_WATCH_SECONDS": "webloom.entrypoints.scheduler.WATCH_SECONDS",
 }
 

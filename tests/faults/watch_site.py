@@ -7,6 +7,7 @@ so it is known what a run must find, even if a page was fetched twice as a worke
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -46,14 +47,11 @@ def article(number: int, words: str, *, nonce: object = "") -> str:
 
 
 def product(number: int, price: str) -> str:
-    offer = (
-        '{"@context": "https://schema.org", "@type": "Product", "name": "Loom %d", "offers": '
-        '{"@type": "Offer", "price": "%s", "priceCurrency": "EUR", '
-        '"availability": "https://schema.org/InStock"}}' % (number, price)
-    )
+    offer = {"@type": "Offer", "price": price, "priceCurrency": "EUR", "availability": "InStock"}
+    whole = {"@context": "https://schema.org", "@type": "Product", "name": "Loom", "offers": offer}
     return (
         f'<!doctype html><html lang=en><title>Loom {number}</title><script type="application/'
-        f'ld+json">{offer}</script><h1>Loom {number}</h1><p>{PARAGRAPH * 3}</p>'
+        f'ld+json">{json.dumps(whole)}</script><h1>Loom {number}</h1><p>{PARAGRAPH * 3}</p>'
         f"<p>{price} EUR</p><button>Add to cart</button></html>"
     )
 

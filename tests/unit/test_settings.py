@@ -195,8 +195,12 @@ def test_a_backend_is_named_by_an_address_and_each_queue_can_have_its_own() -> N
         "metadata_queue": "amqp://mq.example",
         "import-feed": "redis://cache.example",
         "storage-agent": "amqp://mq.example",
+        "watch-pages": "amqp://mq.example",
     }
     assert not stack.is_embedded
+    apart = load_settings({"WEBLOOM_BROKER_STORAGE_AGENT": "redis://cache.example"})
+    assert apart.broker_urls["storage-agent"] == apart.broker_urls["watch-pages"]
+    assert apart.broker_urls["watch-pages"] == "redis://cache.example"
 
     half = load_settings({"WEBLOOM_STORE": "mongodb://db.example", "WEBLOOM_DATA_DIR": "/srv"})
     assert set(half.broker_urls.values()) == {"sqlite:////srv/webloom.db"}

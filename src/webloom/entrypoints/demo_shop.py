@@ -44,13 +44,11 @@ class ShopPage:
 def shop_pages() -> list[ShopPage]:
     return [
         ShopPage(path="/sale/coat", name="Tweed coat", about="JSON-LD", make=_coat),
-        ShopPage(path="/sale/shirt", name="Linen shirt", about="microdata, sells out", make=_shirt),
-        ShopPage(
-            path="/sale/carpet", name="Carpet", about="only visible: 1.299,00 €", make=_carpet
-        ),
-        ShopPage(path="/sale/loom", name="Table loom", about="a bot check at times", make=_loom),
+        ShopPage(path="/sale/shirt", name="Linen shirt", about="microdata", make=_shirt),
+        ShopPage(path="/sale/carpet", name="Carpet", about="visible text", make=_carpet),
+        ShopPage(path="/sale/loom", name="Table loom", about="bot checks", make=_loom),
         ShopPage(path="/sale/news", name="News of the fair", about="an article", make=_news),
-        ShopPage(path="/sale/clock", name="Town clock", about="only the time differs", make=_clock),
+        ShopPage(path="/sale/clock", name="Town clock", about="a clock", make=_clock),
     ]
 
 

@@ -50,7 +50,8 @@ class DownloadLimits:
 class HttpDownloader:
     """The Downloader port over aiohttp. One policy, one pool of connections.
 
-    A file is only opened for a 2xx answer; one that was there is then written over.
+    A file is only opened for a 2xx answer, or for any with `any_status`; one that was there is then
+    written over.
     """
 
     def __init__(
@@ -58,11 +59,13 @@ class HttpDownloader:
         *,
         policy: NetworkPolicy,
         accept: str = FEEDS,  # what is asked for
+        any_status: bool = False,  # keep the body of every answer
         limits: DownloadLimits | None = None,
         resolver: AbstractResolver | None = None,  # closed with the downloader
         ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
     ) -> None:
         self._limits = limits or DownloadLimits()
+        self._any_status = any_status
         self._client = GatedClient(
             ClientResponse,
             policy=policy,
@@ -120,7 +123,7 @@ class HttpDownloader:
                 reason="the answer is a part of it, which was not asked for (206)",
                 retryable=False,
             )
-        if 200 <= response.status < 300:
+        if 200 <= response.status < 300 or self._any_status:
             refuse_declared(headers, self._limits.max_bytes)
             encoding = headers.get("content-encoding", "").strip().lower()
             with Spool(into, encoding, limit=self._limits.max_bytes) as spool:

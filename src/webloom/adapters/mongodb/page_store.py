@@ -1,67 +1,29 @@
-"""How an event is stored, by writes of single documents that may each be made again:
-
-    read the page and its newest version
-      -> the page, the version, the price record, the change log   (at the same time)
-      -> read them and their neighbours: is all as it was read before?
-           yes, and the version is the newest: the one before becomes a delta
-           no, or the version was there: `Versions.settle`
-           the prices that are superseded get their date of expiry
-         and the run's counters
-
-What is read first is only a guess, to be right at once in the usual case. A process that dies
-between two writes leaves an event that comes again and does what is left.
-"""
+"""Pages, their versions, changes and prices, in MongoDB."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
-
-from pymongo import UpdateMany, UpdateOne
+from typing import Any
 
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.documents import plain
 from webloom.adapters.mongodb.page_budget import Budget
-from webloom.adapters.mongodb.page_contents import (
-    Contents,
-    difference,
-    expiry,
-    is_kept_whole,
-    packed,
-    superseded_by,
-    unpacked,
-)
+from webloom.adapters.mongodb.page_contents import Contents
 from webloom.adapters.mongodb.page_documents import (
-    MOST_BYTES,
     Parts,
     checked_part,
-    content_fields,
     from_json,
-    json_bytes,
-    log_document,
     page_of,
     page_update,
-    parts_of,
     place_at,
-    price_document,
     validator_fields,
-    version_document,
 )
+from webloom.adapters.mongodb.page_events import Events
 from webloom.adapters.mongodb.page_listing import PageListing
-from webloom.adapters.mongodb.page_versions import Versions, log_numbers, next_number
-from webloom.adapters.mongodb.page_writes import Inserted, PageUpdate, PageWrites, Stretch
-from webloom.adapters.mongodb.watch_ledger import (
-    CountedRun,
-    Entry,
-    WatchLedger,
-    entry_of,
-    page_in_run,
-)
-from webloom.domain.errors import EventRefused
+from webloom.adapters.mongodb.page_writes import PageUpdate, PageWrites
+from webloom.adapters.mongodb.watch_ledger import CountedRun, Entry, WatchLedger, page_in_run
 from webloom.domain.storage_event import StorageEvent, milliseconds_of, page_key
 from webloom.domain.watch import Outcome, PageFailure, Tally
 from webloom.ports.page_store import (
@@ -78,56 +40,22 @@ from webloom.ports.page_store import (
     Version,
 )
 
-_NO_LINK = {"key": None, "number": 0}
-
-
-class _Made(NamedTuple):
-    """An event as documents, without what depends on others."""
-
-    event: StorageEvent
-    page: str
-    content: bytes | None
-    parts: Parts
-    version: Document | None
-    price: Document | None
-    log: Document | None
-
-
-class _Begun(NamedTuple):
-    """What was found, and what was made of it."""
-
-    before: Document | None  # the newest version that was there
-    is_newest: bool  # the event's version, by what was read
-    is_first: bool  # nothing of its version was there, and no other version had its number
-    is_new: bool
-
 
 class MongoPageStore:
     def __init__(self, database: MongoDatabase, *, retention: Retention, budget: int) -> None:
         self._db = database
-        self._retention = retention
         self._writes = PageWrites(database)
-        self._versions = Versions(database, retention.snapshots)
         self._contents = Contents(database)
         self._ledger = WatchLedger(database, timedelta(days=retention.job_runs))
+        self._events = Events(database, self._writes, self._ledger, retention)
         self._listing = PageListing(database)
         self._budget = Budget(database, budget)
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     # What the agent and the workers write
 
     async def store_event(self, event: StorageEvent) -> Stored:
         await self._budget.make_room()
-        page = page_key(event.job_id, event.url)
-        # Events of one page that come to this process at once would only get in each other's way.
-        async with self._turns.setdefault(page, asyncio.Lock()):
-            event = await self._as_first_received(event)
-            made = await _made(event)
-            begun = await self._begin(made)
-            number, _ = await asyncio.gather(
-                self._settle(made, begun), self._ledger.count(entry_of(event))
-            )
-        return Stored(version=None if made.content is None else number, is_new=begun.is_new)
+        return await self._events.store(event)
 
     async def note_checked(self, checked: Checked) -> None:
         ts = milliseconds_of(checked.at)
@@ -148,186 +76,6 @@ class MongoPageStore:
         tally = Tally(processed=1, failed=0 if failure is None else 1)
         run = CountedRun(checked.run_id, None)
         await self._ledger.count(Entry(run, page_in_run(checked.url), tally, failure))
-
-    async def _as_first_received(self, event: StorageEvent) -> StorageEvent:
-        """One without a time has that of its first delivery."""
-        if event.has_ts:
-            return event
-        with self._db.use():
-            first = await self._db.snapshots.find_one(
-                {"_id": event.snapshot_key}, {"createdAt": True}
-            )
-            if first is None and event.price is not None:
-                known = await self._db.price_history.find_one(
-                    {"_id": event.price_key}, {"timestamp": True}
-                )
-                first = known and {"createdAt": known["timestamp"]}
-        return event if first is None else replace(event, ts=int(first["createdAt"]))
-
-    async def _begin(self, made: _Made) -> _Begun:
-        head, newest = await asyncio.gather(
-            self._writes.heads.ask(made.page), self._writes.newest.ask(made.page)
-        )
-        before = newest[-1] if newest else None
-        is_newest = made.version is not None and (
-            before is None or before["place"] < made.version["place"]
-        )
-        self._guess_number(made, before if is_newest else None)
-        is_known = head is not None and _is_known(made, head)
-        version, price, log, _ = await asyncio.gather(
-            self._insert_version(made),
-            self._insert_price(made),
-            self._insert_log(made),
-            self._update_page(made, is_known=is_known),
-        )
-        if version is Inserted.THERE and made.version is not None:
-            await self._join(made.version)
-        return _Begun(
-            before=before,
-            is_newest=is_newest,
-            is_first=version is Inserted.MADE and log is not Inserted.TAKEN,
-            is_new=not is_known or Inserted.MADE in (version, price, log),
-        )
-
-    async def _settle(self, made: _Made, begun: _Begun) -> int | None:
-        """The number of the version."""
-        start = None
-        if begun.is_first and begun.is_newest and made.content is not None:
-            start = "" if begun.before is None else begun.before["place"]
-        head, rows = await asyncio.gather(
-            self._writes.heads.ask(made.page), self._rows(made.page, start)
-        )
-        number, _ = await asyncio.gather(
-            self._settle_version(made, begun, head, rows), self._supersede_prices(made, head)
-        )
-        return number
-
-    async def _rows(self, page: str, start: str | None) -> list[Document]:
-        return [] if start is None else await self._writes.rows.ask(Stretch(page, start))
-
-    # The version
-
-    def _guess_number(self, made: _Made, before: Document | None) -> None:
-        """For all documents that have one."""
-        if made.version is None:
-            return
-        link: Document = dict(_NO_LINK)
-        if before is not None:
-            link = {"key": before["_id"], "number": before["version"]}
-        number = next_number(made.version["claimed"], link["number"])
-        made.version.update(version=number, previous=link)
-        if made.content is None:
-            made.version["expireAt"] = self._expiry(self._retention.snapshots)
-        else:
-            made.parts["content"][1]["version"] = number
-            if made.price is not None:
-                made.price["version"] = number
-        if made.log is not None:
-            made.log["version"] = log_numbers(number, link["number"])
-            made.log["expireAt"] = self._expiry(self._retention.change_logs)
-
-    async def _insert_version(self, made: _Made) -> Inserted | None:
-        return None if made.version is None else await self._writes.versions.ask(made.version)
-
-    async def _insert_log(self, made: _Made) -> Inserted | None:
-        if made.log is None:
-            return None
-        inserted = await self._writes.logs.ask(made.log)
-        if inserted is Inserted.TAKEN:
-            waiting = await self._writes.logs.ask(made.log | {"numbered": False})
-            inserted = Inserted.THERE if waiting is Inserted.THERE else Inserted.TAKEN
-        if inserted is Inserted.THERE:  # the earliest event of a version tells what has changed
-            names = ("changes", "timestamp", "runId", "alerts", "place")
-            told = {name: made.log[name] for name in names}
-            with self._db.use():
-                await self._db.change_logs.update_one(
-                    {"_id": made.log["_id"], "place": {"$gt": made.log["place"]}},
-                    {"$set": told | {"exact": made.log.get("exact")}},
-                )
-        return inserted
-
-    async def _join(self, version: Document) -> None:
-        """The version was there: it has the earliest place that it came with, and its content as
-        soon as one of its events has it."""
-        earlier = {name: version[name] for name in ("place", "createdAt")}
-        changes = [
-            UpdateOne(
-                {"_id": version["_id"], "place": {"$gt": version["place"]}},
-                {"$set": earlier | {"previous": _NO_LINK, "moved": True}},
-            )
-        ]
-        if "parsed" in version:
-            changes.append(
-                UpdateOne(
-                    {"_id": version["_id"], "bare": True},
-                    {
-                        "$set": {"parsed": version["parsed"]},
-                        "$unset": {"bare": True, "expireAt": True},
-                    },
-                )
-            )
-        with self._db.use():
-            await self._db.snapshots.bulk_write(changes)
-
-    async def _settle_version(
-        self, made: _Made, begun: _Begun, head: Document | None, rows: list[Document]
-    ) -> int | None:
-        if made.version is None:
-            return None
-        if not _is_as_guessed(made, begun.before, head, rows):
-            with self._db.use():
-                return await self._versions.settle(made.version["_id"], to_end=not begun.is_first)
-        if begun.before is not None:
-            await self._supersede(begun.before, made)
-        return int(made.version["version"])
-
-    async def _supersede(self, before: Document, made: _Made) -> None:
-        assert made.version is not None  # noqa: S101 - it is what supersedes
-        assert made.content is not None  # noqa: S101 - as above
-        key, expires = before["_id"], self._expiry(self._retention.snapshots)
-        place = before["place"]
-        if is_kept_whole(before["version"], made.version["version"]) or "moved" in before:
-            update = UpdateOne(
-                {"_id": key, "expireAt": None, "place": place}, {"$set": {"expireAt": expires}}
-            )
-        else:
-            old = await unpacked(before["parsed"])
-            smaller = await difference(old, made.content)
-            update = superseded_by(key, made.version["_id"], smaller, expires, place)
-        await self._writes.change_versions.ask(update)
-
-    # The page and its price
-
-    async def _update_page(self, made: _Made, *, is_known: bool) -> None:
-        if is_known:
-            return
-        event = made.event
-        update = page_update(event.job_id, event.url, made.parts, event.ts)
-        await self._writes.pages.ask(PageUpdate(made.page, update))
-
-    async def _insert_price(self, made: _Made) -> Inserted | None:
-        if made.price is None:
-            return None
-        inserted = await self._writes.prices.ask(made.price)
-        if inserted is Inserted.THERE:
-            names = ("currency", "changePercent", "version", "claimed", "versionKey", "rank")
-            as_first = {"_id": made.price["_id"], "rank": {"$gt": made.price["rank"]}}
-            told = {name: made.price[name] for name in names}
-            await self._writes.change_prices.ask(UpdateOne(as_first, {"$set": told}))
-        return inserted
-
-    async def _supersede_prices(self, made: _Made, head: Document | None) -> None:
-        """All that are earlier than the latest, which the page knows: of two records that come at
-        the same time, the earlier finds the later one there."""
-        if made.price is None:
-            return
-        latest = made.price["place"] if head is None else head["places"]["record"]
-        expires = {"$set": {"expireAt": self._expiry(self._retention.prices)}}
-        open_ones = {"page": made.page, "expireAt": None, "place": {"$lt": latest}}
-        await self._writes.change_prices.ask(UpdateMany(open_ones, expires))
-
-    def _expiry(self, days: float) -> Any:
-        return expiry(self._db.server_time(), days)
 
     # What is there
 
@@ -388,59 +136,3 @@ class MongoPageStore:
 
     async def is_full(self) -> bool:
         return await self._budget.is_full()
-
-
-async def _made(event: StorageEvent) -> _Made:
-    """Raises EventRefused."""
-    content = fields = version = price = log = None
-    if event.parsed is not None:
-        content = json_bytes(event.parsed)
-        fields = content_fields(event.parsed, content, event.snapshot_hash, event.snapshot_key)
-        whole = await packed(content)
-        if len(whole) > MOST_BYTES:
-            raise EventRefused(
-                f"the version takes {len(whole):,} bytes, and MongoDB holds {MOST_BYTES:,} in a "
-                "document"
-            )
-        version = version_document(event, whole)
-    elif event.is_change:
-        version = version_document(event, None)
-    if event.price is not None:
-        price = price_document(event, event.price)
-    if event.is_change:
-        log = log_document(event)
-    return _Made(
-        event=event,
-        page=page_key(event.job_id, event.url),
-        content=content,
-        parts=parts_of(event, fields),
-        version=version,
-        price=price,
-        log=log,
-    )
-
-
-def _is_known(made: _Made, head: Document) -> bool:
-    """Whether the page has all of it, or later ones."""
-    places = head["places"]
-    return head.get("lastUpdated", -1) >= made.event.ts and all(
-        places.get(name, "") >= place for name, (place, _) in made.parts.items()
-    )
-
-
-def _is_as_guessed(
-    made: _Made, before: Document | None, head: Document | None, rows: list[Document]
-) -> bool:
-    if made.version is None or head is None or not rows:
-        return False
-    *others, own = rows
-    if own["_id"] != made.version["_id"] or own["version"] != made.version["version"]:
-        return False
-    if (head.get("contentKey"), head.get("version")) != (own["_id"], own["version"]):
-        return False
-    if before is None:
-        return not others
-    return len(others) == 1 and all(
-        others[0].get(name) == before.get(name)
-        for name in ("_id", "place", "version", "base", "expireAt")
-    )

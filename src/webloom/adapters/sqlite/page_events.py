@@ -43,6 +43,13 @@ class Newest(NamedTuple):
     body: bytes  # whole
 
 
+class Log(NamedTuple):
+    """What a change log tells."""
+
+    text: bytes
+    body: bytes  # the same, compressed
+
+
 @dataclass(kw_only=True, slots=True)
 class Draft:
     """An event, with what can be made of it before its transaction."""
@@ -50,6 +57,7 @@ class Draft:
     event: StorageEvent
     content: Content | None = None
     ready: Ready | None = None
+    log: Log | None = None
     key: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,12 +65,16 @@ class Draft:
 
     def encode(self) -> None:
         """Raises EventRefused."""
-        if self.event.parsed is None:
-            return
+        event = self.event
         try:
-            data = _canonical(self.event.parsed)
+            data = None if event.parsed is None else _canonical(event.parsed)
+            if event.is_change:
+                text = _canonical({"changes": event.changes, "alerts": event.alerts})
+                self.log = Log(text, compressed(text))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise EventRefused(f"parsed can't be stored as JSON: {error}") from error
+            raise EventRefused(f"it can't be stored as JSON: {error}") from error
+        if data is None:
+            return
         if len(data) > LARGEST_CONTENT:
             raise EventRefused(
                 f"parsed takes {len(data):,} bytes, and {LARGEST_CONTENT:,} is the limit"
@@ -110,9 +122,10 @@ class Writing:
         self._budget = budget
 
     def store(self, draft: Draft) -> Stored | StorageFull:
+        has_room = self._has_room()
         slot = page_versions.by_key(self._connection, draft.key)
         event = self._timed(draft.event, slot)
-        if not self._has_room() and not self._is_known(event, slot):
+        if not has_room and not self._is_known(event, slot):
             return StorageFull(
                 f"watch data takes its budget of {self._budget:,} bytes, and nothing superseded "
                 "is left to prune: raise the budget, or remove watches"
@@ -124,8 +137,8 @@ class Writing:
             slot = page_versions.by_key(self._connection, draft.key)
             assert slot is not None  # noqa: S101 - it was just stored
             version = None if event.parsed is None else slot.number
-            if event.is_change:
-                is_new |= self._log_change(slot, event)
+            if draft.log is not None:
+                is_new |= self._log_change(slot, event, draft.log)
         if event.price is not None:
             is_new |= self._record_price(page, event, draft.key)
         is_new |= page_rows.note_parts(self._connection, page, event)
@@ -209,15 +222,14 @@ class Writing:
         page_versions.exchange(self._connection, slot, draft.content, rank)
         return True
 
-    def _log_change(self, slot: Slot, event: StorageEvent) -> bool:
+    def _log_change(self, slot: Slot, event: StorageEvent, log: Log) -> bool:
         rank = rank_of(event)
-        body = encoded({"changes": event.changes, "alerts": event.alerts}).encode()
         row = self._connection.execute(
             "SELECT rank, body, coalesce(run_id, '') FROM change_logs WHERE snapshot = ?",
             (slot.id,),
         ).fetchone()
         run_id = None if event.run_id is None else plain(event.run_id)
-        if row is not None and (rank, body, run_id or "") >= (row[0], restored(row[1]), row[2]):
+        if row is not None and (rank, log.text, run_id or "") >= (row[0], restored(row[1]), row[2]):
             return False
         expire_at = self._after(self._retention.change_logs)
         self._connection.execute(
@@ -234,7 +246,7 @@ class Writing:
                 event.ts,
                 rank,
                 run_id,
-                compressed(body),
+                log.body,
                 expire_at,
             ),
         )

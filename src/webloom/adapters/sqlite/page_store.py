@@ -57,8 +57,9 @@ class SqlitePageStore:
 
     async def store_event(self, event: StorageEvent) -> Stored:
         draft = Draft(event=event)
-        if event.parsed is not None:
+        if event.parsed is not None or event.is_change:
             await asyncio.to_thread(draft.encode)
+        if draft.content is not None:
             is_new, newest = await self._db.read(
                 lambda connection: page_events.outlook(connection, draft)
             )

@@ -7,6 +7,9 @@
 
 The message is settled only after the store or the queue has what came of it. Should the process
 die before, the page is looked at again; its run counts it once.
+
+A check that is put off becomes a new message, which carries what became of it before: the number of
+a delivery can't tell a page that was tried in vain from one whose host was busy.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from webloom.domain.errors import (
 )
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import MAX_ATTEMPTS
+from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.politeness import Defer
 from webloom.domain.price import change_percent
 from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy
@@ -49,7 +53,7 @@ from webloom.ports.watch_store import WatchStore
 
 log = logging.getLogger(__name__)
 
-MOST_DELIVERIES = 5  # of a check whose workers die one after the other
+MOST_DEATHS = 5  # of workers, one after the other, that one check is taken for the reason of
 FULL_PAUSE = 1.0  # seconds, when the queue behind is full
 
 
@@ -59,6 +63,13 @@ class PageCheck(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     run_id: str
     job_id: str
     url: str
+    failed: int = 0  # fetches of it, in this run
+    deaths: int = 0  # of workers that had it
+
+    @property
+    def message(self) -> Message:
+        key = f"{self.run_id} {self.url}"
+        return Message(id=uuid.uuid4().hex, body=msgspec.json.encode(self), key=key)
 
 
 _checks = msgspec.json.Decoder(PageCheck)
@@ -92,14 +103,15 @@ class CheckPage:
         ):
             await persist(delivery.ack)
             return
-        if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
-            await self._fail(check, f"its worker died {delivery.attempt - 1} times")
+        if delivery.redelivered:
+            check = msgspec.structs.replace(check, deaths=check.deaths + delivery.attempt - 1)
+        if check.deaths >= MOST_DEATHS:
+            await self._fail(check, f"its worker died {check.deaths} times")
             await persist(delivery.ack)
             return
         turn = await self.turns.take(host_of(check.url))
         if isinstance(turn, Defer):
-            seconds = turn.seconds * (1 + spread() / 2)
-            await persist(lambda: delivery.retry(seconds))
+            await self._put_off(delivery, check, turn.seconds * (1 + spread() / 2))
             return
         try:
             await self._look(delivery, check, watch)
@@ -122,11 +134,12 @@ class CheckPage:
                 read = await self.reader.read(_order(path, got, watch, page))
                 await self._compare(check, watch, page, got, read)
         except FetchFailed as failure:
-            if failure.retryable and delivery.attempt < MAX_ATTEMPTS:
+            check = msgspec.structs.replace(check, failed=check.failed + 1)
+            if failure.retryable and check.failed < MAX_ATTEMPTS:
                 seconds = self.retries.delay(
-                    delivery.attempt, spread=spread(), retry_after=failure.retry_after
+                    check.failed, spread=spread(), retry_after=failure.retry_after
                 )
-                await persist(lambda: delivery.retry(seconds))
+                await self._put_off(delivery, check, seconds)
                 return
             await self._fail(check, failure.reason)
         except PageUnreadable as error:
@@ -138,6 +151,14 @@ class CheckPage:
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
         await persist(delivery.ack)
+
+    async def _put_off(self, delivery: Delivery, check: PageCheck, seconds: float) -> None:
+        try:
+            await persist(lambda: self.broker.publish(CHECK_QUEUE, check.message, delay=seconds))
+        except QueueFull:
+            await persist(lambda: delivery.retry(seconds))
+        else:
+            await persist(delivery.ack)
 
     async def _compare(
         self,
@@ -166,34 +187,15 @@ class CheckPage:
         read: PageRead,
     ) -> dict[str, Any]:
         reading = read.reading
-        is_first = page is None or page.version is None
         price = _event_price(reading, page)
-        diff = msgspec.to_builtins(read.diff) if read.diff is not None and not is_first else {}
-        before = None if page is None else page.availability
-        if not is_first:
-            if price is not None and price.is_change:
-                diff["price"] = {"previous": price.previous, "current": price.current}
-            if before != reading.availability.value:
-                diff["availability"] = {"previous": before, "current": reading.availability.value}
-        told = (
-            []
-            if is_first
-            else alerts(
-                watch.config.thresholds,
-                added_text=_added(page, reading.parsed.text),
-                is_change=True,
-                price=price,
-                previous_availability=before,
-                availability=reading.availability.value,
-            )
-        )
+        diff, told = _news(watch, page, read, price)
         return {
             "jobId": check.job_id,
             "runId": check.run_id,
             "url": check.url,
             "parsed": msgspec.to_builtins(reading.parsed),
             "classification": msgspec.to_builtins(reading.classification),
-            "diff": diff or {"textChanged": False},
+            "diff": diff,
             "price": None
             if price is None
             else {
@@ -301,6 +303,56 @@ def _previous(page: StoredPage | None) -> ParsedPage | None:
     )
 
 
+def _news(
+    watch: Watch, page: StoredPage | None, read: PageRead, price: EventPrice | None
+) -> tuple[dict[str, Any], list[str]]:
+    """What has changed, and what is told of it: nothing of the first version. Without validators
+    the version before was made by another selection, or by another program: then its text can't be
+    compared, but price and availability can."""
+    diff: dict[str, Any] = {"textChanged": False}
+    if page is None or page.version is None:
+        return diff, []
+    reading = read.reading
+    is_comparable = page.validators != Validators()
+    if read.diff is not None and is_comparable:
+        diff = msgspec.to_builtins(read.diff)
+    changes: dict[str, Any] = {}
+    if page.availability != reading.availability.value:
+        changes["availability"] = _both(page.availability, reading.availability.value)
+    if (old := _shown_price(page)) != (new := _shown_price(price)):
+        changes["price"] = _both(old.get("current"), new.get("current"))
+        changes["price"] |= {
+            name: _both(old.get(name), new.get(name))
+            for name in ("list", "currency")
+            if old.get(name) != new.get(name)
+        }
+    if is_comparable and not changes and not diff["textChanged"]:
+        changes["price"] = _both(None, new.get("current"))  # it was missing for a while
+    told = alerts(
+        watch.config.thresholds,
+        added_text=_added(page, reading.parsed.text) if is_comparable else "",
+        is_change=is_comparable,
+        price=price,
+        previous_availability=page.availability,
+        availability=reading.availability.value,
+    )
+    return diff | changes, told
+
+
+def _both(previous: object, current: object) -> dict[str, Any]:
+    return {"previous": previous, "current": current}
+
+
+def _shown_price(seen: StoredPage | EventPrice | None) -> dict[str, Any]:
+    """What a page says of its price; nothing, if it has none."""
+    match seen:
+        case StoredPage(price=Decimal()):
+            return {"current": seen.price, "list": seen.list_price, "currency": seen.currency}
+        case EventPrice():
+            return {"current": seen.current, "list": seen.list, "currency": seen.currency}
+    return {}
+
+
 def _event_price(reading: PageReading, page: StoredPage | None) -> EventPrice | None:
     found = reading.price
     if found is None:
@@ -317,7 +369,7 @@ def _event_price(reading: PageReading, page: StoredPage | None) -> EventPrice | 
     )
 
 
-def _added(page: StoredPage | None, text: str) -> str:
+def _added(page: StoredPage, text: str) -> str:
     """The lines that were not there before."""
-    known = set((page.text or "").splitlines()) if page is not None else set()
+    known = set((page.text or "").splitlines())
     return "\n".join(line for line in text.splitlines() if line not in known)

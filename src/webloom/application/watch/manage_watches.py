@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,11 +21,25 @@ from webloom.ports.clock import Clock
 from webloom.ports.watch_store import WatchStore
 
 LONGEST_NAME = 200
+LISTED_AT_ONCE = 200
 MOST_URLS = 10_000  # of one watch
 MOST_TARGETS = 20
 MOST_PHRASES = 100
 LONGEST_PHRASE = 1000
+LONGEST_SECRET = 1000
+HIDDEN = "…"  # stands for what is secret where a target is shown
 SHORTEST_DIGEST, LONGEST_DIGEST = 1.0, 44_640.0  # minutes
+
+
+async def all_watches(store: WatchStore) -> AsyncIterator[Watch]:
+    """By name and id."""
+    cursor: str | None = None
+    while True:
+        some, cursor = await store.watches(limit=LISTED_AT_ONCE, cursor=cursor)
+        for each in some:
+            yield each
+        if cursor is None:
+            return
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +48,7 @@ class ManageWatches:
     clock: Clock
     check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
     check_target: Callable[[str], None]  # raises ValueError
+    shown_target: Callable[[str], str]  # without what is secret in it
     usual_minutes: float
 
     async def add(
@@ -43,21 +59,28 @@ class ManageWatches:
         `given` are fields of WatchConfig. Its first run is due at once. Raises WatchRefused,
         StoreUnavailable.
         """
+        given["targets"] = self._whole(given.get("targets", []), known=[])
         normal = self._normal(urls)
         settings = {"schedule": Schedule(every_minutes=self.usual_minutes)} | given
-        config = WatchConfig(name=(name or "").strip() or normal[0], urls=normal, **settings)
+        name = (name or "").strip() or normal[0][:LONGEST_NAME]
+        config = WatchConfig(name=name, urls=normal, **settings)
         self._refuse_bad(config)
         next_run_at = self.clock.now() if config.enabled else None
         watch_id = watch_id or uuid.uuid4().hex[:16]
         return await self.store.add_watch(watch_id, config, next_run_at=next_run_at)
 
     async def edit(self, watch_id: str, **changes: Any) -> Watch | None:
-        """None: there is no such watch. Raises WatchRefused, StoreUnavailable."""
+        """None: there is no such watch. A target as it is shown, with …, stays the one that it is,
+        and keeps its secret. Raises WatchRefused, StoreUnavailable."""
         watch = await self.store.find_watch(watch_id)
         if watch is None:
             return None
         if "urls" in changes:
             changes["urls"] = self._normal(changes["urls"])
+        if "name" in changes:
+            changes["name"] = changes["name"].strip()
+        if "targets" in changes:
+            changes["targets"] = self._whole(changes["targets"], known=watch.config.targets)
         config = replace(watch.config, **changes)
         self._refuse_bad(config)
         next_run_at = watch.next_run_at
@@ -67,6 +90,23 @@ class ManageWatches:
 
     def _next_run(self, config: WatchConfig) -> datetime | None:
         return next_run(config, now=self.clock.now(), failures=0, spread=spread())
+
+    def _whole(self, given: list[Target], *, known: list[Target]) -> list[Target]:
+        """What is given as it is shown, made whole by what is known. Where several are shown alike
+        they go by their order, and all or none are to be given so."""
+        hidden: dict[str, list[Target]] = {}
+        for target in known:
+            hidden.setdefault(self.shown_target(target.url), []).append(target)
+        named = Counter(target.url for target in given if HIDDEN in target.url)
+        for url, count in named.items():
+            if count != len(hidden.get(url, ())):
+                raise WatchRefused(
+                    f"targets: {url[:100]} is not exactly one of this watch's: give its whole URL"
+                )
+        return [
+            target if target.url not in named else _kept(target, hidden[target.url].pop(0))
+            for target in given
+        ]
 
     def _normal(self, urls: list[str]) -> list[str]:
         if not urls:
@@ -82,6 +122,8 @@ class ManageWatches:
         return list(normal)
 
     def _refuse_bad(self, config: WatchConfig) -> None:
+        if not config.name:
+            raise WatchRefused("name: it is empty")
         if len(config.name) > LONGEST_NAME:
             raise WatchRefused(f"name: longer than {LONGEST_NAME} characters")
         if any(unicodedata.category(each) in ("Cc", "Cs") for each in config.name):
@@ -97,7 +139,12 @@ class ManageWatches:
         for target in config.targets:
             with _named("targets"):
                 self.check_target(target.url)
+                _check_secret(target)
                 _check_digest(target)
+
+
+def _kept(given: Target, known: Target) -> Target:
+    return replace(given, url=known.url, secret=given.secret or known.secret)
 
 
 @contextmanager
@@ -131,6 +178,11 @@ def _refuse_thresholds(thresholds: Thresholds) -> None:
     for name, amount in amounts.items():
         if amount is not None and not (amount.is_finite() and amount > 0):
             raise WatchRefused(f"{name}: {amount} is not above 0")
+
+
+def _check_secret(target: Target) -> None:
+    if target.secret is not None and not 0 < len(target.secret) <= LONGEST_SECRET:
+        raise ValueError(f"a secret is empty, or longer than {LONGEST_SECRET} characters")
 
 
 def _check_digest(target: Target) -> None:

@@ -8,26 +8,30 @@ twice, and the run counts the page once.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-import msgspec
+from typing import TypeVar
 
 from webloom.application.persist import spread
 from webloom.application.watch.check_page import PageCheck
-from webloom.domain.errors import QueueFull
 from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.watch import RunStatus, Watch, WatchRun, next_run
-from webloom.ports.broker import Broker, Message
+from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.watch_store import Attended, NewRun, WatchStore
 
 log = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 100  # runs that one look starts or attends
+Result = TypeVar("Result")
+
+MOST_AT_ONCE = 100  # runs that one look starts
+# Runs that one look attends, the oldest; and more where nearly all of those just wait, as when
+# their host asked for a long pause.
+ATTENDED_AT_ONCE = (100, 1000, 10_000)
 FORGOTTEN = timedelta(minutes=10)  # after which checks that nothing is known of are asked for again
 LONGEST_RUN = timedelta(hours=12)  # after which what is missing counts as failed
 PUBLISHED_AT_ONCE = 500
@@ -63,23 +67,31 @@ class RunWatches:
     async def __call__(self) -> int:
         """One look; how many runs there are to attend. Raises Unavailable."""
         now = self.clock.now()
-        start = StartRun(store=self.store)
-        for watch in await self.store.due_watches(now, limit=MOST_AT_ONCE):
-            started = await start(watch.watch_id, "schedule", due=now)
-            if started is not None and started.is_new:
-                log.info("a watch is due", extra={"watch_id": watch.watch_id})
-        attended = await self.store.attended(limit=MOST_AT_ONCE)
-        for each in attended:
-            await self._attend(each, now)
+        due = await self.store.due_watches(now, limit=MOST_AT_ONCE)
+        await _all(self._start(each, now) for each in due)
+        for limit in ATTENDED_AT_ONCE:
+            attended = await self.store.attended(limit=limit)
+            moved = sum(await _all(self._attend(each, now) for each in attended))
+            if len(attended) < limit or moved >= limit // 10:
+                break
         return len(attended)
 
-    async def _attend(self, each: Attended, now: datetime) -> None:
+    async def _start(self, watch: Watch, now: datetime) -> None:
+        started = await StartRun(store=self.store)(watch.watch_id, "schedule", due=now)
+        if started is not None and started.is_new:
+            log.info("a watch is due", extra={"watch_id": watch.watch_id})
+
+    async def _attend(self, each: Attended, now: datetime) -> bool:
+        """Whether there was something to do."""
         run = each.run
         is_done = run.pages_total is not None and run.tally.processed >= run.pages_total
         if is_done or now - run.started_at > LONGEST_RUN:
             await self._finish(each, now)
-        elif self._wants_checks(each, now) and await self._publish(run):
+            return True
+        if self._wants_checks(each, now) and await self._publish(run):
             await self.store.note_published(run.run_id, now)
+            return True
+        return False
 
     def _wants_checks(self, each: Attended, now: datetime) -> bool:
         """Also when nothing was heard of the run for long, though a message is never lost."""
@@ -91,36 +103,35 @@ class RunWatches:
         """False: the queue is full; the rest follows at the next look."""
         urls = await self.store.unchecked(run.run_id)
         for start in range(0, len(urls), PUBLISHED_AT_ONCE):
-            checks = [
-                PageCheck(run_id=run.run_id, job_id=run.watch_id, url=url)
+            messages = [
+                PageCheck(run_id=run.run_id, job_id=run.watch_id, url=url).message
                 for url in urls[start : start + PUBLISHED_AT_ONCE]
             ]
-            messages = [
-                Message(
-                    id=uuid.uuid4().hex,
-                    body=msgspec.json.encode(check),
-                    key=f"{check.run_id} {check.url}",
-                )
-                for check in checks
-            ]
-            try:
-                published = await self.broker.publish_many(CHECK_QUEUE, messages)
-            except QueueFull:
-                return False
-            if None in published:
+            if None in await self.broker.publish_many(CHECK_QUEUE, messages):
                 return False
         return True
 
     async def _finish(self, each: Attended, now: datetime) -> None:
-        watch, status = each.watch, each.run.tally
-        failed = status.failed == status.processed and status.failed > 0
+        watch, tally = each.watch, each.run.tally
+        is_failed = tally.processed == tally.failed  # what is missing counts as failed
         next_run_at = next_run(
             watch.config,
             now=now,
-            failures=watch.failures + 1 if failed else 0,
+            failures=watch.failures + 1 if is_failed else 0,
             spread=spread(),
         )
         await self.after_run(watch, each.run)
         run = await self.store.finish_run(each.run.run_id, next_run_at=next_run_at)
         if run is not None and run.status is RunStatus.FAILED:
             log.warning("no page of a watch could be checked", extra={"watch_id": watch.watch_id})
+
+
+async def _all(actions: Iterable[Awaitable[Result]]) -> list[Result]:
+    """At the same time; one that fails does not keep the others from their end."""
+    results = await asyncio.gather(*actions, return_exceptions=True)
+    done: list[Result] = []
+    for each in results:
+        if isinstance(each, BaseException):
+            raise each
+        done.append(each)
+    return done

@@ -317,11 +317,12 @@ def _add_watches(app: FastAPI, services: Services) -> None:
         "/api/watches/{jobId}/notices",
         watches.notices,
         methods=["GET"],
-        responses=_answers({200: of.NoticesPage}, 422, 503),
+        responses=_answers({200: of.NoticesPage}, 404, 422, 503),
     )
-    atom = _answers({200: "application/atom+xml"}, 404, 422, 503)
-    route("/api/watches/{jobId}/feed.atom", watches.feed, methods=["GET"], responses=atom)
+    atom = _answers({200: "application/atom+xml"}, 503)
     route("/api/watch/feed.atom", watches.feed_of_all, methods=["GET"], responses=atom)
+    atom = atom | _answers({}, 404, 422)
+    route("/api/watches/{jobId}/feed.atom", watches.feed, methods=["GET"], responses=atom)
     route(
         "/api/watch/runs",
         watches.runs,
@@ -356,7 +357,7 @@ def _add_watches(app: FastAPI, services: Services) -> None:
         "/api/watch/pages/diff",
         pages.diff,
         methods=["GET"],
-        responses=_answers({200: of.VersionDiff}, 404, 422, 503),
+        responses=_or_text(_answers({200: of.VersionDiff}, 404, 422, 503), "text/plain"),
     )
     route(
         "/api/watch/pages/changes",
@@ -368,7 +369,7 @@ def _add_watches(app: FastAPI, services: Services) -> None:
         "/api/watch/pages/prices",
         pages.prices,
         methods=["GET"],
-        responses=_answers({200: of.PricesPage}, 422, 503),
+        responses=_or_text(_answers({200: of.PricesPage}, 422, 503), "text/csv"),
     )
     route(
         "/api/watch/storage",
@@ -390,6 +391,14 @@ def _answers(bodies: dict[int, Any], *problems: int) -> dict[int | str, dict[str
             documented[status] = _documented("application/json", body)
     for status in problems:
         documented[status] = _documented("application/problem+json", schemas.Problem)
+    return documented
+
+
+def _or_text(
+    documented: dict[int | str, dict[str, Any]], media_type: str
+) -> dict[int | str, dict[str, Any]]:
+    """That it can be asked for in another form."""
+    documented[200]["content"][media_type] = {"schema": {"type": "string"}}
     return documented
 
 

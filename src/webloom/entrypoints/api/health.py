@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -12,6 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_late
 from starlette.responses import Response
 
 from webloom import __version__
+from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import BrokerLink, Services, queue_limits
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.import_run import IMPORT_QUEUE
@@ -158,6 +160,7 @@ class HealthRoutes:
         for status, count in (counts.result or {}).items():
             records.labels(status.value).set(count)
         await self._tell_imports(registry)
+        await self._tell_watches(registry)
         return registry
 
     async def _tell_imports(self, registry: CollectorRegistry) -> None:
@@ -176,6 +179,34 @@ class HealthRoutes:
             }
             for state, found in states.items():
                 feeds.labels(state).set(len(found))
+
+    async def _tell_watches(self, registry: CollectorRegistry) -> None:
+        watches = Gauge("webloom_watches", "Watches", ["state"], registry=registry)
+        counted = await _ask(self._watches_by_state)
+        for state, count in (counted.result or {}).items():
+            watches.labels(state).set(count)
+        items = Gauge(
+            "webloom_storage_items",
+            "What is kept of watched pages",
+            ["collection"],
+            registry=registry,
+        )
+        size = Gauge("webloom_storage_bytes", "About", ["collection"], registry=registry)
+        budget = Gauge("webloom_storage_budget_bytes", "What they may take", registry=registry)
+        budget.set(self._services.settings.storage_budget)
+        used = await _ask(self._services.pages.usage)
+        for each in used.result or ():
+            items.labels(each.collection).set(each.items)
+            size.labels(each.collection).set(each.bytes)
+
+    async def _watches_by_state(self) -> dict[str, int]:
+        states = Counter({"all": 0, "enabled": 0, "checking": 0, "failing": 0})
+        async for watch in all_watches(self._services.watches):
+            states["all"] += 1
+            states["enabled"] += watch.config.enabled
+            states["checking"] += watch.active_run_id is not None
+            states["failing"] += watch.failures > 0
+        return states
 
 
 def request_histogram(registry: CollectorRegistry) -> Histogram:

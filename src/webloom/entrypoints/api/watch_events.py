@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 
 import msgspec
 from fastapi import HTTPException, Request
@@ -18,7 +19,6 @@ from webloom.parsing.storage_event import event_of
 from webloom.ports.broker import Message
 
 MOST_EVENTS = 1000
-_NULL = msgspec.Raw(b"null")
 
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
 
@@ -40,24 +40,32 @@ class EventRoutes:
         now = self._clock.now()
         messages = []
         for index, event in enumerate(events):
-            if bytes(event.get("ts", _NULL)) == b"null":  # else a redelivery would have another one
-                event["ts"] = msgspec.Raw(b"%d" % milliseconds_of(now))
-            body = msgspec.json.encode(event)
             try:
-                event_of(body, received=now)
+                body = _encoded(event, now)
             except EventRefused as error:
                 which = f"Event {index}: " if isinstance(given, list) else ""
                 raise HTTPException(422, f"{which}{error}.") from error
             messages.append(Message(id=uuid.uuid4().hex, body=body))
         published = await self._broker.publish_many(self._queue, messages)
-        if None not in published:
+        refused = [index for index, taken in enumerate(published) if taken is None]
+        if not refused:
             return answer(EventsAccepted(accepted=len(messages)), 202)
-        accepted = published.index(None)
+        accepted = len(messages) - len(refused)
         return problem(
             503,
-            f"The queue is full: {accepted} of {len(messages)} were accepted. "
-            "Send the others again later.",
+            f"The queue is full: {accepted:,} of {len(messages):,} events were accepted. "
+            "Send the others again; notAccepted has their places.",
             {"Retry-After": str(RETRY_WHEN_FULL)},
             kind=EventsNotAccepted,
             accepted=accepted,
+            not_accepted=refused,
         )
+
+
+def _encoded(event: dict[str, msgspec.Raw], now: datetime) -> bytes:
+    """Where it has no time, with that of now: each delivery of it would have another one. Raises
+    EventRefused."""
+    body = msgspec.json.encode(event)
+    if event_of(body, received=now).has_ts:
+        return body
+    return msgspec.json.encode(event | {"ts": msgspec.Raw(b"%d" % milliseconds_of(now))})

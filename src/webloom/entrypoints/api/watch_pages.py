@@ -13,6 +13,7 @@ from fastapi import Path, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from webloom.bootstrap import Services
+from webloom.domain.errors import UrlRefused
 from webloom.domain.storage_event import moment_of
 from webloom.domain.watch import Outcome
 from webloom.entrypoints.api.answers import answer, problem
@@ -37,6 +38,7 @@ from webloom.entrypoints.api.watches import Cursor, Limit
 from webloom.parsing.diffs.forms import side_by_side, unified
 from webloom.parsing.diffs.pages import PageDiff, whole_page_diff
 from webloom.parsing.pages.page import ParsedPage
+from webloom.parsing.web_url import normalise
 from webloom.ports.page_store import ChangeFilter, PageFilter, PageStore, PriceRecord
 
 NO_SUCH_PAGE = "Nothing is known of that page. GET /api/watch/pages lists the pages."
@@ -44,8 +46,10 @@ NO_SUCH_VERSION = "That version is not kept. GET /api/watch/pages/versions lists
 PRICES_AT_ONCE = 200
 DIFF_WIDTH = 160
 
+LAST_VERSION = 2**53
+
 JobId = Annotated[str, Query(alias="jobId", max_length=200)]
-Url = Annotated[str, Query(max_length=8192, description="As it was given; percent-encoded")]
+Url = Annotated[str, Query(max_length=8192, description="Percent-encoded")]
 
 
 class WatchPageRoutes:
@@ -76,7 +80,7 @@ class WatchPageRoutes:
         )
         refuse_nul(request)
         if job_id and url and cursor is None:
-            page = await self._store.find_page(job_id, url)
+            page = await self._store.find_page(job_id, await self._spelt(job_id, url))
             found = [] if page is None else [page_detail(page)]
             return answer(PagesPage(data=[*found], next_cursor=None))
         chosen = PageFilter(
@@ -95,12 +99,13 @@ class WatchPageRoutes:
         request: Request,
         job_id: JobId,
         url: Url,
-        before: Annotated[int | None, EMPTY_IS_NONE, Query(ge=1)] = None,
+        before: Annotated[int | None, EMPTY_IS_NONE, Query(ge=1, le=LAST_VERSION)] = None,
         limit: Limit = 50,
     ) -> Response:
         """Versions of a page, the newest first."""
         refuse_unknown(request, {"jobId", "url", "before", "limit"})
         refuse_nul(request)
+        url = await self._spelt(job_id, url)
         found = await self._store.versions(job_id, url, limit=limit, before=before)
         following = found[-1].version if len(found) == limit else None
         return answer(
@@ -110,13 +115,14 @@ class WatchPageRoutes:
     async def version(
         self,
         request: Request,
-        number: Annotated[int, Path(alias="version", ge=1)],
+        number: Annotated[int, Path(alias="version", ge=1, le=LAST_VERSION)],
         job_id: JobId,
         url: Url,
     ) -> Response:
         """One version, with its content."""
         refuse_unknown(request, {"jobId", "url"})
         refuse_nul(request)
+        url = await self._spelt(job_id, url)
         parsed = await self._store.parsed(job_id, url, number)
         found = await self._store.versions(job_id, url, limit=1, before=number + 1)
         if parsed is None or not found or found[0].version != number:
@@ -129,13 +135,14 @@ class WatchPageRoutes:
         request: Request,
         job_id: JobId,
         url: Url,
-        from_: Annotated[int, Query(alias="from", ge=1, description="A version")],
-        to: Annotated[int, Query(ge=1, description="A version")],
+        from_: Annotated[int, Query(alias="from", ge=1, le=LAST_VERSION, description="A version")],
+        to: Annotated[int, Query(ge=1, le=LAST_VERSION, description="A version")],
         form: Literal["json", "unified", "side-by-side"] = "json",
     ) -> Response:
         """How two versions of a page differ."""
         refuse_unknown(request, {"jobId", "url", "from", "to", "form"})
         refuse_nul(request)
+        url = await self._spelt(job_id, url)
         old, new = await asyncio.gather(
             *(self._store.parsed(job_id, url, number) for number in (from_, to))
         )
@@ -178,6 +185,7 @@ class WatchPageRoutes:
         """Prices of a page, the latest first; as CSV all of them."""
         refuse_unknown(request, {"jobId", "url", "format", "limit", "cursor"})
         refuse_nul(request)
+        url = await self._spelt(job_id, url)
         if form == "csv":
             rows = _csv(self._store, job_id, url)
             headers = {"Content-Disposition": "attachment; filename=prices.csv"}
@@ -191,6 +199,16 @@ class WatchPageRoutes:
                 next_cursor=following,
             )
         )
+
+    async def _spelt(self, job_id: str, url: str) -> str:
+        """As it is known: as it was given, or else in its normal form."""
+        try:
+            normal = normalise(url)
+        except UrlRefused:
+            return url
+        if normal == url or await self._store.find_page(job_id, url) is not None:
+            return url
+        return normal
 
     async def storage(self) -> Response:
         """What is used by what, and what pruning would free."""

@@ -68,11 +68,13 @@ class ThresholdsBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, r
 
 
 class TargetBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
-    """Where people are told: an Apprise URL or a webhook."""
+    """Where people are told: an Apprise URL or a webhook. One that is edited may be given as it was
+    answered, with …: it stays as it is, and so does its secret."""
 
     url: str
     secret: str | None = None
     digest_minutes: float | None = None
+    signed: bool | None = None  # as it was answered; the secret decides
 
 
 class AddWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
@@ -125,6 +127,12 @@ class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     last_run_at: datetime | None
     last_status: RunStatus | None
     consecutive_failures: int
+
+
+# What is answered of a watch, and may be sent back with the rest; it changes nothing.
+READ_ONLY = frozenset(WatchAnswer.__struct_encode_fields__) - frozenset(
+    AddWatchBody.__struct_encode_fields__
+)
 
 
 class WatchesPage(msgspec.Struct, kw_only=True, rename="camel"):
@@ -311,10 +319,11 @@ class EventsAccepted(msgspec.Struct, kw_only=True):
     accepted: int
 
 
-class EventsNotAccepted(Problem, kw_only=True):
-    """The queue is full: those from `accepted` on have to be sent again."""
+class EventsNotAccepted(Problem, kw_only=True, rename="camel"):
+    """The queue is full: those that are not accepted have to be sent again."""
 
     accepted: int
+    not_accepted: list[int]  # their places in what was sent, from 0
 
 
 class CollectionUsage(msgspec.Struct, kw_only=True, rename="camel"):
@@ -395,6 +404,12 @@ def watch_answer(watch: Watch) -> WatchAnswer:
         last_status=watch.last_status,
         consecutive_failures=watch.failures,
     )
+
+
+def entry_of(entry: dict[str, Any]) -> AddWatchBody:
+    """Of a list of watches, which may be one that was answered. Raises ValidationError."""
+    given = {name: value for name, value in entry.items() if name not in READ_ONLY}
+    return msgspec.convert(given, AddWatchBody)
 
 
 def config_of(body: AddWatchBody | EditWatchBody) -> dict[str, Any]:

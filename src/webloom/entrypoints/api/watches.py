@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import HTTPException, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from webloom.bootstrap import Services
@@ -14,6 +14,7 @@ from webloom.domain.watch import RunStatus, Watch
 from webloom.entrypoints.api.answers import answer, problem
 from webloom.entrypoints.api.asked import EMPTY_IS_NONE, decode, refuse_unknown
 from webloom.entrypoints.api.watch_schemas import (
+    READ_ONLY,
     AddWatchBody,
     EditWatchBody,
     JobRunsPage,
@@ -23,6 +24,7 @@ from webloom.entrypoints.api.watch_schemas import (
     WatchesImported,
     WatchesPage,
     config_of,
+    entry_of,
     job_run,
     notice_answer,
     watch_answer,
@@ -43,6 +45,7 @@ Cursor = Annotated[str | None, Query(max_length=500)]
 
 _add_body = msgspec.json.Decoder(AddWatchBody)
 _edit_body = msgspec.json.Decoder(EditWatchBody)
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class WatchRoutes:
@@ -71,11 +74,10 @@ class WatchRoutes:
         refusals: list[ListRefusal] = []
         for entry in read_watch_list(await request.body()):
             try:
-                await self._add(_entry(entry))
+                await self._add(entry_of(entry))
                 added += 1
             except (WatchRefused, msgspec.ValidationError) as error:
-                shown = entry.get("name") or entry.get("url") or entry.get("urls")
-                refusals.append(ListRefusal(entry=str(shown)[:200], reason=str(error)))
+                refusals.append(ListRefusal(entry=shown_entry(entry), reason=str(error)))
         return answer(
             WatchesImported(added=added, refused=len(refusals), refusals=refusals[:MOST_REFUSALS])
         )
@@ -93,10 +95,12 @@ class WatchRoutes:
         return _found(await self._store.find_watch(watch_id))
 
     async def edit(self, request: Request, watch_id: WatchId) -> Response:
-        """Change what is given of a watch; lists are replaced as a whole."""
-        changes = config_of(decode(_edit_body, await request.body()))
-        if "name" in changes and not changes["name"].strip():
-            raise HTTPException(422, "name: it is empty.")
+        """Change what is given of a watch; lists are replaced as a whole. What GET answers may be
+        sent back: of what can't be changed nothing is, and targets keep what is not shown."""
+        given = decode(_fields, await request.body())
+        for name in READ_ONLY & given.keys():
+            del given[name]
+        changes = config_of(decode(_edit_body, msgspec.json.encode(given)))
         return _found(await self._manage.edit(watch_id, **changes))
 
     async def pause(self, watch_id: WatchId) -> Response:
@@ -114,7 +118,8 @@ class WatchRoutes:
             bool, Query(description="true: also all that is kept of its pages")
         ] = False,
     ) -> Response:
-        """Remove a watch. What is kept of its pages stays, unless `pages=true`."""
+        """Remove a watch; its run ends, if there is one. What is kept of its pages stays, unless
+        `pages=true`, which also removes what other programs have sent for this id."""
         found = await self._store.remove_watch(watch_id)
         if pages:
             await self._services.pages.forget_job(watch_id)
@@ -158,6 +163,8 @@ class WatchRoutes:
         """What is or was to be told of a watch, the latest first."""
         refuse_unknown(request, {"limit", "cursor"})
         found, following = await self._store.notices(watch_id, limit=limit, cursor=cursor)
+        if not found and await self._store.find_watch(watch_id) is None:
+            return problem(404, NO_SUCH_WATCH)
         return answer(
             NoticesPage(data=[notice_answer(each) for each in found], next_cursor=following)
         )
@@ -190,8 +197,11 @@ class WatchRoutes:
         return Response(body, media_type=CONTENT_TYPE)
 
 
-def _entry(entry: dict[str, Any]) -> AddWatchBody:
-    return msgspec.convert(entry, AddWatchBody)
+def shown_entry(entry: dict[str, Any]) -> str:
+    """What a person knows an entry of a list by."""
+    urls = entry.get("urls")
+    first = urls[0] if isinstance(urls, list) and urls else None
+    return str(entry.get("name") or entry.get("url") or first)[:200]
 
 
 def _found(watch: Watch | None) -> Response:

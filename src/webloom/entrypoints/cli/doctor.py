@@ -18,10 +18,13 @@ import typer
 import uvloop
 
 from webloom import __version__
+from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services, queue_limits
 from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.watch import Watch
+from webloom.entrypoints.api.health import STORAGE_FULL
 from webloom.entrypoints.cli.output import counted, visible
 from webloom.entrypoints.processes import refuse_open_bind
 from webloom.parsing.backend_url import shown
@@ -31,7 +34,7 @@ from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
 from webloom.settings import VARIABLES, Settings, load_settings, unknown_variables
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
-MOST_FEEDS = 10  # that fail and are named
+MOST_FEEDS = 10  # that fail and are named; and as many watches
 OLDEST_SQLITE = (3, 37, 0)
 CHECK_FOLDER = "Check WEBLOOM_DATA_DIR and WEBLOOM_STORE, the folder's owner and its disk."
 
@@ -229,9 +232,13 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
         yield await asyncio.to_thread(_file, settings.database)
     seen: list[SeenProcess] | None = None
     feeds: list[Feed] = []
+    watches: list[Watch] = []
+    is_full = False
     try:
         seen = await services.heartbeats.seen(ALIVE_SECONDS)
         feeds = await services.imports.feeds()
+        watches = [each async for each in all_watches(services.watches)]
+        is_full = await services.pages.is_full()
         yield _reached("store", services.store_link)
     except WebloomError as error:
         yield _not_reached("store", services.store_link, error, "WEBLOOM_STORE")
@@ -248,8 +255,11 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
             yield _depth(queue, depth, limits[queue])
     if seen is not None:
         yield _workers(seen)
-        for finding in _feeds(feeds, seen):
+        for finding in (*_scheduler(feeds, watches, seen), *_feeds(feeds)):
             yield finding
+        yield _watches(watches)
+        if is_full:
+            yield Finding(check="storage", state="problem", detail=STORAGE_FULL)
 
 
 def _reached(name: str, link: Connected) -> Finding:
@@ -280,16 +290,42 @@ def _depth(queue: str, depth: QueueDepth, limit: int) -> Finding:
     )
 
 
-def _feeds(feeds: list[Feed], seen: list[SeenProcess]) -> Iterator[Finding]:
-    """The feeds that fail, and whether anybody imports the others."""
-    scheduled = sum(feed.config.enabled for feed in feeds)
-    if scheduled and not any(each.heartbeat.role == "scheduler" for each in seen):
+def _scheduler(
+    feeds: list[Feed], watches: list[Watch], seen: list[SeenProcess]
+) -> Iterator[Finding]:
+    """Whether anybody imports and checks what is on a schedule."""
+    due = {
+        "feed": sum(feed.config.enabled for feed in feeds),
+        "watch": sum(watch.config.enabled for watch in watches),
+    }
+    waiting = " and ".join(counted(number, noun) for noun, number in due.items() if number)
+    if waiting and not any(each.heartbeat.role == "scheduler" for each in seen):
         yield Finding(
             check="scheduler",
             state="warning",
-            detail=f"none is running, and {counted(scheduled, 'feed')} should be imported by one",
+            detail=f"none is running, and {waiting} should be seen to by one",
             advice="Start `webloom up`, or `webloom scheduler` beside the workers.",
         )
+
+
+def _watches(watches: list[Watch]) -> Finding:
+    enabled = sum(watch.config.enabled for watch in watches)
+    failing = [watch for watch in watches if watch.failures]
+    detail = f"{counted(len(watches), 'watch')}, {enabled} of them on a schedule"
+    if not failing:
+        return Finding(check="watches", state="ok", detail=detail)
+    names = ", ".join(visible(each.config.name) for each in failing[:MOST_FEEDS])
+    return Finding(
+        check="watches",
+        state="warning",
+        detail=f"{detail}; of {len(failing)} no page could be checked last time: {names}",
+        advice="`webloom history URL` says why.",
+    )
+
+
+def _feeds(feeds: list[Feed]) -> Iterator[Finding]:
+    """The feeds that fail."""
+    scheduled = sum(feed.config.enabled for feed in feeds)
     failing = [feed for feed in feeds if feed.failures]
     for feed in failing[:MOST_FEEDS]:
         yield Finding(

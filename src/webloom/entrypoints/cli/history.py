@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Annotated
 
 import typer
 import uvloop
 
+from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.storage_event import moment_of
@@ -19,6 +19,7 @@ from webloom.entrypoints.api.watch_schemas import (
     version_answer,
 )
 from webloom.entrypoints.cli.output import (
+    amount,
     console,
     json_line,
     pipe_may_close,
@@ -30,12 +31,12 @@ from webloom.entrypoints.cli.output import (
     utf8_argument,
     visible,
 )
+from webloom.entrypoints.cli.price_curve import price_curve
 from webloom.parsing.web_url import normalise
-from webloom.ports.page_store import ChangeFilter, PageFilter, PriceRecord, StoredPage, Usage
+from webloom.ports.page_store import ChangeFilter, PageFilter, StoredPage, Usage
 from webloom.settings import load_settings
 
 SHOWN = 20
-_BARS = "▁▂▃▄▅▆▇█"
 
 
 def history(
@@ -57,9 +58,7 @@ def history(
         async with open_services(load_settings(), must_exist=True) as services:
             pages = await _pages(services, url, watch)
             if not pages:
-                raise WebloomError(
-                    f"nothing is known of {visible(shortened(url))}; `webloom watch` watches a page"
-                )
+                raise WebloomError(await _why_nothing(services, url))
             for page in pages:
                 await (_tell_json if as_json else _tell)(services, page, limit)
 
@@ -104,6 +103,15 @@ async def _pages(services: Services, url: str, watch: str | None) -> list[Stored
         if found:
             return found
     return []
+
+
+async def _why_nothing(services: Services, url: str) -> str:
+    shown = visible(shortened(url))
+    normal = normalise(url)
+    async for watch in all_watches(services.watches):
+        if normal in watch.config.urls:
+            return f"{shown} is watched, and was not checked yet; `webloom up` does that"
+    return f"nothing is known of {shown}; `webloom watch` watches a page"
 
 
 async def _tell_json(services: Services, page: StoredPage, limit: int) -> None:
@@ -153,28 +161,21 @@ async def _tell_prices(services: Services, page: StoredPage, limit: int) -> None
     found, _ = await services.pages.prices(page.job_id, page.url, limit=limit)
     unit = f" {summary.currency}" if summary.currency else ""
     to.print()
+    curve = price_curve([each.price for each in reversed(found)])
     to.print(
         plain(
-            f"price {summary.last.price:f}{unit}  {_curve(found)}  lowest {summary.minimum:f}, "
-            f"median {summary.median:f}, highest {summary.maximum:f} of {summary.records:,}"
+            f"price {amount(summary.last.price)}{unit}  {curve}  "
+            f"lowest {amount(summary.minimum)}, median {amount(summary.median)}, "
+            f"highest {amount(summary.maximum)} of {summary.records:,}"
         ),
         soft_wrap=True,
     )
     shown = table("seen", "price", "change")
     for record in found:
         percent = "" if record.change_percent is None else f"{record.change_percent:+f} %"
-        shown.add_row(
-            _moment(record.timestamp), plain(f"{record.price:f} {record.currency or ''}"), percent
-        )
+        cost = f"{amount(record.price)} {record.currency or ''}".rstrip()
+        shown.add_row(_moment(record.timestamp), plain(cost), percent)
     show_table(shown, to)
-
-
-def _curve(found: list[PriceRecord]) -> str:
-    """The oldest first."""
-    amounts = [each.price for each in reversed(found)]
-    low, high = min(amounts), max(amounts)
-    span = high - low or Decimal(1)
-    return "".join(_BARS[int((each - low) / span * (len(_BARS) - 1))] for each in amounts)
 
 
 def _summary(changes: object) -> str:

@@ -176,7 +176,10 @@ async def _inspect_all(sources: list[str], options: _Options, as_json: bool) -> 
     """How many failed. What is printed is in the order of the sources."""
     failed, to = 0, console()
     settings = options.settings
-    async with page_downloader(settings) as downloader, page_reader(settings) as reader:
+    async with (
+        page_downloader(settings, any_status=True) as downloader,
+        page_reader(settings) as reader,
+    ):
         waiting = deque(enumerate(sources))
         running: deque[tuple[str, Task[Inspected]]] = deque()
         try:

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 
 import msgspec
 import typer
@@ -82,7 +83,15 @@ def show_table(made: Table, to: Console) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{'' if number == 1 else ending}"
+
+
+def amount(number: Decimal) -> str:
+    """As people write a price: 80, 79.50, 0.125."""
+    text = f"{number.normalize():,f}"
+    whole, point, places = text.partition(".")
+    return f"{whole}.{places:0<2}" if point else whole
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -16,7 +16,7 @@ from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, Watch
 from webloom.entrypoints.api.watch_schemas import watch_answer
 from webloom.entrypoints.cli.output import counted, json_line, say, utf8_argument, visible
-from webloom.entrypoints.cli.watches_named import schedule_of, when
+from webloom.entrypoints.cli.watches_named import schedule_of, warn_if_idle, when
 from webloom.settings import load_settings
 
 
@@ -79,6 +79,10 @@ Digest = Annotated[
     float | None,
     typer.Option("--digest", metavar="MINUTES", help="Collect what is told for so long."),
 ]
+Secret = Annotated[
+    str | None,
+    typer.Option("--secret", metavar="TEXT", help="Signs what the webhooks of --notify are sent."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for each watch.")]
 
 
@@ -99,6 +103,7 @@ def watch(
     price_change: Percent = None,
     notify: Notify = None,
     digest: Digest = None,
+    secret: Secret = None,
     as_json: Json = False,
 ) -> None:
     """Watch pages: keep their versions, changes and prices, and tell of them.
@@ -106,8 +111,9 @@ def watch(
     They are checked at once by a running scheduler and worker (`webloom up`), then on the schedule.
     `webloom history URL` shows what was seen, `webloom watches` manages watches.
     """
-    for given in (*urls, name, *(notify or ())):
-        utf8_argument("URL", given)
+    for url in urls:
+        utf8_argument("URL", url)
+    utf8_argument("--name", name)
     changes = decided(
         None,
         every=every,
@@ -124,20 +130,25 @@ def watch(
         price_change=price_change,
         notify=notify,
         digest=digest,
+        secret=secret,
     )
 
-    async def run() -> Watch:
+    async def run() -> None:
         async with open_services(load_settings()) as services:
             try:
                 added, _ = await services.manage_watches.add(urls, name=name, **changes)
             except WatchRefused as error:
                 raise typer.BadParameter(visible(str(error))) from error
-            return added
+            if as_json:
+                json_line(watch_answer(added))
+            else:
+                _tell(added)
+            await warn_if_idle(services)
 
-    added = uvloop.run(run())
-    if as_json:
-        json_line(watch_answer(added))
-        return
+    uvloop.run(run())
+
+
+def _tell(added: Watch) -> None:
     pages = counted(len(added.config.urls), "page")
     first = "" if added.next_run_at is None else f", first at {when(added.next_run_at)}"
     say(f"{added.config.name} ({added.watch_id}): {pages}, {schedule_of(added)}{first}")
@@ -160,8 +171,21 @@ def decided(
     price_change: Decimal | None,
     notify: list[str] | None,
     digest: float | None,
+    secret: str | None,
 ) -> dict[str, Any]:
     """The fields of WatchConfig that the options name, on top of those that the watch has."""
+    texts = {
+        "--keep": keep,
+        "--drop": drop,
+        "--ignore": ignore,
+        "--ignore-pattern": ignore_pattern,
+        "--text-contains": text_contains,
+        "--notify": notify,
+        "--secret": secret and [secret],
+    }
+    for option, values in texts.items():
+        for value in values or ():
+            utf8_argument(option, value)
     changes: dict[str, Any] = {}
     if every is not None or cron is not None:
         changes["schedule"] = Schedule(every_minutes=every, cron=cron, time_zone=time_zone or "UTC")
@@ -187,7 +211,9 @@ def decided(
     if named := {key: value for key, value in thresholds.items() if value is not None}:
         changes["thresholds"] = replace(was, **named)
     if notify is not None:
-        changes["targets"] = [Target(url=url, digest_minutes=digest) for url in notify]
-    elif digest is not None:
-        raise typer.BadParameter("--digest is for --notify")
+        changes["targets"] = [
+            Target(url=url, digest_minutes=digest, secret=secret) for url in notify
+        ]
+    elif digest is not None or secret is not None:
+        raise typer.BadParameter("--digest and --secret are for --notify")
     return changes

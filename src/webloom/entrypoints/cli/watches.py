@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 import uvloop
 
+from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import WatchRefused, WebloomError
-from webloom.domain.watch import Watch
+from webloom.domain.page import Selection
+from webloom.domain.watch import Thresholds, Watch
 from webloom.entrypoints.api.watch_schemas import (
     AddWatchBody,
     config_of,
+    entry_of,
     job_run,
     watch_answer,
 )
+from webloom.entrypoints.api.watches import shown_entry
 from webloom.entrypoints.cli.feeds_named import is_stored
 from webloom.entrypoints.cli.output import (
     SOME_FAILED,
@@ -32,6 +38,7 @@ from webloom.entrypoints.cli.output import (
     shortened,
     show_table,
     table,
+    utf8_argument,
     visible,
 )
 from webloom.entrypoints.cli.watch import (
@@ -48,17 +55,40 @@ from webloom.entrypoints.cli.watch import (
     Name,
     Notify,
     Percent,
+    Secret,
     Sort,
     Unique,
     Zone,
     decided,
 )
-from webloom.entrypoints.cli.watches_named import all_watches, named_watch, schedule_of, when
+from webloom.entrypoints.cli.watches_named import (
+    named_watch,
+    schedule_of,
+    warn_if_idle,
+    when,
+)
 from webloom.parsing.watch_list import read_watch_list
 from webloom.settings import load_settings
 
 app = typer.Typer(no_args_is_help=True, help="List, edit, run, pause and remove watches; lists.")
 
+
+class Part(StrEnum):
+    SELECTION = "selection"
+    THRESHOLDS = "thresholds"
+    TARGETS = "targets"
+
+
+_FRESH: dict[Part, Any] = {
+    Part.SELECTION: Selection(),
+    Part.THRESHOLDS: Thresholds(),
+    Part.TARGETS: [],
+}
+
+Reset = Annotated[
+    list[Part] | None,
+    typer.Option("--reset", help="Forget all of this first. Repeat it."),
+]
 Given = Annotated[str, typer.Argument(metavar="WATCH", help="Its id or name.")]
 Some = Annotated[list[str], typer.Argument(metavar="WATCH", help="Their ids or names.")]
 
@@ -104,13 +134,19 @@ def edit(
     price_change: Percent = None,
     notify: Notify = None,
     digest: Digest = None,
+    secret: Secret = None,
+    reset: Reset = None,
     as_json: Json = False,
 ) -> None:
     """Change what is named and leave the rest; what can be repeated is replaced as a whole."""
+    utf8_argument("--name", name)
+    for each in url or ():
+        utf8_argument("--url", each)
 
     async def change(services: Services, watch: Watch) -> Watch | None:
-        changes = decided(
-            watch,
+        fresh = {each.value: _FRESH[each] for each in reset or ()}
+        changes = fresh | decided(
+            replace(watch, config=replace(watch.config, **fresh)),
             every=every,
             cron=cron,
             time_zone=time_zone,
@@ -125,13 +161,16 @@ def edit(
             price_change=price_change,
             notify=notify,
             digest=digest,
+            secret=secret,
         )
         if name is not None:
             changes["name"] = name
         if url is not None:
             changes["urls"] = url
         if not changes:
-            raise typer.BadParameter("name what to change: --url, --every, --keep, ...")
+            raise typer.BadParameter(
+                "name what to change, such as --every 30; see --help"
+            )
         try:
             return await services.manage_watches.edit(watch.watch_id, **changes)
         except WatchRefused as error:
@@ -154,7 +193,11 @@ def run_now(given: Some, as_json: Json = False) -> None:
                     json_line(job_run(started.run))
                 else:
                     what = "is being checked" if started.is_new else "was being checked already"
-                    say(f"{watch.config.name} {what}, run {started.run.run_id}")
+                    say(
+                        f"{watch.config.name} {what}, run {started.run.run_id}; "
+                        f"`webloom history {watch.config.urls[0]}` shows what is seen"
+                    )
+            await warn_if_idle(services)
 
     uvloop.run(run())
 
@@ -196,6 +239,9 @@ def import_list(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="URLs line by line, OPML or JSON; - for stdin.")
     ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each entry.")
+    ] = False,
 ) -> None:
     """Add a watch for each entry of a list. Exits with 3 if some were refused."""
     try:
@@ -205,23 +251,33 @@ def import_list(
     entries = read_watch_list(content)
 
     async def run() -> int:
-        refused = 0
         async with open_services(load_settings()) as services:
-            for entry in entries:
-                try:
-                    body = msgspec.convert(entry, AddWatchBody)
-                    given = config_of(body)
-                    urls = [*([body.url] if body.url else []), *given.pop("urls")]
-                    await services.manage_watches.add(urls, name=given.pop("name"), **given)
-                except (WatchRefused, msgspec.ValidationError) as error:
-                    refused += 1
-                    say(shortened(str(error)), err=True)
-        return refused
+            return sum([await _refused(services, entry, as_json) for entry in entries])
 
     refused = uvloop.run(run())
-    say(f"{counted(len(entries) - refused, 'watch')} added, {refused:,} refused")
+    if not as_json:
+        say(f"{counted(len(entries) - refused, 'watch')} added, {refused:,} refused")
     if refused:
         raise typer.Exit(SOME_FAILED)
+
+
+async def _refused(services: Services, entry: dict[str, Any], as_json: bool) -> bool:
+    """Add a watch; whether it is refused instead."""
+    try:
+        body = entry_of(entry)
+        given = config_of(body)
+        urls = [*([body.url] if body.url else []), *given.pop("urls")]
+        watch, _ = await services.manage_watches.add(urls, name=given.pop("name"), **given)
+    except (WatchRefused, msgspec.ValidationError) as error:
+        shown, reason = shown_entry(entry), str(error)
+        if as_json:
+            json_line({"entry": shown, "reason": reason})
+        else:
+            say(f"{shortened(shown)}: {shortened(reason)}", err=True)
+        return True
+    if as_json:
+        json_line(watch_answer(watch))
+    return False
 
 
 @app.command("export")

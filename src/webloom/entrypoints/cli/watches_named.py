@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
+from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services
 from webloom.domain.errors import WebloomError
 from webloom.domain.watch import Watch
-from webloom.entrypoints.cli.output import utf8_argument, visible
-from webloom.ports.watch_store import WatchStore
+from webloom.entrypoints.cli.output import say, utf8_argument, visible
+from webloom.ports.heartbeats import ALIVE_SECONDS
 
-AT_ONCE = 200
-
-
-async def all_watches(store: WatchStore) -> AsyncIterator[Watch]:
-    cursor: str | None = None
-    while True:
-        some, cursor = await store.watches(limit=AT_ONCE, cursor=cursor)
-        for each in some:
-            yield each
-        if cursor is None:
-            return
+NEEDED = ("scheduler", "worker")  # to check a page
 
 
 async def named_watch(services: Services, given: str) -> Watch:
@@ -60,3 +50,14 @@ def when(moment: datetime) -> str:
     """The date only of another day."""
     form = "%H:%M UTC" if moment.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M UTC"
     return moment.strftime(form)
+
+
+async def warn_if_idle(services: Services) -> None:
+    """Say so where nobody is there to check pages."""
+    roles = {each.heartbeat.role for each in await services.heartbeats.seen(ALIVE_SECONDS)}
+    if missing := [role for role in NEEDED if role not in roles]:
+        say(
+            f"no {' and no '.join(missing)} is running, so nothing is checked yet: "
+            "start `webloom up`",
+            err=True,
+        )

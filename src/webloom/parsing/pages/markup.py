@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from webloom.domain.errors import PageUnreadable
 
@@ -48,7 +48,10 @@ def parse_markup(text: str) -> LexborHTMLParser:
         raise PageUnreadable(f"the page's elements are nested more than {_MAX_DEPTH} deep")
     if _has_too_many_attributes(text):
         raise PageUnreadable(f"a tag of the page has more than {_MAX_ATTRIBUTES} attributes")
-    return LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
+    try:
+        return LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
+    except SelectolaxError as error:  # it reads any text that it has the memory for
+        raise MemoryError from error
 
 
 def too_long(text: str) -> PageUnreadable:
