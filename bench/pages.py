@@ -192,7 +192,7 @@ def _made_page(number: int) -> Page:
         f"</div>{''.join(f'<p>{words(60)}</p>' for _ in range(40))}<section class=related><ul>"
         f"{''.join(map(card, range(240)))}</ul></section></main><footer><p>{words(80)}</p></footer>"
     )
-    state = json.dumps({f"key{index}": words(6) for index in range(8000)})
+    state = json.dumps({f"key{index}": words(6) for index in range(12_000)})
     left = MADE_BYTES - len((head + body).encode()) - 50
     script = f"<script>window.state = {state[:left]}</script></body></html>"
     return Page(url=f"https://shop.example.com/p/{number}", body=(head + body + script).encode())

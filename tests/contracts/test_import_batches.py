@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from contracts.adapters import ImportProcesses
@@ -278,6 +279,19 @@ async def test_two_feeds_do_not_mix(import_store: ImportStore) -> None:
 
 def known(*names: str) -> list[tuple[str, str]]:
     return [(each.dedupe_key, each.content_hash) for each in postings(*names)]
+
+
+async def test_a_key_that_another_source_has_taken_ends_the_batch_all_the_same(
+    import_store: ImportStore,
+) -> None:
+    """Only a foreign producer sends such a thing. A store may let the later one have it."""
+    mine = posting("one")
+    claim = await begin(import_store)
+    await apply(import_store, claim, 0, [mine])
+    foreign = msgspec.structs.replace(mine, source_url="http://other.example/", title="Other")
+    counts = await apply(import_store, claim, 1, [foreign, posting("two")])
+    assert counts is not None
+    assert counts.total == 2
 
 
 async def test_postings_that_are_known_count_as_unchanged(import_store: ImportStore) -> None:

@@ -70,15 +70,17 @@ async def test_the_address_names_the_database_and_the_settings_name_the_collecti
     mongod: MongoServer, name: str
 ) -> None:
     url = mongod.url.replace("/?", f"/{name}?")
-    names = CollectionNames(metadata="pages", locks="l", heartbeats="h")
+    names = CollectionNames(metadata="m", locks="l", heartbeats="h")
     async with open_mongodb(url, SystemClock(), database="unused", names=names) as database:
         await complete(MongoInventoryStore(database))
         assert database.connection().address == url.partition("?")[0]
     with pymongo.MongoClient[dict[str, Any]](mongod.url) as direct:
-        assert direct[name]["pages"].count_documents({}) == 1
+        assert direct[name]["m"].count_documents({}) == 1
         assert set(direct[name].list_collection_names()) == {
-            "pages", "pages_forgotten", "l", "h", "copies",
+            "m", "m_forgotten", "l", "h", "copies",
             "feeds", "jobs", "jobs_words", "import_logs", "import_logs_batches",
+            "pages", "snapshots", "price_history", "change_logs", "job_runs", "worker_logs",
+            "watches", "watch_ledger", "notices",
         }  # fmt: skip
         assert "unused" not in direct.list_database_names()
 

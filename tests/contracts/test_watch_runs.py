@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from datetime import timedelta
 
 import pytest
@@ -202,6 +203,25 @@ async def test_each_page_counts_once_however_often_it_comes(
         assert await run_now(one, run.run_id) == ended
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+async def test_of_several_outcomes_of_a_page_the_best_counts(
+    watching: Watching, order: tuple[int, ...]
+) -> None:
+    run = await begin(watching, pages="a")
+    change = event("a", run_id=run.run_id, is_change=True, price=price(9, 10))
+    outcomes = (
+        lambda: check(watching, run, "a", "no answer"),
+        lambda: check(watching, run, "a"),
+        lambda: watching.pages.store_event(change),
+    )
+    for index in order:
+        await outcomes[index]()
+    now = await run_now(watching, run.run_id)
+    assert now.tally == Tally(processed=1, changes=1, price_changes=1)
+    assert now.failures == []
+    assert (await end(watching, run)).status is RunStatus.COMPLETED
+
+
 async def test_what_comes_after_the_end_of_a_run_is_stored_and_counts_for_nothing(
     watching: Watching,
 ) -> None:
@@ -242,6 +262,10 @@ async def test_events_that_name_no_run_count_for_one_a_day(
         for run in found:
             assert (run.status, run.trigger) == (RunStatus.COMPLETED, "events")
             assert run.pages_total is None
+            is_first = run.run_id == events[0].counting_run
+            start = day if is_first else day + 24 * HOUR
+            ended = day + 2 * HOUR if is_first else start
+            assert (run.started_at, run.finished_at) == (start, ended)
             assert await two.watches.find_run(run.run_id) == run
         assert await one.watches.attended(limit=10) == []
 

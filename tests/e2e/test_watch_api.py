@@ -34,7 +34,7 @@ from e2e.shop_site import (
 )
 from e2e.watched_site import ALLOWED
 from servers.mongod import MongoServer
-from servers.rabbitmq import RabbitServer
+from servers.redis import RedisServer
 
 UNKNOWN = "0123456789abcdef"
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
@@ -212,7 +212,7 @@ REFUSED: list[tuple[dict[str, Any], list[str], str]] = [
     ({"thresholds": {"priceChangePercent": 0}}, ["thresholds.priceChangePercent"], "nothing"),
     ({"thresholds": {"textContains": [" "]}}, ["thresholds.textContains"], "blank"),
     ({"targets": [{"url": "file:///etc/passwd"}]}, ["targets"], "a file"),
-    ({"targets": [{"url": "https://hook.test/…"}]}, ["targets", "whole"], "a target that is hidden"),
+    ({"targets": [{"url": "https://hook.test/…"}]}, ["targets", "whole"], "hidden"),
     ({"targets": [{"url": "https://h.test/", "secret": ""}]}, ["targets", "secret"], "no secret"),
     ({"targets": [{"url": "https://h.test/", "digestMinutes": 0}]}, ["targets", "digest"], "0 min"),
 ]  # fmt: skip
@@ -735,7 +735,11 @@ async def test_changes_are_atom_feeds_in_which_pages_are_only_text(
         assert "+<img src=x onerror=alert(2)>" in (content.text or "").splitlines()
     listed = await api.call("GET", "/api/watch/pages", params={"jobId": watch["jobId"]})
     assert listed.headers["content-type"] == "application/json"
-    assert listed.headers["x-content-type-options"] == "nosniff"
+    named = {"jobId": watch["jobId"], "url": url}
+    diff = await pages(api, "/diff", **named, form="unified", **{"from": 1, "to": 2})
+    assert "+<img src=x onerror=alert(2)>" in diff.text.splitlines()
+    assert diff.headers["content-type"] == "text/plain; charset=utf-8"
+    assert diff.headers["x-content-type-options"] == "nosniff"
 
 
 # The whole.
@@ -766,12 +770,12 @@ async def test_storage_health_and_metrics_tell_of_watches(api: Api, site: ShopSi
     assert samples[("webloom_storage_budget_bytes",)] == 512 << 20
 
 
-async def test_the_same_on_mongodb_and_rabbitmq(
-    mongod: MongoServer, rabbitmq: RabbitServer, site: ShopSite, tmp_path: Path
+async def test_the_same_on_mongodb_and_bullmq(
+    mongod: MongoServer, redis_server: RedisServer, site: ShopSite, tmp_path: Path
 ) -> None:
     settings = {
         "store": mongod.url,
-        "broker": rabbitmq.url,
+        "broker": redis_server.url,
         "mongodb_database": f"watch-{uuid.uuid4().hex[:8]}",
         "allow_addresses": ALLOWED,
         "retry_delay": 0.02,

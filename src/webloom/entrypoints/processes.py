@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -31,6 +32,9 @@ OnReady = Callable[[Services, asyncio.Event], Awaitable[None]]
 # never waits long for a busy loop.
 THREAD_SWITCH_SECONDS = 0.001
 
+# A batch of an import is thousands of objects, none of them in a cycle.
+OBJECTS_BETWEEN_COLLECTIONS = 20_000
+
 
 async def run_processes(
     settings: Settings, roles: frozenset[str], *, on_ready: OnReady | None = None
@@ -41,6 +45,8 @@ async def run_processes(
     """
     refuse_open_bind(settings, roles)
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     stop = asyncio.Event()
     listener = _listen(settings) if "api" in roles else None
     with _signals(stop):

@@ -25,7 +25,7 @@ from webloom.adapters.mongodb.page_listing import PageListing
 from webloom.adapters.mongodb.page_writes import PageUpdate, PageWrites
 from webloom.adapters.mongodb.watch_ledger import CountedRun, Entry, WatchLedger, page_in_run
 from webloom.domain.storage_event import StorageEvent, milliseconds_of, page_key
-from webloom.domain.watch import Outcome, PageFailure, Tally
+from webloom.domain.watch import Outcome, PageFailure
 from webloom.ports.page_store import (
     ChangeFilter,
     ChangeLog,
@@ -73,9 +73,9 @@ class MongoPageStore:
         failure = None
         if checked.outcome is Outcome.FAILED:
             failure = PageFailure(url=checked.url, reason=checked.error or "it could not be read")
-        tally = Tally(processed=1, failed=0 if failure is None else 1)
         run = CountedRun(checked.run_id, None)
-        await self._ledger.count(Entry(run, page_in_run(checked.url), tally, failure))
+        key = page_in_run(checked.url)
+        await self._ledger.count(Entry(run, key, checked.outcome, failure=failure))
 
     # What is there
 

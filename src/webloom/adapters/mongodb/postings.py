@@ -109,6 +109,7 @@ class Postings:
         verdicts = dict.fromkeys(Verdict, 0)
         failures: list[Failure] = []
         by = plain(mark_text(mark))
+        taken: set[str] = set()  # keys that an insert has met
         while jobs:
             now = self._db.wall()
             found = await self._read_unless_new(jobs, mark.run_id)
@@ -116,6 +117,9 @@ class Postings:
             changed: list[tuple[_Wanted, Document]] = []
             for job in jobs:
                 document = found.get(job.dedupe_key)
+                if document is None and job.dedupe_key in taken:
+                    failures.append(_refused(job, "another source has a posting with its key"))
+                    continue
                 known = None if document is None else known_of(document)
                 verdict = judge(known, job.content_hash, mark)
                 if verdict is Verdict.INSERT or verdict is Verdict.UPDATE:
@@ -139,6 +143,7 @@ class Postings:
                 jobs += [each for each in lost if each is not None]
             if jobs:
                 self._new_runs.discard(mark.run_id)
+                taken |= {job.dedupe_key for job in jobs}
         return verdicts, failures
 
     async def judge_known(

@@ -1,16 +1,17 @@
 """What each run has counted, so that nothing counts twice.
 
-    {_id: run and bucket, run, seen: {key: 1}, processed, failed, changes, priceChanges,
-     failures: [{url, reason}], expireAt}
+    {_id: run and bucket, run, seen: {key: code}, processed, failed, changes, priceChanges,
+     failures: {key: {url, reason}}, first, last, expireAt}      first, last: moments of events
     {_id: run and "urls", run, urls, expireAt}             what a run of a watch is to check
 
 A run's counters are the sums over its documents here. A key goes into the bucket that its beginning
-names, in one write with what it counts; a key that is there already makes that write impossible.
+names, in one write with what it counts. Where it comes again, the better outcome counts: a page
+that one worker failed to read and another one read was read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
@@ -23,13 +24,15 @@ from webloom.adapters.mongodb.documents import Document, literal, plain
 from webloom.adapters.mongodb.gathering import Gathering
 from webloom.adapters.mongodb.page_writes import bulk
 from webloom.domain.errors import WebloomError
-from webloom.domain.storage_event import StorageEvent
-from webloom.domain.watch import MOST_FAILURES, PageFailure, RunStatus, Tally
+from webloom.domain.storage_event import StorageEvent, moment_of
+from webloom.domain.watch import MOST_FAILURES, Outcome, PageFailure, RunStatus, Tally
 
 KEPT = timedelta(days=2)  # longer than a run, or a message that waits, may take
 EVENTS = "events"  # what started the run of events that name none
 IN_PROGRESS = {"status": RunStatus.IN_PROGRESS.value}
 
+# A code is twice the rank of the outcome, and one more with a change of price.
+_RANKS = {Outcome.FAILED: 1, Outcome.UNCHANGED: 2, Outcome.CHANGED: 3}
 _COUNTERS = {  # in the ledger -> of a run
     "processed": "pagesProcessed",
     "failed": "pagesFailed",
@@ -46,8 +49,10 @@ class CountedRun(NamedTuple):
 class Entry(NamedTuple):
     run: CountedRun
     key: str
-    tally: Tally
-    failure: PageFailure | None
+    outcome: Outcome
+    is_price_change: bool = False
+    failure: PageFailure | None = None  # of a failed one
+    ts: int | None = None  # of an event
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,12 +63,13 @@ class Sums:
 
 def entry_of(event: StorageEvent) -> Entry:
     of_job = event.job_id if event.run_id is None else None
-    tally = Tally(
-        processed=1,
-        changes=int(event.is_change),
-        price_changes=int(event.price is not None and event.price.is_change),
+    return Entry(
+        CountedRun(event.counting_run, of_job),
+        event.counted_as,
+        Outcome.CHANGED if event.is_change else Outcome.UNCHANGED,
+        is_price_change=event.price is not None and event.price.is_change,
+        ts=event.ts,
     )
-    return Entry(CountedRun(event.counting_run, of_job), event.counted_as, tally, None)
 
 
 def page_in_run(url: str) -> str:
@@ -99,7 +105,10 @@ class WatchLedger:
             async for row in self._ledger.find(
                 {"run": plain(run_id), "failed": {"$gt": 0}}, {"failures": True}
             ):
-                failures += [PageFailure(url=f["url"], reason=f["reason"]) for f in row["failures"]]
+                failures += [
+                    PageFailure(url=each["url"], reason=each["reason"])
+                    for each in row["failures"].values()
+                ]
                 if len(failures) >= MOST_FAILURES:
                     break
         failures = sorted(failures[:MOST_FAILURES], key=lambda each: each.url)
@@ -136,37 +145,44 @@ class WatchLedger:
 
     async def _write(self, entries: list[Entry]) -> Sequence[WebloomError | None]:
         with self._db.use():
-            failed = await bulk(
-                self._ledger, [self._counting(each, upsert=True) for each in entries]
-            )
-            # Counted already, unless somebody else made the document just now.
-            await bulk(
-                self._ledger, [self._counting(entries[index], upsert=False) for index in failed]
-            )
+            updates = [self._counting(each) for each in entries]
+            failed = await bulk(self._ledger, updates)
+            # Somebody else made the document just now.
+            await bulk(self._ledger, [updates[index] for index in failed])
         return [None] * len(entries)
 
-    def _counting(self, entry: Entry, *, upsert: bool) -> UpdateOne:
-        tally = entry.tally
+    def _counting(self, entry: Entry) -> UpdateOne:
         keep = KEPT if entry.run.of_job is None else max(KEPT, self._keep_runs)
-        update: Document = {
-            "$set": {
-                f"seen.{entry.key}": 1,
-                "run": plain(entry.run.run_id),
-                "expireAt": self._db.server_time() + keep,
-            },
-            "$inc": {
-                "processed": tally.processed,
-                "failed": tally.failed,
-                "changes": tally.changes,
-                "priceChanges": tally.price_changes,
-            },
+        place = f"seen.{entry.key}"
+        outcome, price = _RANKS[entry.outcome], int(entry.is_price_change)
+        better: Document = {"$max": [{"$floor": {"$divide": ["$was", 2]}}, outcome]}
+        either: Document = {"$max": [{"$mod": ["$was", 2]}, price]}
+        fields: Document = {
+            place: "$now",
+            "run": literal(plain(entry.run.run_id)),
+            "expireAt": self._db.server_time() + keep,
+            "first": {"$min": ["$first", entry.ts]},
+            "last": {"$max": ["$last", entry.ts]},
+            "processed": _more("processed", lambda code: {"$gt": [code, 0]}),
+            "failed": _more("failed", _is_failed),
+            "changes": _more("changes", lambda code: {"$gte": [code, 2 * _RANKS[Outcome.CHANGED]]}),
+            "priceChanges": _more("priceChanges", lambda code: {"$eq": [{"$mod": [code, 2]}, 1]}),
         }
+        told = f"failures.{entry.key}"
         if (failure := entry.failure) is not None:
-            told = {"url": plain(failure.url), "reason": plain(failure.reason)}
-            update["$push"] = {"failures": {"$each": [told], "$slice": MOST_FAILURES}}
-        bucket = _bucket(entry.run.run_id, entry.key)
+            named = {"url": plain(failure.url), "reason": plain(failure.reason)}
+            fields[told] = {"$cond": [_is_failed("$now"), literal(named), "$$REMOVE"]}
+        else:
+            fields[told] = "$$REMOVE"
         return UpdateOne(
-            {"_id": bucket, f"seen.{entry.key}": {"$exists": False}}, update, upsert=upsert
+            {"_id": _bucket(entry.run.run_id, entry.key)},
+            [
+                {"$set": {"was": {"$ifNull": [f"${place}", 0]}}},
+                {"$set": {"now": {"$toInt": {"$add": [{"$multiply": [2, better]}, either]}}}},
+                {"$set": fields},
+                {"$unset": ["was", "now"]},
+            ],
+            upsert=True,
         )
 
     async def _sum_up(self, runs: list[CountedRun]) -> Sequence[WebloomError | None]:
@@ -184,17 +200,20 @@ class WatchLedger:
 
     async def _sums(self, run_ids: list[str]) -> dict[str, Document]:
         totals: Document = {name: {"$sum": f"${name}"} for name in _COUNTERS}
+        totals |= {"first": {"$min": "$first"}, "last": {"$max": "$last"}}
         grouped = await self._ledger.aggregate(
             [{"$match": {"run": {"$in": run_ids}}}, {"$group": {"_id": "$run", **totals}}]
         )
         return {each["_id"]: each for each in await grouped.to_list()}
 
     def _numbers(self, run_id: str, run: CountedRun, counted: Document) -> UpdateOne:
-        """Counters only grow: who comes late with an older sum changes nothing."""
+        """Counters only grow, but for that of failures: who comes late with an older sum changes
+        nothing. All are counted once more when the run ends."""
         now = self._db.wall()
         fields: Document = {
             theirs: {"$max": [f"${theirs}", counted[ours]]} for ours, theirs in _COUNTERS.items()
         }
+        fields[_COUNTERS["failed"]] = counted["failed"]
         fields |= {"updatedAt": now, "lastRunAt": now}
         lasted: Document = {
             "runDuration": {"$toLong": {"$max": [0, {"$subtract": [now, "$startedAt"]}]}}
@@ -206,11 +225,24 @@ class WatchLedger:
             "runId": literal(run_id),
             "status": RunStatus.COMPLETED.value,
             "trigger": EVENTS,
-            "startedAt": {"$ifNull": ["$startedAt", now]},
+            "startedAt": {"$min": ["$startedAt", moment_of(counted["first"])]},
+            "finishedAt": {"$max": ["$finishedAt", moment_of(counted["last"])]},
             "made": {"$ifNull": ["$made", ObjectId()]},
             "expireAt": self._db.server_time() + self._keep_runs,
         }
+        lasted = {"runDuration": {"$toLong": {"$subtract": ["$finishedAt", "$startedAt"]}}}
         return UpdateOne({"_id": run_id}, [{"$set": fields}, {"$set": lasted}], upsert=True)
+
+
+def _more(name: str, counts: Callable[[str], Document]) -> Document:
+    """The counter, with the key's new code counted instead of the one it had."""
+    one, other = ({"$cond": [counts(code), 1, 0]} for code in ("$now", "$was"))
+    return {"$add": [{"$ifNull": [f"${name}", 0]}, one, {"$multiply": [-1, other]}]}
+
+
+def _is_failed(code: str) -> Document:
+    failed = _RANKS[Outcome.FAILED]
+    return {"$in": [code, [2 * failed, 2 * failed + 1]]}
 
 
 def tally_of(counted: Document) -> Tally:

@@ -31,6 +31,8 @@ def decode(decoder: msgspec.json.Decoder[Decoded], content: bytes) -> Decoded:
 def _reason(content: bytes, error: Exception) -> str:
     if not content.strip():
         return "it is empty"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
     if b"\\ud" in content.lower():  # which the decoder may call truncated
         return f"{error} (a \\u escape may be half of a surrogate pair)"
     return str(error)

@@ -47,6 +47,8 @@ PRICES_AT_ONCE = 200
 DIFF_WIDTH = 160
 
 LAST_VERSION = 2**53
+# Text of other people's pages: no browser is to take it for HTML.
+UNTRUSTED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 JobId = Annotated[str, Query(alias="jobId", max_length=200)]
 Url = Annotated[str, Query(max_length=8192, description="Percent-encoded")]
@@ -153,7 +155,7 @@ class WatchPageRoutes:
             both = BothVersions(previous=from_, current=to)
             return answer(VersionDiff(job_id=job_id, url=url, version=both, diff=found))
         text = await asyncio.to_thread(_shown, found, form, from_, to)
-        return Response(text, media_type="text/plain; charset=utf-8")
+        return Response(text, 200, UNTRUSTED, "text/plain; charset=utf-8")
 
     async def changes(
         self,

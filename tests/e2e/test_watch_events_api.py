@@ -1,0 +1,238 @@
+"""POST /api/watch/events: what programs without a broker's client send to the storage agent."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.api_client import Api, calling
+from e2e.running import Webloom, running, running_for_module, until_some
+from e2e.shop_site import page_of
+
+SEED = """{
+  "jobId": "abc123",
+  "url": "https://example.com/product/5",
+  "parsed": {
+    "title": "iPhone 13",
+    "text": "...",
+    "images": ["https://example.com/1.png"],
+    "links": ["https://example.com/"],
+    "metadata": {"language": "en"}
+  },
+  "classification": {
+    "type": "product",
+    "confidence": 0.92
+  },
+  "diff": {
+    "textChanged": true,
+    "images": {"added": ["https://example.com/1.png"], "removed": []}
+  },
+  "price": {
+    "current": 79999,
+    "previous": 82000,
+    "changePercent": -2.56,
+    "currency": "INR"
+  },
+  "snapshotHash": "1be6fa09",
+  "version": 3,
+  "ts": 1712345678910
+}"""
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webloom]:
+    """The API and the storage agent, each alone."""
+    data_dir = tmp_path_factory.mktemp("events") / "data"
+    with (
+        running_for_module("api", data_dir=data_dir) as front,
+        running_for_module("storage-agent", data_dir=data_dir),
+    ):
+        yield front
+
+
+@pytest.fixture
+async def api(parts: Webloom) -> AsyncIterator[Api]:
+    async with calling(parts) as api:
+        yield api
+
+
+def event(**fields: Any) -> dict[str, Any]:
+    """Of a job of its own."""
+    job_id = f"job-{uuid.uuid4().hex[:8]}"
+    return {"jobId": job_id, "url": "https://shop.test/1", "parsed": {"title": "Loom"}, **fields}
+
+
+async def sent(api: Api, *events: dict[str, Any]) -> None:
+    answer = await api.call("POST", "/api/watch/events", json=list(events))
+    assert (answer.status, answer.body) == (202, {"accepted": len(events)}), answer.text
+
+
+async def stored(api: Api, event: dict[str, Any], **wanted: Any) -> dict[str, Any]:
+    """The page of the event, once it is so."""
+
+    async def look() -> dict[str, Any] | None:
+        params = {"jobId": str(event["jobId"]), "url": event["url"]}
+        found = (await api.call("GET", "/api/watch/pages", params=params)).body["data"]
+        return found[0] if found and wanted.items() <= found[0].items() else None
+
+    return await until_some(look, what=f"the page of {event['jobId']} with {wanted}")
+
+
+async def queued(api: Api) -> dict[str, int]:
+    health = (await api.call("GET", "/health")).body
+    [queue] = [each for each in health["queues"] if each["name"] == "storage-agent"]
+    return {state: queue[state] for state in ("ready", "delayed", "in_flight", "dead")}
+
+
+async def settled(api: Api) -> None:
+    async def look() -> bool | None:
+        depth = await queued(api)
+        return None if depth["ready"] or depth["delayed"] or depth["in_flight"] else True
+
+    await until_some(look, what="the agent to have nothing to do")
+
+
+async def test_the_message_of_the_documents_is_stored_as_they_say(api: Api) -> None:
+    for _ in range(3):  # the more often, the same
+        answer = await api.call("POST", "/api/watch/events", data=SEED.encode())
+        assert (answer.status, answer.body) == (202, {"accepted": 1})
+    await settled(api)
+    message = json.loads(SEED)
+    named = {"jobId": "abc123", "url": message["url"]}
+    page = await page_of(api, "abc123", message["url"])
+    assert page["lastUpdated"] == message["ts"]
+    for name in ("jobId", "url", "version", "classification", "snapshotHash"):
+        assert page[name] == message[name]
+    for name in ("title", "text", "images", "links", "metadata"):
+        assert page[name] == message["parsed"][name]
+    assert (page["price"], page["currency"]) == (79999, "INR")
+
+    versions = (await api.call("GET", "/api/watch/pages/versions", params=named)).body["data"]
+    [version] = versions
+    assert version.pop("bytes") > 0
+    assert version == named | {
+        "snapshotHash": "1be6fa09", "version": 3, "createdAt": message["ts"], "expireAt": None,
+    }  # fmt: skip
+    whole = await api.call("GET", "/api/watch/pages/versions/3", params=named)
+    assert whole.body["parsed"] == message["parsed"]
+    [change] = (await api.call("GET", "/api/watch/pages/changes", params=named)).body["data"]
+    assert change == named | {
+        "changes": message["diff"], "version": {"previous": 2, "current": 3},
+        "timestamp": message["ts"], "runId": None, "alerts": [],
+    }  # fmt: skip
+    prices = (await api.call("GET", "/api/watch/pages/prices", params=named)).body["data"]
+    assert prices == [
+        named | {
+            "price": 79999, "currency": "INR", "changePercent": -2.56, "timestamp": message["ts"],
+            "version": 3,
+        }
+    ]  # fmt: skip
+    runs = (await api.call("GET", "/api/watch/runs", params={"jobId": "abc123"})).body["data"]
+    [run] = runs
+    assert (run["trigger"], run["pagesProcessed"], run["pagesTotal"]) == ("events", 1, None)
+    assert (run["changesDetected"], run["priceChangesDetected"]) == (1, 1)
+
+
+async def test_fields_may_be_missing_null_or_unknown(api: Api) -> None:
+    bare = event()
+    optional = ("classification", "diff", "price", "snapshotHash", "version", "ts", "runId")
+    nulls = event() | dict.fromkeys(optional)
+    extra = event(price={"current": "call us"}, color="red", availability="maybe", version="2")
+    contentless = {"jobId": 7, "url": "https://shop.test/7", "price": 12.5, "parsed": None}
+    await sent(api, bare, nulls, extra, contentless)
+    page = await stored(api, bare)
+    assert (page["title"], page["version"], page["price"]) == ("Loom", 1, None)
+    assert page["lastUpdated"] is not None
+    assert (await stored(api, nulls))["version"] == 1
+    page = await stored(api, extra)
+    assert (page["version"], page["price"], page["availability"]) == (2, None, None)
+    page = await stored(api, contentless)
+    assert (page["jobId"], page["version"], page["price"]) == ("7", None, 12.5)
+    assert (await queued(api))["dead"] == 0
+
+
+async def test_an_event_without_a_time_has_that_of_its_arrival_for_good(api: Api) -> None:
+    wrong = event(ts="yesterday")
+    await sent(api, wrong)
+    page = await stored(api, wrong)
+    again = event(jobId=wrong["jobId"], parsed={"title": "Loom 2"})
+    await sent(api, again)
+    later = await stored(api, again, title="Loom 2")
+    assert later["version"] == 2
+    assert later["lastUpdated"] >= page["lastUpdated"] > 1_700_000_000_000
+
+
+REFUSED = [
+    ({"url": "https://shop.test/1"}, "jobId is missing", "no job"),
+    ({"jobId": "a"}, "url is missing", "no page"),
+    ({"jobId": "a", "url": "no url"}, "url", "not a URL"),
+    ({"jobId": "a", "url": 5}, "url is not a text", "a number for a URL"),
+    ({"jobId": ["a"], "url": "https://shop.test/1"}, "jobId is not a text", "a list for an id"),
+    ({"jobId": "a" * 201, "url": "https://shop.test/1"}, "jobId is longer", "an id without end"),
+    ({"jobId": "a\nb", "url": "https://shop.test/1"}, "control character", "an id of two lines"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"), [pytest.param(wrong, reason, id=why) for wrong, reason, why in REFUSED]
+)
+async def test_what_can_not_be_stored_is_refused_with_its_place_and_nothing_is_published(
+    api: Api, wrong: dict[str, Any], reason: str
+) -> None:
+    fine = event()
+    many = await api.call("POST", "/api/watch/events", json=[fine, wrong])
+    assert many.is_problem(422, "Event 1: ", reason)
+    one = await api.call("POST", "/api/watch/events", json=wrong)
+    assert one.is_problem(422, reason)
+    assert "Event" not in one.body["detail"]
+    await settled(api)
+    params = {"jobId": fine["jobId"]}
+    assert (await api.call("GET", "/api/watch/pages", params=params)).body["data"] == []
+
+
+async def test_bodies_that_are_no_events_are_refused(api: Api) -> None:
+    for body, status, part in (
+        (b"", 400, "empty"),
+        (b"{", 400, "JSON"),
+        (b'"text"', 422, "body"),
+        (b"[1]", 422, "body"),
+        (b"[]", 422, "0 events"),
+        (b"[" + b",".join([b"{}"] * 1001) + b"]", 422, "1,001 events"),
+        (b'{"jobId": "a", "url": "https://a.test/", "parsed": ' + b"[" * 3000 + b"]" * 3000 + b"}",
+         400, "deeply"),
+    ):  # fmt: skip
+        answer = await api.call("POST", "/api/watch/events", data=body)
+        assert answer.is_problem(status, part), body[:50]
+    large = b'{"jobId":"a","url":"https://a.test/","parsed":{"text":"' + b"x" * (17 << 20) + b'"}}'
+    assert (await api.call("POST", "/api/watch/events", data=large)).is_problem(413)
+    long = event(parsed={"text": "x" * 9_000_000})
+    assert (await api.call("POST", "/api/watch/events", json=long)).is_problem(422, "8,000,000")
+
+
+async def test_a_full_queue_says_which_events_have_to_be_sent_again(tmp_path: Path) -> None:
+    events = [event() for _ in range(5)]
+    data_dir = tmp_path / "data"
+    async with (
+        running("api", data_dir=data_dir, queue_limit=3) as front,
+        calling(front) as api,
+    ):
+        answer = await api.call("POST", "/api/watch/events", json=events)
+        assert answer.is_problem(503, "3 of 5", "notAccepted")
+        assert answer.headers["retry-after"] == "1"
+        assert (answer.body["accepted"], answer.body["notAccepted"]) == (3, [3, 4])
+        async with running("storage-agent", data_dir=data_dir, queue_limit=3) as agent:
+            await settled(api)
+            rest = [events[index] for index in answer.body["notAccepted"]]
+            await sent(api, *rest)
+            for each in events:
+                assert (await stored(api, each))["version"] == 1
+            health = (await api.call("GET", "/health")).body
+            [other] = [each for each in health["others"] if each["role"] == "storage-agent"]
+            assert (other["pid"], other["alive"]) == (agent.pid, True)
+            assert await agent.stop() == 0
+            assert "storage agent stopped" in agent.log

@@ -1,0 +1,190 @@
+"""What a person may decide about a watch, over a store that remembers one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from webloom.application.watch.manage_watches import (
+    MOST_TARGETS,
+    MOST_URLS,
+    ManageWatches,
+    all_watches,
+)
+from webloom.domain.errors import UrlRefused, WatchRefused
+from webloom.domain.schedule import Schedule
+from webloom.domain.watch import Target, Watch, WatchConfig
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+URL = "https://shop.test/1"
+
+
+class Clock:
+    def now(self) -> datetime:
+        return NOW
+
+
+class Watches:
+    """The watches of a WatchStore, as far as they are managed."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Watch] = {}
+
+    async def add_watch(
+        self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
+    ) -> tuple[Watch, bool]:
+        if watch_id in self.kept:
+            return self.kept[watch_id], False
+        made = _watch(watch_id, config, next_run_at)
+        self.kept[watch_id] = made
+        return made, True
+
+    async def find_watch(self, watch_id: str) -> Watch | None:
+        return self.kept.get(watch_id)
+
+    async def edit_watch(
+        self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
+    ) -> Watch | None:
+        self.kept[watch_id] = _watch(watch_id, config, next_run_at)
+        return self.kept[watch_id]
+
+    async def watches(
+        self, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[Watch], str | None]:
+        start = int(cursor or 0)
+        found = sorted(self.kept.values(), key=lambda each: each.config.name)[start:]
+        return found[:limit], str(start + limit) if len(found) > limit else None
+
+
+def _watch(watch_id: str, config: WatchConfig, next_run_at: datetime | None) -> Watch:
+    return Watch(
+        watch_id=watch_id, config=config, created_at=NOW, updated_at=NOW, next_run_at=next_run_at
+    )
+
+
+def checked(url: str) -> str:
+    if " " in url:
+        raise UrlRefused("it has a space")
+    return url.lower()
+
+
+def shown(url: str) -> str:
+    return url.rpartition("/")[0] + "/…"
+
+
+@pytest.fixture
+def store() -> Watches:
+    return Watches()
+
+
+@pytest.fixture
+def manage(store: Watches) -> ManageWatches:
+    return ManageWatches(
+        store=store,  # type: ignore[arg-type]  # only what is managed
+        clock=Clock(),
+        check=checked,
+        check_target=lambda url: None,
+        shown_target=shown,
+        usual_minutes=30.0,
+    )
+
+
+async def made(manage: ManageWatches, urls: Sequence[str] = (URL,), **given: Any) -> Watch:
+    watch, is_new = await manage.add(list(urls), **given)
+    assert is_new
+    return watch
+
+
+async def edited(manage: ManageWatches, watch: Watch, **changes: Any) -> Watch:
+    result = await manage.edit(watch.watch_id, **changes)
+    assert result is not None
+    return result
+
+
+async def test_a_new_watch_has_the_usual_schedule_and_is_due_at_once(manage: ManageWatches) -> None:
+    watch = await made(manage, ["https://SHOP.test/1", URL, "https://shop.test/2"])
+    assert watch.config.urls == [URL, "https://shop.test/2"]
+    assert watch.config.name == URL
+    assert watch.config.schedule == Schedule(every_minutes=30.0)
+    assert watch.next_run_at == NOW
+    assert (await made(manage, enabled=False)).next_run_at is None
+
+
+async def test_a_long_address_is_no_reason_to_refuse_a_watch_without_a_name(
+    manage: ManageWatches,
+) -> None:
+    watch = await made(manage, [f"https://shop.test/{'x' * 500}"])
+    assert len(watch.config.name) == 200
+    assert len(watch.config.urls[0]) > 500
+
+
+async def test_with_an_id_that_is_there_the_watch_stays_as_it_is(manage: ManageWatches) -> None:
+    first = await made(manage, watch_id="mine", name="One")
+    again, is_new = await manage.add(["https://other.test/"], watch_id="mine", name="Two")
+    assert (again, is_new) == (first, False)
+
+
+async def test_the_next_run_moves_only_with_the_schedule(
+    manage: ManageWatches, store: Watches
+) -> None:
+    watch = await made(manage)
+    due = NOW + timedelta(hours=5)
+    store.kept[watch.watch_id] = _watch(watch.watch_id, watch.config, due)
+    assert (await edited(manage, watch, name="Other")).next_run_at == due
+    sooner = await edited(manage, watch, schedule=Schedule(every_minutes=10.0))
+    assert sooner.next_run_at is not None
+    assert timedelta(minutes=10) <= sooner.next_run_at - NOW <= timedelta(minutes=11)
+    assert (await edited(manage, watch, enabled=False)).next_run_at is None
+    assert await manage.edit("nobody", name="x") is None
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"urls": []}, "urls: "),
+    ({"urls": ["a b"]}, "urls: a b: it has a space"),
+    ({"urls": [URL] * (MOST_URLS + 1)}, "urls: 10,001"),
+    ({"name": "  "}, "name: "),
+    ({"name": "a\ud800"}, "name: "),
+    ({"schedule": Schedule(every_minutes=float("nan"))}, "schedule: "),
+    ({"targets": [Target(url="https://h.test/x")] * (MOST_TARGETS + 1)}, "targets: more than 20"),
+    ({"targets": [Target(url="https://h.test/x", secret="s" * 1001)]}, "targets: a secret"),
+    ({"targets": [Target(url="https://h.test/…")]}, "targets: https://h.test/… is not"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), REFUSED, ids=[said for _, said in REFUSED])
+async def test_what_is_refused_is_named_and_changes_nothing(
+    manage: ManageWatches, store: Watches, changes: dict[str, Any], said: str
+) -> None:
+    watch = await made(manage, name="One")
+    with pytest.raises(WatchRefused) as refused:
+        await manage.edit(watch.watch_id, **changes)
+    assert str(refused.value).startswith(said)
+    assert store.kept[watch.watch_id] == watch
+
+
+async def test_targets_that_are_given_as_they_are_shown_stay_what_they_are(
+    manage: ManageWatches,
+) -> None:
+    one, two = (Target(url=f"https://h.test/{each}", secret=each) for each in ("one", "two"))
+    other = Target(url="https://other.test/three")
+    watch = await made(manage, targets=[one, other, two])
+    hidden = [Target(url=shown(each.url)) for each in (one, other, two)]
+    assert (await edited(manage, watch, targets=hidden)).config.targets == [one, other, two]
+    signed = [hidden[0], Target(url=shown(other.url), secret="new", digest_minutes=5), hidden[2]]
+    changed = await edited(manage, watch, targets=signed)
+    assert changed.config.targets[1] == Target(url=other.url, secret="new", digest_minutes=5)
+    with pytest.raises(WatchRefused, match="whole URL"):  # which of both is meant?
+        await manage.edit(watch.watch_id, targets=[hidden[0], hidden[1]])
+    assert (await edited(manage, watch, targets=[hidden[1]])).config.targets == [
+        Target(url=other.url, secret="new")
+    ]
+
+
+async def test_all_watches_are_listed_however_many(manage: ManageWatches, store: Watches) -> None:
+    for number in range(450):
+        await made(manage, name=f"{number:03d}")
+    names = [each.config.name async for each in all_watches(store)]  # type: ignore[arg-type]  # as above
+    assert names == [f"{number:03d}" for number in range(450)]
