@@ -43,7 +43,7 @@ demo: setup  ## the same with a sample site on loopback and a filled inventory
 .PHONY: test
 test: $(VENV)/.dev  ## run every test; first installs Redis, RabbitMQ and Node where it may
 	@./scripts/test-servers.sh $(VENV)
-	@$(BIN)/python -m pytest
+	@./scripts/test.sh $(BIN)/python
 
 .PHONY: lint
 lint: $(VENV)/.dev

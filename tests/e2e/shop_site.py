@@ -65,14 +65,16 @@ def article(words: str, *, title: str = "A story", aside: str = "") -> Served:
     )
 
 
-def product(price: str, *, title: str = "Loom", stock: str = "InStock", **more: str) -> Served:
+def product(
+    price: str, *, title: str = "Loom", stock: str = "InStock", etag: str | None = None
+) -> Served:
     offer = {"@type": "Offer", "price": price, "priceCurrency": "EUR", "availability": stock}
     whole = {"@context": "https://schema.org", "@type": "Product", "name": "Loom", "offers": offer}
     return Served(
         body=f'<!doctype html><html lang=en><title>{title}</title><script type="application/'
         f'ld+json">{json.dumps(whole)}</script><h1>Loom</h1><p>{PARAGRAPH * 3}</p>'
         f"<p>{price} EUR</p><button>Add to cart</button></html>",
-        **more,
+        etag=etag,
     )
 
 

@@ -61,7 +61,8 @@ EVENTS: list[dict[str, Any]] = [
     event(3, 3000, "late", (85, 90)),
     event(5, 6000, "taken", (70, 80.5)),
     event(2, 2000, "second", (90, 100), availability="in_stock", alerts=["the price fell"]),
-    event(None, 4500, "unseen", parsed=None),
+    event(None, 7000, "unseen", parsed=None),
+    event(9, 8000, "last"),
     event(1, 500, "before all", (120, None)),
     event(5, 2500, "fifth"),
 ]

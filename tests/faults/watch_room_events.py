@@ -67,11 +67,11 @@ def events(rng: random.Random, *, count: int, pages: int) -> list[bytes]:
 
 def _event(rng: random.Random, url: str, ts: int) -> dict[str, Any]:
     """A time is that of one event only."""
-    text = f"variant {rng.randrange(6)} of {url}"
+    variant = rng.randrange(6)
     event: dict[str, Any] = {
         "jobId": f"job{len(url) % 3}",
         "url": url,
-        "parsed": _parsed(rng, text),
+        "parsed": rng.choice([_content(url, variant)] * 6 + [None, {}, "text"]),
         "classification": rng.choice(
             [{"type": "product", "confidence": 0.92}, {"type": "article"}, "product", None, {}]
         ),
@@ -86,7 +86,7 @@ def _event(rng: random.Random, url: str, ts: int) -> dict[str, Any]:
             ]
         ),
         "price": _price(rng),
-        "snapshotHash": rng.choice([f"hash of {text}", f"hash of {text}", None, 12345]),
+        "snapshotHash": rng.choice([f"hash {variant}", f"hash {variant}", variant, None]),
         "version": rng.choice([1, 2, 3, 4, 5, 6, 7, 8, "3", None, 0, -2, 2.5]),
         "ts": rng.choice([ts, ts, ts, float(ts)]),
         "availability": rng.choice(["in_stock", "out_of_stock", "maybe", None]),
@@ -99,19 +99,25 @@ def _event(rng: random.Random, url: str, ts: int) -> dict[str, Any]:
     return event
 
 
-def _parsed(rng: random.Random, text: str) -> Any:
+def _content(url: str, variant: int) -> dict[str, Any]:
+    """The same for the same hash."""
+    lines = 60 if variant % 2 else 3
     whole: dict[str, Any] = {
-        "title": f"Title of {text}",
-        "text": "\n".join(f"{text}, line {line}" for line in range(rng.choice([3, 60]))),
+        "title": f"Variant {variant}",
+        "text": "\n".join(f"{url}, variant {variant}, line {line}" for line in range(lines)),
         "images": ["https://img.example/1.png"],
         "links": ["https://shop.example/", {"odd": 1}],
-        "metadata": {"og:title": text, "$odd.name": {"": None}, "big": 2**63},
+        "metadata": {"og:title": f"{variant}", "$odd.name": {"": None}, "big": 2**63},
     }
-    if rng.random() < 0.3:
-        whole["metadata"] = rng.choice([None, [], {"a": 1.5}])
-    if rng.random() < 0.2:
-        whole["title"] = rng.choice([None, 5, "nul \u0000 inside"])
-    return rng.choice([whole] * 6 + [None, {}, "text", {"text": text}])
+    odd: list[dict[str, Any]] = [
+        {},
+        {"metadata": {"a": 1.5}},
+        {"title": None, "metadata": None},
+        {"title": "nul \u0000 inside"},
+        {"title": 5, "metadata": []},
+        {"images": None, "extra": [1, 2]},
+    ]
+    return whole | odd[variant]
 
 
 def _price(rng: random.Random) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from contracts.fake_clock import FakeClock
 from webloom.application.watch.manage_watches import (
     MOST_TARGETS,
     MOST_URLS,
@@ -18,13 +19,9 @@ from webloom.domain.errors import UrlRefused, WatchRefused
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Watch, WatchConfig
 
-NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+CLOCK = FakeClock()
+NOW = CLOCK.now()
 URL = "https://shop.test/1"
-
-
-class Clock:
-    def now(self) -> datetime:
-        return NOW
 
 
 class Watches:
@@ -84,7 +81,7 @@ def store() -> Watches:
 def manage(store: Watches) -> ManageWatches:
     return ManageWatches(
         store=store,  # type: ignore[arg-type]  # only what is managed
-        clock=Clock(),
+        clock=CLOCK,
         check=checked,
         check_target=lambda url: None,
         shown_target=shown,

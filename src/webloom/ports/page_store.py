@@ -167,9 +167,10 @@ class PageStore(Protocol):
         new; a price record, where it has a price; a change log, where it is a change; its run's
         counters (`counting_run`, each `counted_as` once).
 
-        A version takes its number by `renumbered`; numbers of later ones move where they must, and
-        change logs with them. The version that is superseded becomes a delta against the newer one
-        and gets its date of expiry.
+        The same version and hash are the same content: of two that differ all the same, one is
+        kept. A version takes its number by `renumbered`; numbers of later ones move where they
+        must, and change logs with them. The version that is superseded becomes a delta against the
+        newer one and gets its date of expiry.
 
         Raises StorageFull when the budget is used up and nothing superseded is left to prune; or
         EventRefused when the store can't hold it, whoever asks and whenever.

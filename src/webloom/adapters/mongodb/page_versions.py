@@ -55,6 +55,7 @@ class _View:
 
     page: str
     predecessor: Document | None
+    content_before: Document | None  # the last one before that has content
     rows: list[Document]  # the event's version and those behind it
     is_complete: bool  # to the newest
     numbers: dict[str | None, Number] = field(default_factory=dict)  # by key
@@ -62,8 +63,8 @@ class _View:
 
     @property
     def contents(self) -> list[Document]:
-        rows = self.rows if self.predecessor is None else [self.predecessor, *self.rows]
-        return [row for row in rows if "bare" not in row]
+        before = [] if self.content_before is None else [self.content_before]
+        return [*before, *(row for row in self.rows if "bare" not in row)]
 
     def number_of(self, row: Document) -> int:
         known = self.numbers.get(row["_id"])
@@ -111,19 +112,19 @@ class Versions:
         own: Document | None = await self._snapshots.find_one({"_id": key}, ROW)
         if own is None:
             return None
-        page, place = own["page"], own["place"]
-        before = await self._snapshots.find(
-            {"page": page, "place": {"$lt": place}},
-            ROW,
-            sort=[("place", DESCENDING)],
-            limit=1,
-        ).to_list()
+        page = own["page"]
+        predecessor = content_before = await self._last_before(own)
+        if predecessor is not None and "bare" in predecessor:
+            content_before = await self._last_before(own, bare=None)
         view = _View(
             page=page,
-            predecessor=before[0] if before else None,
+            predecessor=predecessor,
+            content_before=content_before,
             rows=[own],
             is_complete=False,
         )
+        if content_before is not None:
+            view.places[content_before["_id"]] = content_before["place"]
         await self._compute(view, view.predecessor, [own])
         while not view.is_complete:
             chunk = await self._snapshots.find(
@@ -138,6 +139,13 @@ class Versions:
             if chunk and not to_end and view.number_of(chunk[-1]) == chunk[-1]["version"]:
                 break
         return view
+
+    async def _last_before(self, row: Document, **wanted: None) -> Document | None:
+        before: Document = {"page": row["page"], "place": {"$lt": row["place"]}, **wanted}
+        found: Document | None = await self._snapshots.find_one(
+            before, ROW, sort=[("place", DESCENDING)]
+        )
+        return found
 
     async def _compute(self, view: _View, last: Document | None, rows: list[Document]) -> None:
         """The numbers of rows that stand behind `last`."""

@@ -13,7 +13,7 @@ from webloom.parsing.web_url import MAX_URL_BYTES, join, normalise
 
 _MAX_ADDRESSES: Final = 5000
 _NOT_AN_ADDRESS: Final = re.compile(r"\s*(?:#|$|(?!https?:)[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
-# An address below the root that is normal already, as most links within a site are.
+# What is below the root, normal already, as in most links within a site.
 _USUAL_PATH: Final = re.compile(
     r"/(?!/)[A-Za-z0-9\-_~!$&'()*+,;=:@/.]*(?:\?[A-Za-z0-9\-_~!$&'()*+,;=:@/.?]*)?"
 )
@@ -51,9 +51,10 @@ class Base:
         return found
 
     def _absolute(self, address: str) -> str | None:
-        if self._root and _USUAL_PATH.fullmatch(address) and "/." not in address:
-            address = self._root + address
-            return address if len(address) <= MAX_URL_BYTES else None
+        root = self._root
+        path = address[len(root) :] if address.startswith(root) else address
+        if root and _USUAL_PATH.fullmatch(path) and "/." not in path:
+            return root + path if len(root) + len(path) <= MAX_URL_BYTES else None
         if _NOT_AN_ADDRESS.match(address):
             return None
         try:

@@ -1,0 +1,286 @@
+"""Watches, their runs and what is to be told of a SQLite file, whole: to be carried elsewhere, or
+brought here. What was told already and the ledger of runs are not carried.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from webloom.adapters.sqlite import watch_notices, watch_rows, watch_runs
+from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, _note
+from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
+from webloom.domain.watch import Watch
+from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
+from webloom.ports.watch_archive import (
+    SOON,
+    WholeRun,
+    carried_run,
+    carried_watch,
+    fingerprint_of,
+    is_newer_notice,
+    is_newer_run,
+    is_newer_watch,
+    moment_of_watch,
+    size_of,
+)
+from webloom.ports.watch_store import Notice
+
+Item = TypeVar("Item")
+Row = Sequence[Any]
+
+
+class WatchArchive(ABC, Generic[Item]):
+    """One table. Its items stand in the order of a column that never changes."""
+
+    name: str  # of the collection
+    source: str
+    columns: str  # of which the first is that of the order
+    place: str
+    first: int | str | bytes  # is before all others in it
+    carried = "true"  # which rows are items; `:soon` is when those go that are not carried any more
+    by_key: str  # which row is an item's
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._writing: Verb[Sequence[Item], None] = Verb(run=self._write)
+        self._noting = Verb(run=_note)
+
+    @abstractmethod
+    def key(self, item: Item) -> object:
+        """As `by_key` asks for it."""
+
+    @abstractmethod
+    def item(self, connection: sqlite3.Connection, row: Row) -> Item:
+        """Of `columns`."""
+
+    @abstractmethod
+    def put(self, connection: sqlite3.Connection, item: Item) -> None:
+        """Unless the one here is newer."""
+
+    @abstractmethod
+    def is_newer(self, one: Item, other: Item) -> bool: ...
+
+    async def count(self) -> int:
+        soon = self.soon()
+
+        def query(connection: sqlite3.Connection) -> int:
+            row = connection.execute(
+                f"SELECT count(*) FROM {self.source} WHERE {self.carried}", {"soon": soon}
+            ).fetchone()
+            return int(row[0])
+
+        return await self._db.scan(query)
+
+    def soon(self) -> int:
+        return self._db.wall_ms() + SOON // timedelta(milliseconds=1)
+
+    async def read(self, position: str | None, limit: int) -> Slice[Item]:
+        soon = self.soon()
+        return await self._db.scan(
+            lambda connection: self.slice(connection, position, limit, soon)
+        )
+
+    def slice(
+        self, connection: sqlite3.Connection, position: str | None, limit: int, soon: int
+    ) -> Slice[Item]:
+        rows = connection.execute(
+            f"""
+            SELECT {self.columns} FROM {self.source}
+            WHERE {self.place} > :after AND {self.carried} ORDER BY {self.place} LIMIT :limit
+            """,
+            {"after": self._parsed(position), "soon": soon, "limit": limit},
+        ).fetchall()
+        items: list[Item] = []
+        size = 0
+        for row in rows:
+            items.append(self.item(connection, row))
+            size += size_of(items[-1])
+            if size >= LARGE_SLICE:
+                break
+        is_last = len(items) == len(rows) < limit
+        return Slice(items=items, position=None if is_last else _text(rows[len(items) - 1][0]))
+
+    def _parsed(self, position: str | None) -> int | str | bytes:
+        if position is None:
+            return self.first
+        if isinstance(self.first, bytes):
+            return bytes.fromhex(position)
+        return type(self.first)(position)
+
+    async def same_as(self, items: Sequence[Item]) -> list[Item | None]:
+        def query(connection: sqlite3.Connection) -> list[Item | None]:
+            return [self._here(connection, item) for item in items]
+
+        return await self._db.scan(query)
+
+    def _here(self, connection: sqlite3.Connection, item: Item) -> Item | None:
+        row = connection.execute(
+            f"SELECT {self.columns} FROM {self.source} WHERE {self.by_key}", (self.key(item),)
+        ).fetchone()
+        return None if row is None else self.item(connection, row)
+
+    async def write(self, items: Sequence[Item]) -> Fingerprint:
+        await self._db.write(self._writing, items)
+        return fingerprint_of(items)
+
+    def _write(self, connection: sqlite3.Connection, batches: list[Sequence[Item]]) -> list[None]:
+        for items in batches:
+            for item in items:
+                self.put(connection, item)
+        return [None] * len(batches)
+
+    async def fingerprint(self, progress: Callable[[int], None]) -> Fingerprint:
+        total, position = Fingerprint(), None
+        while True:
+            part = await self.read(position, SCANNED_AT_ONCE)
+            total += fingerprint_of(part.items)
+            progress(len(part.items))
+            position = part.position
+            if position is None:
+                return total
+
+    async def copied_until(self, source: str) -> str | None:
+        def query(connection: sqlite3.Connection) -> str | None:
+            row = connection.execute(
+                "SELECT position FROM copies WHERE source = ?", (f"{self.name} {source}",)
+            ).fetchone()
+            return None if row is None else str(row[0])
+
+        return await self._db.read(query)
+
+    async def note_copied(self, source: str, position: str | None) -> None:
+        await self._db.write(self._noting, (f"{self.name} {source}", position))
+
+
+def _text(place: Any) -> str:
+    return place.hex() if isinstance(place, bytes) else str(place)
+
+
+class SqliteWatchArchive(WatchArchive[Watch]):
+    name = source = "watches"
+    columns = watch_rows.COLUMNS
+    place, first = "watch_id", ""
+    by_key = "watch_id = ?"
+
+    def key(self, item: Watch) -> str:
+        return plain(item.watch_id)
+
+    def item(self, connection: sqlite3.Connection, row: Row) -> Watch:
+        return carried_watch(watch_rows.watch_of(row))
+
+    def put(self, connection: sqlite3.Connection, item: Watch) -> None:
+        """A run that is active here stays so."""
+        connection.execute(
+            """
+            INSERT INTO watches (watch_id, name, config, created_at, updated_at, next_run_at,
+                                 last_run_id, last_status, last_run_at, failures)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (watch_id) DO UPDATE SET name = excluded.name, config = excluded.config,
+                created_at = excluded.created_at, updated_at = excluded.updated_at,
+                next_run_at = excluded.next_run_at, last_run_id = excluded.last_run_id,
+                last_status = excluded.last_status, last_run_at = excluded.last_run_at,
+                failures = excluded.failures
+            WHERE max(watches.updated_at, coalesce(watches.last_run_at, watches.updated_at)) <= ?
+            """,
+            (
+                plain(item.watch_id),
+                plain(item.config.name),
+                encoded(item.config),
+                milliseconds(item.created_at),
+                milliseconds(item.updated_at),
+                milliseconds(item.next_run_at),
+                item.last_run_id and plain(item.last_run_id),
+                item.last_status,
+                milliseconds(item.last_run_at),
+                item.failures,
+                milliseconds(moment_of_watch(item)),
+            ),
+        )
+
+    def is_newer(self, one: Watch, other: Watch) -> bool:
+        return is_newer_watch(one, other)
+
+
+class SqliteWatchRunArchive(WatchArchive[WholeRun]):
+    name = source = "job_runs"
+    columns = "id, run_id, expire_at"
+    place, first = "id", 0
+    carried = "(expire_at IS NULL OR expire_at > :soon)"
+    by_key = "run_id = ?"
+
+    def key(self, item: WholeRun) -> str:
+        return plain(item.run.run_id)
+
+    def item(self, connection: sqlite3.Connection, row: Row) -> WholeRun:
+        _, run_id, expire_at = row
+        run = watch_runs.one(connection, run_id)
+        assert run is not None  # noqa: S101 - its row was just read
+        return carried_run(
+            run, instant(expire_at), lambda: watch_runs.unchecked(connection, run_id)
+        )
+
+    def put(self, connection: sqlite3.Connection, item: WholeRun) -> None:
+        """One that is in progress here stays so."""
+        run = item.run
+        connection.execute(
+            """
+            INSERT INTO job_runs (run_id, watch_id, status, trigger, started_at, updated_at,
+                                  finished_at, pages_total, processed, failed, changes,
+                                  price_changes, failures, expire_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (run_id) DO UPDATE SET status = excluded.status,
+                started_at = excluded.started_at, updated_at = excluded.updated_at,
+                finished_at = excluded.finished_at, processed = excluded.processed,
+                failed = excluded.failed, changes = excluded.changes,
+                price_changes = excluded.price_changes, failures = excluded.failures,
+                expire_at = excluded.expire_at
+            WHERE job_runs.updated_at <= excluded.updated_at AND job_runs.status != 'in_progress'
+            """,
+            (
+                plain(run.run_id),
+                plain(run.watch_id),
+                run.status,
+                plain(run.trigger),
+                milliseconds(run.started_at),
+                milliseconds(run.updated_at),
+                milliseconds(run.finished_at),
+                run.pages_total,
+                run.tally.processed,
+                run.tally.failed,
+                run.tally.changes,
+                run.tally.price_changes,
+                encoded(run.failures),
+                milliseconds(item.expires_at),
+            ),
+        )
+
+    def is_newer(self, one: WholeRun, other: WholeRun) -> bool:
+        return is_newer_run(one, other)
+
+
+class SqliteNoticeArchive(WatchArchive[Notice]):
+    """Those that are not sent."""
+
+    name = source = "notices"
+    columns = f"id, {watch_notices._COLUMNS}"
+    place, first = "id", 0
+    carried = "sent_at IS NULL AND given_up = 0"
+    by_key = "notice_id = ?"
+
+    def key(self, item: Notice) -> str:
+        return plain(item.notice_id)
+
+    def item(self, connection: sqlite3.Connection, row: Row) -> Notice:
+        return watch_notices._notice_of(row[1:])
+
+    def put(self, connection: sqlite3.Connection, item: Notice) -> None:
+        watch_notices.add(connection, [item])
+
+    def is_newer(self, one: Notice, other: Notice) -> bool:
+        return is_newer_notice(one, other)
