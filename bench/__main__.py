@@ -6,7 +6,7 @@ import time
 
 import uvloop
 
-from bench import api, imports, inventory, scale, stack
+from bench import api, imports, inventory, scale, stack, watch
 from bench.table import Row, print_table
 
 BENCHES = {
@@ -16,6 +16,7 @@ BENCHES = {
     "memory": inventory.measure_memory,
     "stack": stack.measure,
     "imports": imports.measure,
+    "watch": watch.measure,
 }
 
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -46,9 +47,15 @@ class Page:
     body: bytes
 
 
-def measure_pages() -> list[Row]:
+def folder_of_pages() -> Path | None:
+    """None: there are no real pages here."""
     folder = Path(os.environ.get("BENCH_PAGES", PAGES))
-    kind, pages = ("real", load_pages(folder)) if folder.is_dir() else ("made", made_pages())
+    return folder if folder.is_dir() else None
+
+
+def measure_pages() -> list[Row]:
+    folder = folder_of_pages()
+    kind, pages = ("made", made_pages()) if folder is None else ("real", load_pages(folder))
     large = [page for page in pages if LARGE[0] <= len(page.body) <= LARGE[1]]
     cut = [trimmed(page, SMALL) for page in pages]
     small = [page for page in cut if len(page.body) == SMALL]
@@ -58,7 +65,7 @@ def measure_pages() -> list[Row]:
     kilobytes = mean(len(page.body) for page in large) / 1000
     return [
         Row(
-            measure=f"CPU of reading and comparing, {len(large)} {kind} pages of {kilobytes:.0f} KB",
+            measure=f"CPU of a check, {len(large)} {kind} pages of {kilobytes:.0f} KB",
             unit="ms",
             webloom=ours,
             peer="changedetection.io, metadata alone",
@@ -115,8 +122,8 @@ def _in_turns(pages: Sequence[Page]) -> tuple[float, float]:
         last = last_version(_read(page).parsed)
         rounds = [
             (
-                _milliseconds(lambda page=page, last=last: _check(page, last)),
-                _milliseconds(lambda text=text: read_metadata(text)),
+                _milliseconds(partial(_check, page, last)),
+                _milliseconds(partial(read_metadata, text)),
             )
             for _ in range(ROUNDS)
         ]
@@ -151,7 +158,7 @@ def last_version(parsed: ParsedPage) -> ParsedPage:
 _WORDS = (
     "light steel oak lamp table shelf garden blue green large small set of two four with without "
     "handle cover battery charger cable wall floor outdoor indoor classic new series model"
-).split()
+)
 
 
 def made_pages() -> list[Page]:
@@ -161,9 +168,10 @@ def made_pages() -> list[Page]:
 
 def _made_page(number: int) -> Page:
     choose = random.Random(number)
+    known = _WORDS.split()
 
     def words(count: int) -> str:
-        return " ".join(choose.choices(_WORDS, k=count))
+        return " ".join(choose.choices(known, k=count))
 
     def card(index: int) -> str:
         return (

@@ -5,7 +5,6 @@ python -m bench.watch pages quality    some parts only
 """
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -13,8 +12,8 @@ from pathlib import Path
 
 import uvloop
 
-from bench.page_quality import PAGES, f1, judge_pages
-from bench.pages import measure_pages
+from bench.page_quality import f1, judge_pages
+from bench.pages import folder_of_pages, measure_pages
 from bench.table import Row, print_table
 from bench.watch_store import measure_events, measure_versions
 from bench.watch_unchanged import measure_unchanged
@@ -36,8 +35,8 @@ async def _pages(_: Path) -> list[Row]:
 
 async def _quality(_: Path) -> list[Row]:
     """Prices and availability that are found on real pages; nothing where there are none."""
-    folder = Path(os.environ.get("BENCH_PAGES", PAGES))
-    if not folder.is_dir():
+    folder = folder_of_pages()
+    if folder is None:
         return []
     judged = list(judge_pages(folder))
     found = {

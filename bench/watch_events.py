@@ -20,13 +20,13 @@ _WORDS = (
     "the market opened early this morning and people from every village came with baskets of bread "
     "fruit cheese wool paper honey lamps small wooden tools that their neighbours made during long "
     "quiet winter while snow lay on roads price delivery within three days free returns size colour"
-).split()
+)
 
 
 def messages(page: int, *, versions: int, size: int) -> list[bytes]:
     """Of one page with so many characters of text, the oldest first."""
     choose = random.Random(page)
-    lines = []
+    lines: list[str] = []
     while sum(map(len, lines)) < size:
         lines.append(_line(choose))
     url = f"https://shop-{page % 7}.example.com/p/{page:05d}"
@@ -62,7 +62,7 @@ def event(message: bytes) -> StorageEvent:
 
 
 def _line(choose: random.Random) -> str:
-    return " ".join(choose.choices(_WORDS, k=choose.randint(5, 14)))
+    return " ".join(choose.choices(_WORDS.split(), k=choose.randint(5, 14)))
 
 
 def _parsed(page: int, lines: list[str]) -> ParsedPage:

@@ -1,4 +1,4 @@
-"""What the storage agent writes: how fast, how much, and what of it for pages that stay as they are.
+"""What the storage agent writes: how fast, and how much of it stays.
 
 Events go straight to the store, in turns with bare PyMongo calls that write the same documents into
 collections with the same indexes.
@@ -84,7 +84,6 @@ async def measure_events(folder: Path) -> list[Row]:
 
 @asynccontextmanager
 async def opened(folder: Path, **environment: str) -> AsyncIterator[Services]:
-    folder.mkdir(parents=True, exist_ok=True)
     settings = load_settings({"WEBLOOM_DATA_DIR": str(folder), **environment})
     async with open_services(settings) as services:
         yield services
@@ -122,7 +121,8 @@ async def _writes(client: Client, database: str) -> list[_Writes]:
     pages = {each["url"]: each async for each in stored["pages"].find()}
     prices = {(each["url"], each["version"]): each async for each in stored["price_history"].find()}
     logs = {
-        (each["url"], each["version"]["current"]): each async for each in stored["change_logs"].find()
+        (each["url"], each["version"]["current"]): each
+        async for each in stored["change_logs"].find()
     }
     snapshots = await stored["snapshots"].find().sort("version").to_list()
     whole = {each["url"]: each["parsed"] for each in snapshots}
@@ -182,7 +182,10 @@ async def _through_agent(folder: Path, mongodb: str, rabbitmq: str, todo: Sequen
         for start in range(0, len(todo), 100):
             await services.broker.publish_many(
                 services.settings.input_queue,
-                [Message(id=f"event-{start + n}", body=b) for n, b in enumerate(todo[start:][:100])],
+                [
+                    Message(id=f"event-{start + n}", body=b)
+                    for n, b in enumerate(todo[start:][:100])
+                ],
             )
     async with (
         Client(mongodb) as client,
@@ -190,12 +193,19 @@ async def _through_agent(folder: Path, mongodb: str, rabbitmq: str, todo: Sequen
         asyncio.timeout(AGENT_SECONDS),
     ):
         stored = client["agent"]["price_history"]
-        while not (before := await stored.count_documents({})):
-            await asyncio.sleep(POLL_SECONDS)
+        before = await _at_least(1, stored)
         started = time.perf_counter()
-        while (now := await stored.count_documents({})) < len(todo):
-            await asyncio.sleep(POLL_SECONDS)
+        now = await _at_least(len(todo), stored)
         return (now - before) / (time.perf_counter() - started)
+
+
+async def _at_least(wanted: int, collection: Any) -> int:
+    """How many documents there are, as soon as there are so many."""
+    while True:
+        found: int = await collection.count_documents({})
+        if found >= wanted:
+            return found
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def measure_versions(folder: Path) -> list[Row]:

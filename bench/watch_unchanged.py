@@ -115,7 +115,7 @@ async def _on_mongodb(folder: Path, site: str, url: str) -> int:
         after = await pages.find().sort("_id").to_list()
     if counter.counts["pages"] < 2 * CHECKS:
         raise RuntimeError(f"only {counter.counts['pages']} of {2 * CHECKS} checks were noted")
-    changed = sum(
+    changed: int = sum(
         old.get(name) != new.get(name)
         for old, new in zip(before, after, strict=True)
         for name in (old.keys() | new.keys()) - _OF_A_CHECK
@@ -150,7 +150,7 @@ class _Delivery:
 
     async def ack(self) -> None: ...
 
-    async def retry(self, after: float) -> None:
+    async def retry(self, after: float = 0.0) -> None:
         raise RuntimeError(f"the check could not be made: {self.body.decode()}")
 
     async def bury(self, reason: str) -> None:

@@ -28,7 +28,18 @@ from webloom.adapters.sqlite.import_archives import (
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.lock import SqliteLock
+from webloom.adapters.sqlite.page_archives import (
+    SqliteChangeLogArchive,
+    SqlitePageArchive,
+    SqlitePriceArchive,
+    SqliteVersionArchive,
+)
 from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.watch_archives import (
+    SqliteNoticeArchive,
+    SqliteWatchArchive,
+    SqliteWatchRunArchive,
+)
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.adapters.system_clock import SystemClock
 from webloom.application.host_turns import HostTurns
@@ -366,6 +377,13 @@ _KEYS: dict[str, Callable[[Any], str]] = {
     "feeds": lambda feed: feed.config.url,
     "import_logs": lambda run: run.run_id,
     "jobs": lambda stored: stored.posting.dedupe_key,
+    "watches": lambda watch: watch.watch_id,
+    "job_runs": lambda whole: whole.run.run_id,
+    "snapshots": lambda version: f"{version.url} version {version.number}",
+    "price_history": lambda record: f"{record.url} at {record.ts}",
+    "pages": lambda page: page.url,
+    "change_logs": lambda log: f"{log.url} version {log.number}",
+    "notices": lambda notice: notice.notice_id,
 }
 
 
@@ -375,7 +393,7 @@ class _Stores:
     imports: ImportStore
     pages: PageStore
     watches: WatchStore
-    archives: dict[str, Archive[Any]]  # by collection
+    archives: dict[str, Archive[Any]]  # by collection; what depends on another comes later
     heartbeats: Heartbeats
     lock: Lock
     link: Connected
@@ -411,6 +429,13 @@ class _MachineRoom:
                     "feeds": SqliteFeedArchive(file),
                     "import_logs": SqliteRunArchive(file),
                     "jobs": SqlitePostingArchive(file),
+                    "watches": SqliteWatchArchive(file),
+                    "job_runs": SqliteWatchRunArchive(file),
+                    "snapshots": SqliteVersionArchive(file),
+                    "price_history": SqlitePriceArchive(file),
+                    "pages": SqlitePageArchive(file),
+                    "change_logs": SqliteChangeLogArchive(file),
+                    "notices": SqliteNoticeArchive(file),
                 },
                 heartbeats=SqliteHeartbeats(file),
                 lock=SqliteLock(file),
@@ -428,7 +453,18 @@ class _MachineRoom:
             from webloom.adapters.mongodb.import_store import MongoImportStore
             from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
             from webloom.adapters.mongodb.lock import MongoLock
+            from webloom.adapters.mongodb.page_archives import (
+                MongoChangeLogArchive,
+                MongoPageArchive,
+                MongoPriceArchive,
+                MongoVersionArchive,
+            )
             from webloom.adapters.mongodb.page_store import MongoPageStore
+            from webloom.adapters.mongodb.watch_archives import (
+                MongoNoticeArchive,
+                MongoWatchArchive,
+                MongoWatchRunArchive,
+            )
             from webloom.adapters.mongodb.watch_store import MongoWatchStore
         database = await self._stack.enter_async_context(
             open_mongodb(
@@ -461,6 +497,13 @@ class _MachineRoom:
                 "feeds": MongoFeedArchive(database),
                 "import_logs": MongoRunArchive(database),
                 "jobs": MongoPostingArchive(database),
+                "watches": MongoWatchArchive(database),
+                "job_runs": MongoWatchRunArchive(database),
+                "snapshots": MongoVersionArchive(database),
+                "price_history": MongoPriceArchive(database),
+                "pages": MongoPageArchive(database),
+                "change_logs": MongoChangeLogArchive(database),
+                "notices": MongoNoticeArchive(database),
             },
             heartbeats=MongoHeartbeats(database),
             lock=MongoLock(database),

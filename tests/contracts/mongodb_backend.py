@@ -73,7 +73,6 @@ async def empty(database: MongoDatabase) -> None:
                 database.price_history,
                 database.change_logs,
                 database.job_runs,
-                database.worker_logs,
                 database.watches,
                 database.watch_ledger,
                 database.notices,

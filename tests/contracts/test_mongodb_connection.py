@@ -79,7 +79,7 @@ async def test_the_address_names_the_database_and_the_settings_name_the_collecti
         assert set(direct[name].list_collection_names()) == {
             "m", "m_forgotten", "l", "h", "copies",
             "feeds", "jobs", "jobs_words", "import_logs", "import_logs_batches",
-            "pages", "snapshots", "price_history", "change_logs", "job_runs", "worker_logs",
+            "pages", "snapshots", "price_history", "change_logs", "job_runs",
             "watches", "watch_ledger", "notices",
         }  # fmt: skip
         assert "unused" not in direct.list_database_names()

@@ -33,7 +33,6 @@ from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_budget import Budget
 from webloom.adapters.mongodb.page_store import MongoPageStore
-from webloom.adapters.mongodb.watch_logs import MongoWorkerLogs
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent
 from webloom.ports.page_store import Retention
@@ -236,7 +235,6 @@ async def test_what_is_superseded_expires_by_itself(database: MongoDatabase) -> 
         database.change_logs,
         database.price_history,
         database.job_runs,
-        database.worker_logs,
         database.watch_ledger,
         database.notices,
     ):
@@ -354,15 +352,6 @@ async def test_room_is_made_while_events_are_stored(
         await tight.store_event(event(f"{n}", version=n + 1, ts=n, content=content))
     assert (await page(tight)).version == 25
     assert sum(each.bytes for each in await store.usage()) < used + 30_000
-
-
-async def test_worker_logs_are_kept_for_a_while(database: MongoDatabase) -> None:
-    logs_of_worker = MongoWorkerLogs(database, retention=Retention(worker_logs=2))
-    await logs_of_worker.write([])
-    await logs_of_worker.write([{"level": "warning", "a.b": "half \ud800"}, {"level": "info"}])
-    found = await database.worker_logs.find({}, sort=[("level", 1)]).to_list()
-    assert [each["level"] for each in found] == ["info", "warning"]
-    assert all(each["expireAt"] > database.server_time() for each in found)
 
 
 async def test_numbers_stay_when_versions_before_them_have_expired(

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from faults.conftest import MakeFleet
@@ -24,7 +25,7 @@ from faults.watch_room import (
     message,
     state_of,
 )
-from faults.watch_room_deadly import ordered
+from faults.watch_room_deadly import Order
 from webloom.bootstrap import Services, open_services
 from webloom.domain.schedule import Schedule
 from webloom.entrypoints.slots import Slots
@@ -105,10 +106,11 @@ async def deadly_agents(count: int) -> AsyncIterator[list[Process]]:
             await each.wait()
 
 
-async def asked(agents: Process, order: bytes) -> int:
+async def asked(agents: Process, order: Order) -> int:
+    """How the agent ended."""
     assert agents.stdin is not None
     assert agents.stdout is not None
-    agents.stdin.write(order)
+    agents.stdin.write(msgspec.json.encode(order) + b"\n")
     await agents.stdin.drain()
     return int(await agents.stdout.readline())
 
@@ -148,8 +150,9 @@ async def undisturbed(folder: Path) -> State:
 class Trial:
     """Agents of one installation, each of which dies at another point."""
 
-    def __init__(self, room: WatchRoom, services: Services) -> None:
+    def __init__(self, room: WatchRoom, services: Services, *, hesitates: bool = False) -> None:
         self._room = room
+        self._hesitates = hesitates
         self._services = services
         self.points: list[int] = []
 
@@ -164,7 +167,12 @@ class Trial:
         settings = self._room.fleet.settings | {"INPUT_QUEUE": self.queue(point)}
         events = await add_job(self._services, self.job(point))
         await publish(self._services, self.queue(point), events)
-        order = ordered(settings | {"WEBLOOM_SLOTS": "1"}, point, len(events), commits_only=False)
+        order = Order(
+            point=point,
+            events=len(events),
+            settings=settings | {"WEBLOOM_SLOTS": "1"},
+            hesitates=self._hesitates,
+        )
         code = await asked(agents, order)
         assert code in (0, KILLED), f"the agent of point {point} ended with {code}"
         self.points.append(point)
@@ -183,14 +191,22 @@ class Trial:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.parametrize(("step", "hesitates"), [(1, False), (3, True)], ids=["all", "hesitant"])
 async def test_killed_before_each_of_its_writes_to_mongodb(
-    site: Site, fleets: MakeFleet, stacks: MakeStack, tmp_path: Path, say: Say
+    step: int,
+    hesitates: bool,
+    site: Site,
+    fleets: MakeFleet,
+    stacks: MakeStack,
+    tmp_path: Path,
+    say: Say,
 ) -> None:
+    """Of those that it makes together, any may be the first: so agents that hesitate."""
     expected = await undisturbed(tmp_path / "undisturbed")
     room = await make_watch_room("mongodb+bullmq", site, fleets, stacks, lease=3)
-    points = iter(range(1, 1000))
+    points = iter(range(1, 1000, step))
     async with room.services() as services, deadly_agents(SERVERS) as servers:
-        trial = Trial(room, services)
+        trial = Trial(room, services, hesitates=hesitates)
 
         async def kill_on(agents: Process) -> None:
             for point in points:
@@ -199,7 +215,7 @@ async def test_killed_before_each_of_its_writes_to_mongodb(
 
         await asyncio.gather(*(kill_on(agents) for agents in servers))
         say(f"{len(trial.points)} points")
-        assert len(trial.points) > 3 * len(EVENTS), "an event takes several writes"
+        assert len(trial.points) * step > 3 * len(EVENTS), "an event takes several writes"
         wrong = await trial.check(expected)
         assert not wrong, "\n".join(wrong[:20])
 
@@ -243,7 +259,9 @@ async def test_killed_before_and_after_each_commit_to_sqlite(
                 events = await add_job(services, job)
                 await publish(services, "storage-agent", events)
             tried.append(settings)
-            order = ordered(settings, point, len(events), commits_only=commits_only)
+            order = Order(
+                point=point, events=len(events), settings=settings, commits_only=commits_only
+            )
             code = await asked(agents, order)
             assert code in (0, KILLED), f"the agent of point {point} ended with {code}"
             if code == 0:

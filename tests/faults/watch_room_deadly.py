@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import msgspec
 from pymongo import monitoring
+from pymongo.asynchronous.collection import AsyncCollection
 
 import webloom.adapters.bullmq.broker
 import webloom.adapters.mongodb.page_store
@@ -43,6 +45,7 @@ class Order(msgspec.Struct, kw_only=True):
     events: int  # after which it is done
     settings: dict[str, str]
     commits_only: bool = False  # of SQLite
+    hesitates: bool = False  # before each write, so that those made together are in another order
 
 
 class Points:
@@ -83,6 +86,14 @@ class DeadlyDelivery:
         return getattr(self._delivery, name)
 
 
+def hesitant(write: Any, rng: random.Random) -> Any:
+    async def later(*args: Any, **more: Any) -> Any:
+        await asyncio.sleep(rng.uniform(0.0, 0.02))
+        return await write(*args, **more)
+
+    return later
+
+
 def rig(order: Order, stop: asyncio.Event) -> None:
     points, served = Points(order.point), 0
     monitoring.register(WriteListener(points))
@@ -109,6 +120,12 @@ def rig(order: Order, stop: asyncio.Event) -> None:
 
         return handle
 
+    if order.hesitates:
+        rng = random.Random(order.point)
+        for name in ("bulk_write", "insert_many", "update_one"):
+            patch.object(
+                AsyncCollection, name, hesitant(getattr(AsyncCollection, name), rng)
+            ).start()
     connect = database.connect
     patch("webloom.adapters.sqlite.database.connect", traced).start()
     patch("webloom.bootstrap.StoreEvent", storing).start()
@@ -133,11 +150,6 @@ def ended(order: Order) -> int:
         os._exit(0)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
-
-
-def ordered(settings: Mapping[str, str], point: int, events: int, *, commits_only: bool) -> bytes:
-    order = Order(point=point, events=events, settings=dict(settings), commits_only=commits_only)
-    return msgspec.json.encode(order) + b"\n"
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import pytest
 
-from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.application.host_turns import HostTurns
+from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.domain.errors import BrokerUnavailable, FetchFailed, StoreUnavailable
 from webloom.domain.inventory import (
     AlreadyDone,

@@ -162,6 +162,12 @@ def test_another_version_hash_or_page_is_another_snapshot() -> None:
     assert read(version=None, ts=1).snapshot_key != read(version=None, ts=2).snapshot_key
 
 
+def test_a_check_that_is_made_again_brings_the_price_of_its_version_once() -> None:
+    assert read(runId="r", ts=1).price_key == read(runId="r", ts=2).price_key
+    assert read(runId="r", ts=1).price_key != read(runId="r", ts=1, version=4).price_key
+    assert read(ts=1).price_key != read(ts=2).price_key
+
+
 def test_without_a_hash_equal_content_has_one() -> None:
     assert without("snapshotHash").snapshot_hash == without("snapshotHash", "ts").snapshot_hash
     other = read(snapshotHash=None, parsed={"text": "b"})

@@ -72,9 +72,11 @@ class StorageEvent:
 
     @property
     def price_key(self) -> str:
-        """Of a price record: the same moment and value are one."""
+        """Of a price record: the same moment and value are one. A check whose worker died comes
+        again, at another moment: there it is the version."""
         assert self.price is not None  # noqa: S101 - who has no price asks for no key
-        stamp = self.ts if self.has_ts else f"version {self.claimed}"
+        by_version = not self.has_ts or (self.run_id is not None and self.claimed > 0)
+        stamp = f"version {self.claimed}" if by_version else self.ts
         return _digest(self.job_id, self.url, str(stamp), f"{self.price.current.normalize():f}")
 
     @property

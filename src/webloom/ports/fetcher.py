@@ -12,7 +12,7 @@ from webloom.domain.inventory import Received
 class Downloaded:
     status_code: int
     final_url: str
-    bytes: int = 0  # in the file; it holds the body of a 2xx answer only
+    bytes: int = 0  # in the file; of a 2xx answer, unless others are wanted too
     sha256: str | None = None  # of the file
     etag: str | None = None
     last_modified: str | None = None

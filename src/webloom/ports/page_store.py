@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -18,7 +18,6 @@ class Retention:
     change_logs: float = 30.0
     job_runs: float = 14.0
     prices: float = 90.0
-    worker_logs: float = 3.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,9 +217,3 @@ class PageStore(Protocol):
 
     async def is_full(self) -> bool:
         """Whether `store_event` would raise StorageFull; cheap."""
-
-
-class WorkerLogs(Protocol):
-    """What the agent did, for people; optional."""
-
-    async def write(self, entries: Sequence[Mapping[str, Any]]) -> None: ...

@@ -66,7 +66,6 @@ class CollectionNames:
     price_history: str = "price_history"
     change_logs: str = "change_logs"
     job_runs: str = "job_runs"
-    worker_logs: str = "worker_logs"
     watches: str = "watches"
     watch_ledger: str = "watch_ledger"
     notices: str = "notices"
@@ -106,7 +105,6 @@ class MongoDatabase:
         self.price_history: Collection = chosen[names.price_history]
         self.change_logs: Collection = chosen[names.change_logs]
         self.job_runs: Collection = chosen[names.job_runs]
-        self.worker_logs: Collection = chosen[names.worker_logs]
         self.watches: Collection = chosen[names.watches]
         self.watch_ledger: Collection = chosen[names.watch_ledger]
         self.notices: Collection = chosen[names.notices]
@@ -235,7 +233,6 @@ class MongoDatabase:
             (self.price_history, indexes.OF_PRICE_HISTORY),
             (self.change_logs, indexes.of_change_logs(is_sharded=is_sharded)),
             (self.job_runs, indexes.OF_JOB_RUNS),
-            (self.worker_logs, indexes.OF_WORKER_LOGS),
             (self.watches, indexes.OF_WATCHES),
             (self.watch_ledger, indexes.OF_WATCH_LEDGER),
             (self.notices, indexes.OF_NOTICES),

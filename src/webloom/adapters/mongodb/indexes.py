@@ -174,7 +174,6 @@ OF_JOB_RUNS = [
     IndexModel([("status", ASCENDING), *RUNS_LATEST_FIRST]),
     _EXPIRING,
 ]
-OF_WORKER_LOGS = [_EXPIRING]
 OF_WATCHES = [
     IndexModel([("name", ASCENDING), ("_id", ASCENDING)]),
     IndexModel("nextRunAt"),

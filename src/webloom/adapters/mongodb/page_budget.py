@@ -133,7 +133,6 @@ class Budget:
             db.price_history,
             db.change_logs,
             db.job_runs,
-            db.worker_logs,
             db.watches,
             db.watch_ledger,
             db.notices,

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,11 +22,11 @@ from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_rows import NEVER, OUTCOMES
 from webloom.adapters.sqlite.page_versions import Slot, by_key
-from webloom.adapters.sqlite.watch_archives import Row, WatchArchive
+from webloom.adapters.sqlite.watch_archives import Row, WatchArchive, until_large
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.parsing.deltas import applied, compressed, restored
-from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
+from webloom.ports.archive import Fingerprint, Slice
 from webloom.ports.page_store import Validators
 from webloom.ports.watch_archive import (
     Packed,
@@ -90,17 +89,7 @@ class SqliteVersionArchive(WatchArchive[WholeVersion]):
             {str(place): value for place, value in enumerate((*after, bytes.fromhex(key)))}
             | {"soon": soon, "limit": limit},
         ).fetchall()
-        items: list[WholeVersion] = []
-        size = 0
-        base, data = None, b""
-        for row in rows:
-            if row[10]:
-                data = self._content(connection, row, base, data)
-                base = row[0]
-                size += len(data)
-            items.append(_version_of(row, plain_content(data) if row[10] else None))
-            if size >= LARGE_SLICE:
-                break
+        items = until_large(self._items(connection, rows))
         if len(items) == len(rows) < limit:
             return Slice(items=items, position=None)
         *place, key = rows[len(items) - 1][4:9]
@@ -123,8 +112,24 @@ class SqliteVersionArchive(WatchArchive[WholeVersion]):
             ) from error
 
     def item(self, connection: sqlite3.Connection, row: Row) -> WholeVersion:
-        data = self._content(connection, row, None, b"") if row[10] else None
-        return _version_of(row, data and plain_content(data))
+        return next(self._items(connection, [row]))
+
+    def here(
+        self, connection: sqlite3.Connection, items: Sequence[WholeVersion]
+    ) -> list[WholeVersion | None]:
+        rows = [self.row_of(connection, each) for each in items]
+        found = self._items(connection, [row for row in rows if row is not None])
+        return [None if row is None else next(found) for row in rows]
+
+    def _items(self, connection: sqlite3.Connection, rows: Sequence[Row]) -> Iterator[WholeVersion]:
+        """Each is read with the content of the one before, where it is a delta against that."""
+        base, data = None, b""
+        for row in rows:
+            content = None
+            if row[10]:
+                data = self._content(connection, row, base, data)
+                base, content = row[0], plain_content(data)
+            yield _version_of(row, content)
 
     async def write(self, items: Sequence[WholeVersion]) -> Fingerprint:
         def missing(connection: sqlite3.Connection) -> list[WholeVersion]:
@@ -191,9 +196,7 @@ def _add(
     return slot
 
 
-def _row(
-    connection: sqlite3.Connection, page: int, version: WholeVersion | WholeLog, was: bytes = b""
-) -> int:
+def _row(connection: sqlite3.Connection, page: int, version: WholeVersion | WholeLog) -> int:
     """A version without content. Where another has its number, both are numbered anew."""
     place, key = version.place, bytes.fromhex(version.key)
     is_taken = page_versions.by_number(connection, page, version.number) is not None
@@ -214,7 +217,7 @@ def _row(
         ),
     ).fetchone()
     if is_taken:
-        page_versions.renumber(connection, page, (*place, key))
+        page_versions._renumber(connection, page, (*place, key), can_fall=False)
     return int(slot)
 
 
@@ -250,18 +253,271 @@ def _update(connection: sqlite3.Connection, slot: Slot, version: WholeVersion) -
     if slot.size == 0 and slot.content_rank is None and version.content is not None:
         pack = Packed(compressed(version.content), None, 0)
         _fill(connection, slot.id, version, pack, None)
+    if version.place.ts < slot.ts:
+        connection.execute(
+            "UPDATE snapshots SET ts = ?1, rank = ?1 WHERE id = ?2", (version.place.ts, slot.id)
+        )
     expire_at = milliseconds(version.expires_at)
     if slot.size and expire_at is not None and (slot.expire_at or 0) < expire_at:
         connection.execute(
             """
-            UPDATE snapshots SET expire_at = max(?, coalesce(
-                (SELECT max(others.expire_at) FROM snapshots AS others WHERE base = ?1), 0))
-            WHERE id = ?1
-            """.replace("max(?,", "max(?2,"),
-            (slot.id, expire_at),
+            UPDATE snapshots SET expire_at = max(?1, coalesce(
+                (SELECT max(others.expire_at) FROM snapshots AS others WHERE others.base = ?2), 0))
+            WHERE id = ?2
+            """,
+            (expire_at, slot.id),
         )
     is_free = page_versions.by_number(connection, slot.page, version.number) is None
     if version.number > slot.number and is_free:
         connection.execute(
             "UPDATE snapshots SET number = ? WHERE id = ?", (version.number, slot.id)
         )
+
+
+class SqlitePageArchive(WatchArchive[WholePage]):
+    """After the versions: a page shows one of them."""
+
+    name = "pages"
+    source = """
+        pages LEFT JOIN snapshots ON snapshots.id = newest
+        LEFT JOIN page_checks ON page_checks.page = pages.id
+    """
+    columns = (
+        "pages.id, pages.job_id, pages.url, snapshots.key, last_updated, classification, price, "
+        "availability, checked_at, outcome, error, validated_at, etag, last_modified, body_hash"
+    )
+    place, first = "pages.id", 0
+    by_key = "pages.key = ?"
+
+    def key(self, item: WholePage) -> bytes:
+        return page_rows.key_of(item.job_id, item.url)
+
+    def item(self, connection: sqlite3.Connection, row: Row) -> WholePage:
+        key, last_updated, outcome, validated_at = row[3], row[4], row[9], row[11]
+        return WholePage(
+            job_id=row[1],
+            url=row[2],
+            newest=key and key.hex(),
+            last_updated=None if last_updated == NEVER else last_updated,
+            classification=_part(row[5]),
+            price=_price(row[6]),
+            availability=_part(row[7]),
+            checked_at=row[8],
+            outcome=None if outcome is None else OUTCOMES[outcome],
+            error=row[10],
+            validated_at=None if validated_at == NEVER else validated_at,
+            validators=Validators(etag=row[12], last_modified=row[13], body_hash=row[14]),
+        )
+
+    def put(self, connection: sqlite3.Connection, item: WholePage) -> None:
+        page, _ = page_rows.numbered(connection, item.job_id, item.url)
+        [here] = self.here(connection, [item])
+        if here is not None and self.is_newer(here, item):
+            return
+        kind = item.classification and msgspec.json.decode(item.classification.value).get("type")
+        connection.execute(
+            """
+            UPDATE pages SET last_updated = ?, classification = ?, type = ?, price = ?,
+                availability = ?
+            WHERE id = ?
+            """,
+            (
+                NEVER if item.last_updated is None else item.last_updated,
+                _part_text(item.classification),
+                plain(kind) if isinstance(kind, str) else None,
+                _price_text(item.price),
+                _part_text(item.availability),
+                page,
+            ),
+        )
+        shown = item.newest and by_key(connection, bytes.fromhex(item.newest))
+        if shown:
+            page_rows.note_content(connection, page, shown.id)
+        if item.checked_at is not None or item.validated_at is not None:
+            connection.execute(
+                "INSERT OR REPLACE INTO page_checks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    page,
+                    item.checked_at,
+                    None if item.outcome is None else OUTCOMES.index(item.outcome),
+                    item.error,
+                    NEVER if item.validated_at is None else item.validated_at,
+                    *(
+                        each and plain(each)
+                        for each in (
+                            item.validators.etag,
+                            item.validators.last_modified,
+                            item.validators.body_hash,
+                        )
+                    ),
+                ),
+            )
+
+    def is_newer(self, one: WholePage, other: WholePage) -> bool:
+        return is_newer_page(one, other)
+
+
+def _part(text: str | None) -> PagePart | None:
+    if text is None:
+        return None
+    part = msgspec.json.decode(text)
+    return PagePart(place=Place(*part["place"]), value=plain_json(part["value"]))
+
+
+def _part_text(part: PagePart | None) -> str | None:
+    if part is None:
+        return None
+    return encoded({"place": part.place, "value": msgspec.Raw(part.value)})
+
+
+def _price(text: str | None) -> PagePrice | None:
+    if text is None:
+        return None
+    part = page_rows._placed.decode(text)
+    given = page_rows._prices.decode(part.value)
+    price = EventPrice(
+        current=given.current,
+        list=given.list,
+        currency=given.currency,
+        change_percent=given.change_percent,
+    )
+    return PagePrice(place=Place(*part.place), price=plain_price(price))
+
+
+def _price_text(part: PagePrice | None) -> str | None:
+    if part is None:
+        return None
+    price = part.price
+    value = {
+        "current": price.current,
+        "list": price.list,
+        "currency": price.currency,
+        "change_percent": price.change_percent,
+    }
+    return encoded({"place": part.place, "value": value})
+
+
+class SqliteChangeLogArchive(WatchArchive[WholeLog]):
+    """After the versions, whose numbers they have."""
+
+    name = "change_logs"
+    source = """
+        change_logs JOIN snapshots ON snapshots.id = snapshot
+        JOIN pages ON pages.id = change_logs.page
+    """
+    columns = (
+        "snapshot, snapshots.key, pages.job_id, pages.url, number, change_logs.ts, claimed, hash, "
+        "run_id, body, change_logs.expire_at"
+    )
+    place, first = "snapshot", 0
+    carried = "change_logs.expire_at > :soon"
+    by_key = "snapshots.key = ?"
+
+    def key(self, item: WholeLog) -> bytes:
+        return bytes.fromhex(item.key)
+
+    def item(self, connection: sqlite3.Connection, row: Row) -> WholeLog:
+        _, key, job_id, url, number, ts, claimed, snapshot_hash, run_id, body, expire_at = row
+        told = msgspec.json.decode(restored(body))
+        return WholeLog(
+            key=key.hex(),
+            job_id=job_id,
+            url=url,
+            number=number,
+            place=Place(ts, claimed, snapshot_hash),
+            run_id=run_id,
+            changes=plain_json(told["changes"]),
+            alerts=told["alerts"],
+            expires_at=instant(expire_at),
+        )
+
+    def put(self, connection: sqlite3.Connection, item: WholeLog) -> None:
+        """Its version is made, as one whose content was here, where it has gone from the source."""
+        slot = by_key(connection, self.key(item))
+        page, _ = page_rows.numbered(connection, item.job_id, item.url)
+        number = _row(connection, page, item) if slot is None else slot.id
+        if slot is None:
+            connection.execute(
+                "UPDATE snapshots SET content_rank = rank, digest = x'' WHERE id = ?", (number,)
+            )
+        told = {"changes": msgspec.json.decode(item.changes), "alerts": item.alerts}
+        connection.execute(
+            """
+            INSERT INTO change_logs (snapshot, page, job_id, ts, rank, run_id, body, expire_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (snapshot) DO UPDATE SET ts = excluded.ts, rank = excluded.rank,
+                run_id = excluded.run_id, body = excluded.body, expire_at = excluded.expire_at
+            WHERE excluded.ts <= change_logs.ts
+            """,
+            (
+                number,
+                page,
+                plain(item.job_id),
+                item.place.ts,
+                item.place.ts,
+                item.run_id and plain(item.run_id),
+                compressed(plain_json(told)),
+                milliseconds(item.expires_at),
+            ),
+        )
+
+    def is_newer(self, one: WholeLog, other: WholeLog) -> bool:
+        return is_newer_log(one, other)
+
+
+class SqlitePriceArchive(WatchArchive[WholePrice]):
+    name = "price_history"
+    source = "price_history JOIN pages ON pages.id = price_history.page"
+    columns = (
+        "price_history.key, job_id, url, ts, price_history.price, currency, change_percent, "
+        "claimed, version_key, expire_at"
+    )
+    place, first = "price_history.key", b""
+    carried = "(expire_at IS NULL OR expire_at > :soon)"
+    by_key = "price_history.key = ?"
+
+    def key(self, item: WholePrice) -> bytes:
+        return bytes.fromhex(item.key)
+
+    def item(self, connection: sqlite3.Connection, row: Row) -> WholePrice:
+        key, job_id, url, ts, price, currency, percent, claimed, version_key, expire_at = row
+        return WholePrice(
+            key=key.hex(),
+            job_id=job_id,
+            url=url,
+            ts=ts,
+            price=Decimal(price),
+            currency=currency,
+            change_percent=None if percent is None else plain_amount(Decimal(percent)),
+            claimed=claimed,
+            version_key=version_key.hex(),
+            expires_at=instant(expire_at),
+        )
+
+    def put(self, connection: sqlite3.Connection, item: WholePrice) -> None:
+        page, _ = page_rows.numbered(connection, item.job_id, item.url)
+        connection.execute(
+            """
+            INSERT INTO price_history (page, ts, key, price, currency, change_percent, claimed,
+                                       version_key, expire_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (key) DO UPDATE SET currency = excluded.currency,
+                change_percent = excluded.change_percent, claimed = excluded.claimed,
+                version_key = excluded.version_key, expire_at = excluded.expire_at
+            WHERE excluded.expire_at >= coalesce(price_history.expire_at, 0)
+            """,
+            (
+                page,
+                item.ts,
+                self.key(item),
+                f"{item.price:f}",
+                item.currency and plain(item.currency),
+                None if item.change_percent is None else f"{item.change_percent:f}",
+                item.claimed,
+                bytes.fromhex(item.version_key),
+                milliseconds(item.expires_at),
+            ),
+        )
+
+    def is_newer(self, one: WholePrice, other: WholePrice) -> bool:
+        return is_newer_price(one, other)

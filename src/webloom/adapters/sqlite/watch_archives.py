@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
@@ -82,9 +82,7 @@ class WatchArchive(ABC, Generic[Item]):
 
     async def read(self, position: str | None, limit: int) -> Slice[Item]:
         soon = self.soon()
-        return await self._db.scan(
-            lambda connection: self.slice(connection, position, limit, soon)
-        )
+        return await self._db.scan(lambda connection: self.slice(connection, position, limit, soon))
 
     def slice(
         self, connection: sqlite3.Connection, position: str | None, limit: int, soon: int
@@ -96,13 +94,7 @@ class WatchArchive(ABC, Generic[Item]):
             """,
             {"after": self._parsed(position), "soon": soon, "limit": limit},
         ).fetchall()
-        items: list[Item] = []
-        size = 0
-        for row in rows:
-            items.append(self.item(connection, row))
-            size += size_of(items[-1])
-            if size >= LARGE_SLICE:
-                break
+        items = until_large(self.item(connection, row) for row in rows)
         is_last = len(items) == len(rows) < limit
         return Slice(items=items, position=None if is_last else _text(rows[len(items) - 1][0]))
 
@@ -114,16 +106,17 @@ class WatchArchive(ABC, Generic[Item]):
         return type(self.first)(position)
 
     async def same_as(self, items: Sequence[Item]) -> list[Item | None]:
-        def query(connection: sqlite3.Connection) -> list[Item | None]:
-            return [self._here(connection, item) for item in items]
+        return await self._db.scan(lambda connection: self.here(connection, items))
 
-        return await self._db.scan(query)
+    def here(self, connection: sqlite3.Connection, items: Sequence[Item]) -> list[Item | None]:
+        rows = [self.row_of(connection, each) for each in items]
+        return [None if row is None else self.item(connection, row) for row in rows]
 
-    def _here(self, connection: sqlite3.Connection, item: Item) -> Item | None:
-        row = connection.execute(
+    def row_of(self, connection: sqlite3.Connection, item: Item) -> Row | None:
+        row: Row | None = connection.execute(
             f"SELECT {self.columns} FROM {self.source} WHERE {self.by_key}", (self.key(item),)
         ).fetchone()
-        return None if row is None else self.item(connection, row)
+        return row
 
     async def write(self, items: Sequence[Item]) -> Fingerprint:
         await self._db.write(self._writing, items)
@@ -156,6 +149,18 @@ class WatchArchive(ABC, Generic[Item]):
 
     async def note_copied(self, source: str, position: str | None) -> None:
         await self._db.write(self._noting, (f"{self.name} {source}", position))
+
+
+def until_large(items: Iterable[Item]) -> list[Item]:
+    """As many as make a slice."""
+    taken: list[Item] = []
+    size = 0
+    for item in items:
+        taken.append(item)
+        size += size_of(item)
+        if size >= LARGE_SLICE:
+            break
+    return taken
 
 
 def _text(place: Any) -> str:

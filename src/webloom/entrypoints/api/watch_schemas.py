@@ -74,7 +74,7 @@ class TargetBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, renam
     url: str
     secret: str | None = None
     digest_minutes: float | None = None
-    signed: bool | None = None  # as it was answered; the secret decides
+    signed: bool | msgspec.UnsetType = msgspec.UNSET  # as it was answered; the secret decides
 
 
 class AddWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):

@@ -168,9 +168,7 @@ def edit(
         if url is not None:
             changes["urls"] = url
         if not changes:
-            raise typer.BadParameter(
-                "name what to change, such as --every 30; see --help"
-            )
+            raise typer.BadParameter("name what to change, such as --every 30; see --help")
         try:
             return await services.manage_watches.edit(watch.watch_id, **changes)
         except WatchRefused as error:

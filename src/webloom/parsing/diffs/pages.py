@@ -66,6 +66,8 @@ def whole_page_diff(old: ParsedPage, new: ParsedPage) -> PageDiff:
 
 
 def _url_changes(old: list[str], new: list[str]) -> UrlChanges:
+    if old == new:
+        return UrlChanges(added=[], removed=[], added_count=0, removed_count=0)
     was, is_now = dict.fromkeys(old), dict.fromkeys(new)
     added = [url for url in is_now if url not in was]
     removed = [url for url in was if url not in is_now]

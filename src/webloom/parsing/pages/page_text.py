@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -167,13 +168,20 @@ def _length_around(node: LexborNode) -> int:
 
 def _length_of_frame(node: LexborNode) -> int:
     """How long its text is, when it is a menu or a cookie banner by its name; else 0."""
-    named = _FRAME_NAME.search(f"{node.id or ''} {node.attrs.sget('class')}".lower())
-    if named is None:
+    is_named, is_banner = _is_frame(f"{node.id or ''} {node.attrs.sget('class')}")
+    if not is_named:
         return 0
     length = _visible_length(node)
-    if not length or not (named[1] or _is_mostly_links(node, length)):
+    if not length or not (is_banner or _is_mostly_links(node, length)):
         return 0
     return 0 if node.css_matches(_CONTENT) else length
+
+
+@lru_cache(maxsize=4096)  # pages of one site have the same names
+def _is_frame(name: str) -> tuple[bool, bool]:
+    """Whether it is the name of a menu or banner, and whether of a cookie banner."""
+    named = _FRAME_NAME.search(name.lower())
+    return named is not None, named is not None and named[1] is not None
 
 
 def _is_mostly_links(node: LexborNode, length: int) -> bool:

@@ -1,0 +1,540 @@
+"""Pages, their versions, changes and prices of a MongoDB database, whole: to be carried elsewhere,
+or brought here.
+
+Versions come with the latest of each page first, so that each is read with the one before it. One
+whose content can't be read any more, as what it was made with has expired, is not carried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from bson.int64 import Int64
+from pymongo import ASCENDING, DESCENDING, UpdateOne
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.page_contents import Contents, is_kept_whole
+from webloom.adapters.mongodb.page_contents import packed as compress
+from webloom.adapters.mongodb.page_documents import (
+    MOST_BYTES,
+    NO_ORDER,
+    amount,
+    as_written,
+    bson_fields,
+    checked_part,
+    content_fields,
+    decimal_of,
+    from_json,
+    json_bytes,
+    log_of,
+    page_of,
+    place_at,
+    price_fields,
+    validator_fields,
+)
+from webloom.adapters.mongodb.page_versions import log_numbers, next_number
+from webloom.adapters.mongodb.page_writes import bulk
+from webloom.adapters.mongodb.watch_archives import WatchArchive, put_documents
+from webloom.domain.errors import EventRefused, StoreUnavailable
+from webloom.domain.storage_event import EventPrice, Place, milliseconds_of, page_key
+from webloom.parsing.deltas import applied
+from webloom.ports.archive import LARGE_SLICE, Slice
+from webloom.ports.watch_archive import (
+    Packed,
+    PagePart,
+    PagePrice,
+    WholeLog,
+    WholePage,
+    WholePrice,
+    WholeVersion,
+    is_newer_log,
+    is_newer_page,
+    is_newer_price,
+    is_newer_version,
+    packed,
+    plain_amount,
+    plain_content,
+    plain_json,
+    plain_price,
+)
+
+_LATEST_FIRST = [("page", DESCENDING), ("place", DESCENDING)]
+_PREFIX = 32  # characters of a place that say its numbers
+_TS_BITS = 1 << 62
+_PAGES_AT_ONCE = 16
+
+
+def _place(text: str) -> Place:
+    """Of what `place_at` makes of a place, and nothing more."""
+    ts, claimed = int(text[:16], 16) - _TS_BITS, int(text[16:_PREFIX], 16)
+    return Place(ts, claimed, text[_PREFIX + 1 :].replace("\0", "\ufffd"))
+
+
+def _keyed_place(text: str) -> Place:
+    """Of a version or a log, which ends in its key."""
+    return _place(text.rpartition("\0")[0])
+
+
+class MongoVersionArchive(WatchArchive[WholeVersion]):
+    def __init__(self, database: MongoDatabase) -> None:
+        super().__init__(database, database.snapshots)
+        self._contents = Contents(database)
+
+    def key(self, item: WholeVersion) -> str:
+        return item.key
+
+    async def read(self, position: str | None, limit: int) -> Slice[WholeVersion]:
+        behind: Document = {}
+        if position is not None:
+            page, place = msgspec.json.decode(position)
+            behind = {
+                "page": {"$lte": page},
+                "$nor": [{"page": page, "place": {"$gte": place}}],
+            }
+        items: list[WholeVersion] = []
+        base, content = None, b""
+        rows = size = 0
+        with self._db.use():
+            async with self._documents.find(
+                self.carried() | behind, sort=_LATEST_FIRST, limit=limit
+            ) as found:
+                async for document in found:
+                    rows += 1
+                    last = document["page"], document["place"]
+                    data = await self._content(document, base, content)
+                    if data is not None:
+                        base, content = document["_id"], data
+                        size += len(data)
+                    if data is not None or "bare" in document:
+                        items.append(_version_of(document, data))
+                    if size >= LARGE_SLICE:
+                        break
+        if rows < limit and size < LARGE_SLICE:
+            return Slice(items=items, position=None)
+        return Slice(items=items, position=msgspec.json.encode(last).decode())
+
+    async def _content(self, document: Document, base: str | None, newer: bytes) -> bytes | None:
+        """`newer` is the content of `base`. None: it has none, or it can't be read."""
+        if "parsed" not in document:
+            return None
+        if base is not None and document.get("base") == base:
+            return await asyncio.to_thread(applied, document["parsed"], newer)
+        return await self._contents.read(document["_id"])
+
+    async def items(self, documents: list[Document]) -> list[WholeVersion]:
+        """In the order of the reading, in which each is the base of the next."""
+        documents.sort(key=lambda each: (each["page"], each["place"]), reverse=True)
+        items: list[WholeVersion] = []
+        base, content = None, b""
+        for document in documents:
+            data = await self._content(document, base, content)
+            if data is not None:
+                base, content = document["_id"], data
+            items.append(_version_of(document, data))
+        return items
+
+    async def put(self, items: Sequence[WholeVersion]) -> None:
+        keys = [each.key for each in items]
+        found = await self._documents.find(
+            {"_id": {"$in": keys}}, {"version": 1, "place": 1, "bare": 1, "expireAt": 1}
+        ).to_list()
+        here = {each["_id"]: each for each in found}
+        new = [each for each in items if each.key not in here]
+        made = await asyncio.to_thread(packed, new, _may_be_delta)
+        documents = [_version_document(each, made.get(each.key)) for each in new]
+        changes = [
+            change
+            for each in items
+            if each.key in here
+            for change in await _update(here[each.key], each)
+        ]
+        await put_documents(self._documents, documents, changes)
+
+    def is_newer(self, one: WholeVersion, other: WholeVersion) -> bool:
+        return is_newer_version(one, other)
+
+
+def _version_of(document: Document, content: bytes | None) -> WholeVersion:
+    return WholeVersion(
+        key=document["_id"],
+        job_id=document["jobId"],
+        url=document["url"],
+        number=int(document["version"]),
+        place=_keyed_place(document["place"]),
+        content=None if content is None else plain_content(content),
+        expires_at=document.get("expireAt"),
+    )
+
+
+def _may_be_delta(version: WholeVersion, newer: WholeVersion) -> bool:
+    """What it is made with goes later."""
+    if is_kept_whole(version.number, newer.number):
+        return False
+    if newer.expires_at is None or version.expires_at is None:
+        return newer.expires_at is None
+    return version.expires_at < newer.expires_at
+
+
+def _version_document(version: WholeVersion, made: Packed | None) -> Document:
+    """The link to the version before is made together with its page."""
+    document: Document = {
+        "_id": version.key,
+        "jobId": plain(version.job_id),
+        "url": plain(version.url),
+        "page": page_key(version.job_id, version.url),
+        "place": place_at(*version.place, version.key),
+        "snapshotHash": plain(version.place.snapshot_hash),
+        "createdAt": Int64(version.place.ts),
+        "claimed": version.place.claimed,
+        "version": version.number,
+        "previous": {"key": None, "number": version.number - 1},
+    }
+    if version.expires_at is not None:
+        document["expireAt"] = version.expires_at
+    if made is None:
+        return document | {"bare": True}
+    if len(made.body) > MOST_BYTES:
+        raise EventRefused(
+            f"version {version.number} of {version.url} takes {len(made.body):,} bytes, and "
+            f"MongoDB holds {MOST_BYTES:,} in a document: it can't be copied there"
+        )
+    document["parsed"] = made.body
+    return document if made.base is None else document | {"base": made.base}
+
+
+async def _update(here: Document, version: WholeVersion) -> list[UpdateOne]:
+    """What the source knows better."""
+    changes: Document = {}
+    unset: Document = {}
+    if version.number > here["version"]:
+        changes["version"] = version.number
+    place = place_at(*version.place, version.key)
+    if place < here["place"]:
+        changes |= {"place": place, "createdAt": Int64(version.place.ts), "moved": True}
+    expires = here.get("expireAt")
+    if version.expires_at is not None and (expires is None or expires < version.expires_at):
+        changes["expireAt"] = version.expires_at
+    if "bare" in here and version.content is not None:
+        changes["parsed"] = await compress(version.content)
+        unset = {"bare": True}
+        if version.expires_at is None:
+            unset["expireAt"] = True
+    if not changes:
+        return []
+    update: Document = {"$set": changes}
+    return [UpdateOne({"_id": version.key}, update | ({"$unset": unset} if unset else {}))]
+
+
+class MongoPageArchive(WatchArchive[WholePage]):
+    """After the versions and the prices, of which a page shows some."""
+
+    def __init__(self, database: MongoDatabase) -> None:
+        super().__init__(database, database.pages)
+        self._contents = Contents(database)
+
+    def carried(self) -> Document:
+        return {}
+
+    def key(self, item: WholePage) -> str:
+        return page_key(item.job_id, item.url)
+
+    async def items(self, documents: list[Document]) -> list[WholePage]:
+        return [_page_of(each) for each in documents]
+
+    async def put(self, items: Sequence[WholePage]) -> None:
+        keys = [self.key(each) for each in items]
+        found = await self._documents.find({"_id": {"$in": keys}}).to_list()
+        here = {each["_id"]: each for each in found}
+        for start in range(0, len(items), _PAGES_AT_ONCE):
+            part = items[start : start + _PAGES_AT_ONCE]
+            await asyncio.gather(*(self._put(each, here.get(self.key(each))) for each in part))
+
+    async def _put(self, item: WholePage, known: Document | None) -> None:
+        key = self.key(item)
+        await self._link(key)
+        if known is not None and self.is_newer(_page_of(known), item):
+            return
+        document = _page_document(item)
+        places = document["places"]
+        if item.newest is not None:
+            shown, place = await self._shown(item.newest)
+            document |= shown
+            places["content"] = place
+        latest = await self._db.price_history.find_one({"page": key, "expireAt": None})
+        if latest is not None:
+            places["record"] = latest["place"]
+        as_read = {} if known is None else {"places": known["places"]}
+        await self._documents.replace_one({"_id": key} | as_read, document, upsert=known is None)
+
+    async def _link(self, page: str) -> None:
+        """Each version to the one before it."""
+        rows = self._db.snapshots.find(
+            {"page": page}, {"claimed": 1, "version": 1, "previous": 1}, sort=[("place", ASCENDING)]
+        )
+        changes, before = [], Document(_id=None, version=0)
+        async for row in rows:
+            link = {"key": before["_id"], "number": before["version"]}
+            if next_number(row["claimed"], link["number"]) != row["version"]:
+                link = {"key": None, "number": row["version"] - 1}  # others were here
+            if row["previous"]["key"] is None and row["previous"] != link:
+                changes.append(UpdateOne({"_id": row["_id"]}, {"$set": {"previous": link}}))
+            before = row
+        await bulk(self._db.snapshots, changes)
+
+    async def _shown(self, newest: str) -> tuple[Document, str]:
+        """What the page has of its newest version, and where that one stands."""
+        version = await self._db.snapshots.find_one(
+            {"_id": newest}, {"version": 1, "place": 1, "snapshotHash": 1}
+        )
+        content = await self._contents.read(newest)
+        if version is None or content is None:
+            raise StoreUnavailable(
+                f"MongoDB at {self._db.address}: the version {newest} of a page has gone since it "
+                "was copied: copy again"
+            )
+        fields = content_fields(from_json(content), content, version["snapshotHash"], newest)
+        return fields | {"version": version["version"]}, version["place"]
+
+    def is_newer(self, one: WholePage, other: WholePage) -> bool:
+        return is_newer_page(one, other)
+
+
+def _page_of(document: Document) -> WholePage:
+    page, places = page_of(document), document["places"]
+    classification = availability = price = None
+    if page.classification is not None:
+        classification = PagePart(
+            place=_place(places["classification"]), value=plain_json(page.classification)
+        )
+    if page.availability is not None:
+        availability = PagePart(
+            place=_place(places["availability"]), value=plain_json(page.availability)
+        )
+    if page.price is not None:
+        given = EventPrice(
+            current=page.price,
+            list=page.list_price,
+            currency=page.currency,
+            change_percent=page.change_percent,
+        )
+        price = PagePrice(place=_keyed_place(places["price"]), price=plain_price(given))
+    validated = places.get("validators")
+    return WholePage(
+        job_id=page.job_id,
+        url=page.url,
+        newest=document.get("contentKey"),
+        last_updated=page.last_updated,
+        classification=classification,
+        price=price,
+        availability=availability,
+        checked_at=None if page.last_checked is None else milliseconds_of(page.last_checked),
+        outcome=page.last_outcome,
+        error=page.last_error and page.last_error.replace("\0", "\ufffd"),
+        validated_at=None if validated is None else _place(validated).ts,
+        validators=page.validators,
+    )
+
+
+def _page_document(page: WholePage) -> Document:
+    places: dict[str, str] = {}
+    document: Document = {
+        "_id": page_key(page.job_id, page.url),
+        "jobId": plain(page.job_id),
+        "url": plain(page.url),
+        "order": NO_ORDER,
+        "places": places,
+    }
+    if page.last_updated is not None:
+        document["lastUpdated"] = document["order"] = Int64(page.last_updated)
+    if (part := page.classification) is not None:
+        fields = {"classification": from_json(part.value)}
+        kept = bson_fields(fields, json_bytes(fields), "the classification")
+        document |= {"classificationExact": kept.pop("exact", None), **kept}
+        places["classification"] = place_at(*part.place)
+    if page.price is not None:
+        document |= price_fields(page.price.price)
+        tie = f"{page.price.price.current.normalize():040f}"
+        places["price"] = f"{place_at(*page.price.place)}\0{tie}"
+    if (part := page.availability) is not None:
+        document["availability"] = from_json(part.value)
+        places["availability"] = place_at(*part.place)
+    if page.checked_at is not None and page.outcome is not None:
+        places["checked"], fields = checked_part(page.checked_at, page.outcome, page.error)
+        document |= fields
+    if page.validated_at is not None:
+        given = page.validators
+        document |= validator_fields(
+            {
+                "etag": given.etag,
+                "lastModified": given.last_modified,
+                "bodyHash": given.body_hash,
+            }
+        )
+        places["validators"] = place_at(page.validated_at)
+    return document
+
+
+class MongoChangeLogArchive(WatchArchive[WholeLog]):
+    """After the pages, with which versions learn of the ones before."""
+
+    def __init__(self, database: MongoDatabase) -> None:
+        super().__init__(database, database.change_logs)
+
+    def key(self, item: WholeLog) -> str:
+        return item.key
+
+    def size(self, document: Document) -> int:
+        return len(json_bytes(as_written(document["changes"])))
+
+    async def items(self, documents: list[Document]) -> list[WholeLog]:
+        return [_log_of(each) for each in documents]
+
+    async def put(self, items: Sequence[WholeLog]) -> None:
+        keys = [each.key for each in items]
+        found = self._db.snapshots.find({"_id": {"$in": keys}}, {"previous": 1})
+        before = {each["_id"]: each["previous"]["number"] for each in await found.to_list()}
+        documents = [_log_document(each, before.get(each.key, 0)) for each in items]
+        missing = [
+            UpdateOne({"_id": each["_id"]}, {"$setOnInsert": each}, upsert=True)
+            for each in documents
+        ]
+        taken = await bulk(self._documents, missing)
+        # Another log has the number still: it is given when its version is numbered anew.
+        await bulk(
+            self._documents,
+            [
+                UpdateOne(
+                    {"_id": documents[index]["_id"]},
+                    {"$setOnInsert": documents[index] | {"numbered": False}},
+                    upsert=True,
+                )
+                for index in taken
+            ],
+        )
+        await bulk(
+            self._documents,
+            [
+                UpdateOne(
+                    {
+                        "_id": each["_id"],
+                        "place": {"$gte": each["place"]},
+                        "version.current": {"$lte": each["version"]["current"]},
+                    },
+                    {"$set": each},
+                )
+                for each in documents
+            ],
+        )
+
+    def is_newer(self, one: WholeLog, other: WholeLog) -> bool:
+        return is_newer_log(one, other)
+
+
+def _log_of(document: Document) -> WholeLog:
+    log = log_of(document)
+    return WholeLog(
+        key=document["_id"],
+        job_id=log.job_id,
+        url=log.url,
+        number=log.current,
+        place=_keyed_place(document["place"]),
+        run_id=log.run_id,
+        changes=plain_json(log.changes),
+        alerts=log.alerts,
+        expires_at=document["expireAt"],
+    )
+
+
+def _log_document(log: WholeLog, before: int) -> Document:
+    changes: dict[str, Any] = {"changes": from_json(log.changes)}
+    return {
+        "_id": log.key,
+        "jobId": plain(log.job_id),
+        "url": plain(log.url),
+        "page": page_key(log.job_id, log.url),
+        "place": place_at(*log.place, log.key),
+        **bson_fields(changes, json_bytes(changes), f"the change of {log.url}"),
+        "timestamp": Int64(log.place.ts),
+        "runId": log.run_id and plain(log.run_id),
+        "alerts": [plain(each) for each in log.alerts],
+        "numbered": True,
+        "version": log_numbers(log.number, before),
+        "expireAt": log.expires_at,
+    }
+
+
+class MongoPriceArchive(WatchArchive[WholePrice]):
+    """After the versions, whose numbers they show."""
+
+    def __init__(self, database: MongoDatabase) -> None:
+        super().__init__(database, database.price_history)
+
+    def key(self, item: WholePrice) -> str:
+        return item.key
+
+    async def items(self, documents: list[Document]) -> list[WholePrice]:
+        return [_price_of(each) for each in documents]
+
+    async def put(self, items: Sequence[WholePrice]) -> None:
+        found = self._db.snapshots.find(
+            {"_id": {"$in": [each.version_key for each in items]}}, {"version": 1}
+        )
+        numbers = {each["_id"]: each["version"] for each in await found.to_list()}
+        documents = [_price_document(each, numbers.get(each.version_key)) for each in items]
+        replacing = [
+            UpdateOne(
+                {
+                    "_id": each["_id"],
+                    "$or": [{"expireAt": None}, {"expireAt": {"$lte": each["expireAt"]}}],
+                },
+                {"$set": each},
+            )
+            for each in documents
+            if "expireAt" in each
+        ]
+        await put_documents(self._documents, documents, replacing)
+
+    def is_newer(self, one: WholePrice, other: WholePrice) -> bool:
+        return is_newer_price(one, other)
+
+
+def _price_of(document: Document) -> WholePrice:
+    price = plain_amount(decimal_of(document["price"]))
+    assert price is not None  # noqa: S101 - a record without one is never written
+    return WholePrice(
+        key=document["_id"],
+        job_id=document["jobId"],
+        url=document["url"],
+        ts=int(document["timestamp"]),
+        price=price,
+        currency=document["currency"],
+        change_percent=plain_amount(decimal_of(document["changePercent"])),
+        claimed=document["claimed"] or 0,
+        version_key=document["versionKey"],
+        expires_at=document.get("expireAt"),
+    )
+
+
+def _price_document(price: WholePrice, number: int | None) -> Document:
+    document: Document = {
+        "_id": price.key,
+        "jobId": plain(price.job_id),
+        "url": plain(price.url),
+        "page": page_key(price.job_id, price.url),
+        "place": place_at(price.ts, 0, price.key),
+        "price": amount(price.price),
+        "currency": price.currency and plain(price.currency),
+        "changePercent": amount(price.change_percent),
+        "timestamp": Int64(price.ts),
+        "version": number or price.claimed or None,
+        "claimed": price.claimed or None,
+        "versionKey": price.version_key,
+        "rank": place_at(
+            0, price.claimed, price.version_key, str(price.currency), str(price.change_percent)
+        ),
+    }
+    return document if price.expires_at is None else document | {"expireAt": price.expires_at}

@@ -1,0 +1,232 @@
+"""`webloom watch`, `watches`, `history`, `storage` and `storage-agent` as a person runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from e2e.running import running, until_some
+from e2e.shop_site import ShopSite, product
+from e2e.test_cli import Environment, Finished, environment, webloom
+from e2e.watched_site import ALLOWED
+from webloom.bootstrap import Services, open_services
+from webloom.domain.page import STORAGE_QUEUE
+from webloom.domain.watch import RunStatus, WatchRun
+from webloom.ports.broker import Message
+from webloom.ports.watch_store import RunFilter
+from webloom.settings import load_settings
+
+CHAIR, TABLE = "https://shop.test/chair", "https://shop.test/table"
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Environment:
+    return environment(tmp_path, allow_addresses=ALLOWED, retry_delay=0.02)
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[ShopSite]:
+    async with ShopSite() as site:
+        yield site
+
+
+async def all_of(*commands: tuple[str, ...], env: Environment) -> list[Finished]:
+    """At the same time, as none of them changes anything."""
+    return await asyncio.gather(*(webloom(*command, env=env) for command in commands))
+
+
+async def test_what_can_not_be_watched_is_refused_at_once_with_what_to_do(
+    env: Environment,
+) -> None:
+    cases = [
+        (("watch", "http://192.168.1.1/"), ["urls", "WEBLOOM_ALLOW_ADDRESSES"]),
+        (("watch", CHAIR, "--every", "5", "--cron", "@daily"), ["schedule"]),
+        (("watch", CHAIR, "--price-below", "cheap"), ["cheap", "79.90"]),
+        (("watch", CHAIR, "--secret", "s"), ["--notify"]),
+    ]
+    for (command, parts), done in zip(
+        cases, await all_of(*(command for command, _ in cases), env=env), strict=True
+    ):
+        said = " ".join(done.err.replace("│", " ").split())
+        assert (done.code, done.out) == (2, ""), command
+        assert [part for part in parts if part not in said] == [], said
+
+
+async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> None:
+    options = (
+        "--name", "Chairs", "--every", "30", "--price-below", "79.90", "--ignore", "seen by",
+        "--notify", "https://hook.test/token", "--secret", "s3cret", "--digest", "60",
+    )  # fmt: skip
+    added = await webloom("watch", CHAIR, TABLE, *options, "--json", env=env)
+    assert added.code == 0, added.err
+    [watch] = added.objects
+    assert (watch["name"], watch["urls"]) == ("Chairs", [CHAIR, TABLE])
+    assert watch["thresholds"]["priceBelow"] == 79.9
+    assert watch["targets"] == [{"url": "https://hook.test/…", "signed": True, "digestMinutes": 60}]
+    assert "no scheduler and no worker is running" in added.err
+    assert "webloom up" in added.err
+
+    plain = await webloom("watch", "https://shop.test/x", "--cron", "@daily", env=env)
+    assert "1 page, @daily UTC, first at " in plain.out
+
+    edited = await webloom(
+        *("watches", "edit", "chairs", "--keep", "main", "--reset", "thresholds"),
+        *("--text-contains", "sale", "--json"),
+        env=env,
+    )
+    [watch] = edited.objects
+    assert watch["selection"]["keep"] == ["main"]
+    assert watch["selection"]["ignoreText"] == ["seen by"]
+    assert watch["thresholds"] == {
+        "textContains": ["sale"], "priceBelow": None, "priceChangePercent": None,
+    }  # fmt: skip
+
+    paused = await webloom("watches", "pause", "Chairs", env=env)
+    assert paused.out == f"Chairs ({watch['jobId']}) is paused\n"
+    run = await webloom("watches", "run", watch["jobId"], env=env)
+    assert run.code == 0, run.err
+    assert "Chairs is being checked, run " in run.out
+    assert f"`webloom history {CHAIR}` shows what is seen" in run.out
+    assert "nothing is checked yet" in run.err
+
+    listing, objects, exported, again, unknown, unseen, doctor = await all_of(
+        ("watches", "list"),
+        ("watches", "list", "--json"),
+        ("watches", "export"),
+        ("watches", "edit", "Chairs"),
+        ("watches", "resume", "Benches"),
+        ("history", CHAIR),
+        ("doctor", "--json"),
+        env=env,
+    )
+    heading, *rows = listing.out.splitlines()
+    assert heading.split("  ")[0] == "id"
+    assert [row.split()[1] for row in rows] == ["Chairs", "https://shop.test/x"]
+    assert "paused" in rows[0]
+    assert "running" in rows[0]
+    assert [each["name"] for each in objects.objects] == ["Chairs", "https://shop.test/x"]
+    assert "s3cret" not in objects.out
+    assert (again.code, unknown.code, unseen.code) == (2, 1, 1)
+    assert "such as --every 30" in again.err
+    assert "there is no watch Benches; `webloom watches list`" in unknown.err
+    assert f"{CHAIR} is watched, and was not checked yet" in unseen.err
+    findings = {each["check"]: each for each in doctor.objects}
+    assert findings["scheduler"]["state"] == "warning"
+    assert "1 watch should" in findings["scheduler"]["detail"], "the other one is paused"
+    assert findings["watches"]["detail"] == "2 watches, 1 of them on a schedule"
+
+    entries = json.loads(exported.out)
+    assert [each["targets"] for each in entries if each["name"] == "Chairs"] == [
+        [{"url": "https://hook.test/token", "secret": "s3cret", "digestMinutes": 60}]
+    ]
+    imported = await webloom("watches", "import", "-", env=env, stdin=exported.out.encode())
+    assert (imported.code, imported.out) == (0, "2 watches added, 0 refused\n"), imported.err
+    twice = await webloom("watches", "remove", "Chairs", "--yes", env=env)
+    assert twice.code == 1
+    assert "2 watches are called Chairs: name one by its id" in twice.err
+    kept = await webloom("watches", "remove", watch["jobId"], env=env)
+    assert kept.code == 1
+    assert "nothing was removed; --yes does not ask" in kept.err
+    removed = await webloom("watches", "remove", watch["jobId"], "--yes", "--pages", env=env)
+    assert removed.out == f"Chairs ({watch['jobId']}) is removed\n"
+
+
+async def test_a_list_is_imported_as_far_as_it_can_be(env: Environment, tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    file.write_bytes(msgspec.json.encode([CHAIR, {"url": "nowhere", "name": "\x1b[2J"}]))
+    done = await webloom("watches", "import", file, env=env)
+    assert (done.code, done.out) == (3, "1 watch added, 1 refused\n")
+    assert done.err.startswith("\\x1b[2J: urls: nowhere")
+    objects = await webloom("watches", "import", file, "--json", env=env)
+    added, refused = objects.objects
+    assert (objects.code, added["urls"], refused["entry"]) == (3, [CHAIR], "\x1b[2J")
+    missing, empty = await all_of(
+        ("watches", "import", str(tmp_path / "none")), ("watches", "import", "-"), env=env
+    )
+    assert (missing.code, empty.code) == (1, 1)
+    assert "can't read" in missing.err
+    assert "the list is empty" in empty.err
+
+
+async def test_history_shows_versions_changes_and_prices(
+    env: Environment, site: ShopSite, tmp_path: Path
+) -> None:
+    url = site.url("/loom")
+    title = "[red]Loom[/red]"
+    site.pages["/loom"] = product("1300", title=title)
+    settings = {"allow_addresses": ALLOWED, "retry_delay": 0.02}
+    async with (
+        running("up", data_dir=tmp_path / "data", **settings),
+        open_services(load_settings(env)) as services,
+    ):
+        added = await webloom("watch", url, "--name", "Looms", env=env)
+        assert added.code == 0, added.err
+        assert added.err == "", "a scheduler and a worker are there"
+        await finished_runs(services, 1)
+        site.pages["/loom"] = product("1295.50", title=title)
+        assert (await webloom("watches", "run", "Looms", env=env)).code == 0
+        await finished_runs(services, 2)
+        shown, objects, storage, usage, unknown = await all_of(
+            ("history", url),
+            ("history", url.replace("http", "HTTP"), "--json", "--limit", "1"),
+            ("storage",),
+            ("storage", "--prune", "--json"),
+            ("history", "https://shop.test/other"),
+            env=env,
+        )
+    assert shown.code == 0, shown.err
+    assert f"{title}  {url}" in shown.out
+    assert "the price fell by 0.35 % to 1295.50 EUR" in shown.out
+    assert "price 1,295.50 EUR" in shown.out
+    assert "lowest 1,295.50, median 1,297.75, highest 1,300 of 2" in shown.out
+    assert "-0.35 %" in shown.out
+    kinds = [next(iter(each)) for each in objects.objects]
+    assert kinds == ["page", "version", "change", "price"]
+    page, version, change, price = objects.objects
+    assert page["page"]["price"] == 1295.5
+    assert version["version"]["version"] == 2
+    assert change["change"]["version"] == {"previous": 1, "current": 2}
+    assert price["price"]["changePercent"] == -0.35
+    assert "of 536.9 MB used" in storage.out
+    [told] = usage.objects
+    assert (told["budget"], told["full"]) == (512 << 20, False)
+    assert "0 items removed" in usage.err
+    assert unknown.code == 1
+    assert "nothing is known of https://shop.test/other; `webloom watch`" in unknown.err
+
+
+async def finished_runs(services: Services, count: int) -> list[WatchRun]:
+    async def look() -> list[WatchRun] | None:
+        runs, _ = await services.watches.runs(RunFilter(), limit=100)
+        done = [run for run in runs if run.status is not RunStatus.IN_PROGRESS]
+        return done if len(done) == count else None
+
+    return await until_some(look, what=f"{count} runs to be over")
+
+
+async def test_the_storage_agent_runs_alone_until_it_is_told_to_stop(
+    env: Environment, tmp_path: Path
+) -> None:
+    event: dict[str, Any] = {"jobId": "theirs", "url": CHAIR, "parsed": {"title": "Chair"}}
+    async with (
+        running("storage-agent", data_dir=tmp_path / "data") as agent,
+        open_services(load_settings(env)) as services,
+    ):
+        body = json.dumps(event).encode()
+        await services.broker.publish(STORAGE_QUEUE, Message(id="1", body=body))
+
+        async def look() -> str | None:
+            page = await services.pages.find_page("theirs", CHAIR)
+            return None if page is None else page.title
+
+        assert await until_some(look, what="the event") == "Chair"
+        alive, other = await all_of(("alive", "storage-agent"), ("alive", "worker"), env=env)
+        assert (alive.code, other.code) == (0, 1)
+        assert await agent.stop() == 0
+        assert "storage agent stopped" in agent.log
