@@ -167,7 +167,12 @@ class Services:
 
     @property
     def store_event(self) -> StoreEvent:
-        return StoreEvent(store=self.pages, clock=self.clock)
+        return StoreEvent(
+            store=self.pages,
+            broker=self.broker,
+            queue=self.settings.input_queue,
+            clock=self.clock,
+        )
 
     @property
     def host_turns(self) -> HostTurns:

@@ -53,8 +53,8 @@ from webloom.domain.watch import Outcome, RunStatus, Target, Thresholds
 from webloom.parsing.storage_event import canonical
 from webloom.ports.archive import Archive
 from webloom.ports.clock import Clock
-from webloom.ports.page_store import Checked, Retention, Validators
-from webloom.ports.watch_archive import NOT_CHECKED, WholeVersion
+from webloom.ports.page_store import ChangeFilter, Checked, Retention, Validators
+from webloom.ports.watch_archive import NOT_CHECKED, WholeLog, WholeVersion
 from webloom.ports.watch_store import RunFilter
 
 BUDGET = 1 << 40
@@ -155,6 +155,13 @@ async def target(
         yield whole
 
 
+ACROSS = pytest.mark.parametrize(
+    ("source", "target"),
+    [ARCHIVES, ARCHIVES[::-1]],
+    indirect=True,
+    ids=["from-sqlite-to-mongodb", "from-mongodb-to-sqlite"],
+)
+
 ODD = config(
     "Ä & Söhne",
     "ab",
@@ -174,10 +181,8 @@ async def furnish(whole: Whole, clock: FakeClock) -> None:
     assert run is not None
     await check(store, run, "a", validators=Validators(etag='"a"', body_hash="b"), at=now)
     await check(store, run, "b", "it said \0 nö", at=now)
-    priced = {"price": "12.50", "previous": "13", "is_change": True}
-    await store.pages.store_event(
-        event("c1", job_id=JOB, url=url("c"), run_id=run.run_id, alerts=["ä"], **priced)
-    )
+    changed = event("c1", job_id=JOB, url=url("c"), price="12.50", previous="13", is_change=True)
+    await store.pages.store_event(replace(changed, run_id=run.run_id, alerts=["ä"]))
     await end(store, run, next_run_at=now + timedelta(hours=1))
     await store.watches.add_notices([notice("sent"), notice("open"), notice("tried")])
     await store.watches.note_sent(["notice sent"], now)
@@ -250,37 +255,37 @@ async def test_whatever_a_store_holds_arrives(
             assert await target.archives[name].count() == len(items)
         clock.advance(60)
     assert {name: await everything(each) for name, each in source.archives.items()} == before
-
-
-async def test_pages_look_as_they_did(source: Whole, target: Whole, clock: FakeClock) -> None:
-    await furnish(source, clock)
-    await carry(source, target)
-    assert await state_of(target.store.pages) == await state_of(source.store.pages)
-    seen = await page_now(target.store.pages, JOB, url("a"))
+    pages = target.store.pages
+    assert await state_of(pages) == await state_of(source.store.pages)
+    seen = await page_now(pages, JOB, url("a"))
     assert seen.validators == Validators(etag='"a"', body_hash="b")
-    assert (await page_now(target.store.pages, JOB, url("b"))).last_outcome is Outcome.FAILED
-    assert (await target.store.pages.price_summary("abc123", URL)) == (
-        await source.store.pages.price_summary("abc123", URL)
-    )
+    assert (await page_now(pages, JOB, url("b"))).last_outcome is Outcome.FAILED
+    summary = await pages.price_summary("abc123", URL)
+    assert summary == await source.store.pages.price_summary("abc123", URL)
 
 
+@ACROSS
 async def test_numbering_goes_on_as_before(source: Whole, target: Whole, clock: FakeClock) -> None:
     await furnish(source, clock)
     await carry(source, target)
     news = [
+        event("between", ts=TS + 4, is_change=True, price="11"),
         event("next", ts=TS + 8, is_change=True, price="8", previous="9.99"),
-        event("between", ts=TS + 4, is_change=True),
         event("one", version=1, price="10.00"),  # it is known
     ]
-    for whole in (source, target):
-        for each in news:
+    for each in news:
+        for whole in (source, target):
             await whole.store.pages.store_event(each)
+            records = await everything(whole.archives["price_history"])
+            latest = [each for each in records if each.url == URL and each.expires_at is None]
+            assert len(latest) == 1
     found = await numbers(target.store.pages)
     assert found == await numbers(source.store.pages)
     assert [text for _, text in found] == ["one", "late", "between", "five", "six", "next"]
     assert await state_of(target.store.pages) == await state_of(source.store.pages)
 
 
+@ACROSS
 async def test_a_run_in_progress_arrives_as_ended_and_its_watch_is_due(
     source: Whole, target: Whole, clock: FakeClock
 ) -> None:
@@ -302,11 +307,14 @@ async def test_a_run_in_progress_arrives_as_ended_and_its_watch_is_due(
     assert again is not None
     assert again.status is RunStatus.IN_PROGRESS
     assert all(verdict.holds for verdict in (await carry(source, target)).values())
-    assert [each.run.run_id for each in await target.store.watches.attended(limit=9)] == ["again"]
+    watch = await target.store.watches.find_watch(JOB)
+    assert watch is not None
+    assert watch.active_run_id == "again"
     runs, _ = await target.store.watches.runs(RunFilter(watch_id=JOB), limit=9)
     assert [each.run_id for each in runs][:2] == ["again", "running"]
 
 
+@ACROSS
 async def test_only_what_is_not_sent_is_told_again(
     source: Whole, target: Whole, clock: FakeClock
 ) -> None:
@@ -323,6 +331,7 @@ async def test_only_what_is_not_sent_is_told_again(
     assert await target.store.watches.due_notices(clock.now(), limit=9) == []
 
 
+@ACROSS
 async def test_what_has_gone_on_in_the_target_stays(
     source: Whole, target: Whole, clock: FakeClock
 ) -> None:
@@ -342,18 +351,24 @@ async def test_what_has_gone_on_in_the_target_stays(
     assert watch.config.name == "edited"
 
 
+@ACROSS
 async def test_what_has_gone_on_in_the_source_is_carried_too(
     source: Whole, target: Whole, clock: FakeClock
 ) -> None:
     await furnish(source, clock)
     await carry(source, target)
     clock.advance(60)
-    await source.store.pages.store_event(event("next", ts=TS + 8, price="8", is_change=True))
+    for each in (
+        event("next", ts=TS + 8, price="8", is_change=True),
+        event("between", ts=TS + 4, version=5, is_change=True),
+        event("bare", ts=TS + 7),
+    ):
+        await source.store.pages.store_event(each)
     await source.store.pages.note_checked(
         Checked(job_id=JOB, url=url("a"), run_id="none", at=clock.now(), outcome=Outcome.UNCHANGED)
     )
     verdicts = await carry(source, target)
-    assert all(verdict.holds and verdict.newer == 0 for verdict in verdicts.values())
+    assert [name for name, each in verdicts.items() if not each.holds or each.newer] == []
     assert await state_of(target.store.pages) == await state_of(source.store.pages)
 
 
@@ -383,8 +398,8 @@ async def test_many_versions_are_packed_by_the_target(target: Whole, clock: Fake
     assert await target.store.pages.parsed(made[-1].job_id, URL, 1) == parsed("text 1")
     listed = await target.store.pages.versions(made[-1].job_id, URL, limit=200)
     assert [each.version for each in listed] == list(range(130, 0, -1))
-    assert sum(each.is_delta for each in listed) >= 125
     assert not listed[0].is_delta
+    assert 3 <= sum(not each.is_delta for each in listed) <= 5  # two batches, and chains end
 
 
 async def test_a_version_never_depends_on_one_that_goes_before_it(
@@ -397,6 +412,7 @@ async def test_a_version_never_depends_on_one_that_goes_before_it(
     assert [each.is_delta for each in listed] == [False, True, True, False]
 
 
+@ACROSS
 async def test_a_copy_goes_on_from_its_position(
     source: Whole, target: Whole, clock: FakeClock
 ) -> None:
@@ -414,6 +430,27 @@ async def test_a_copy_goes_on_from_its_position(
     assert await state_of(target.store.pages) == await state_of(source.store.pages)
 
 
+async def test_a_change_outlives_its_version(target: Whole, clock: FakeClock) -> None:
+    gone = version(7, None)
+    log = WholeLog(
+        key=gone.key,
+        job_id=gone.job_id,
+        url=gone.url,
+        number=7,
+        place=gone.place,
+        run_id=None,
+        changes=b'{"textChanged":true}',
+        alerts=[],
+        expires_at=clock.now() + timedelta(days=1),
+    )
+    for _ in range(2):
+        await target.archives["change_logs"].write([log])
+    assert await target.archives["change_logs"].same_as([log]) == [log]
+    assert await target.archives["snapshots"].count() == 0
+    [told], _ = await target.store.pages.change_logs(ChangeFilter(job_id=log.job_id), limit=9)
+    assert (told.previous, told.current, told.timestamp) == (6, 7, gone.place.ts)
+
+
 async def test_what_is_about_to_expire_is_left_behind(target: Whole, clock: FakeClock) -> None:
     archive = target.archives["snapshots"]
     stays = version(2, clock.now() + timedelta(minutes=90))
@@ -426,7 +463,7 @@ async def test_a_fingerprint_tells_one_item_from_another(target: Whole, clock: F
     await furnish(target, clock)
     changes: dict[str, dict[str, Any]] = {
         "watches": {"failures": 77},
-        "job_runs": {"expires_at": None},
+        "job_runs": {"expires_at": clock.now()},
         "snapshots": {"content": b'{"title":"otherwise"}'},
         "price_history": {"currency": "XXX"},
         "pages": {"error": "otherwise"},

@@ -239,6 +239,16 @@ async def test_the_body_of_an_error_is_not_kept_and_its_retry_after_is_read(
     assert content_of(file) is None
 
 
+async def test_the_body_of_an_error_is_kept_where_any_answer_is_wanted(
+    site: FeedSite, file: Path
+) -> None:
+    async with HttpDownloader(policy=only(site), limits=SHORT, any_status=True) as downloader:
+        url = site.url("/error?code=403&retry-after=1")
+        got = await downloader.download(url, file, known=NEW)
+    assert (got.status_code, got.bytes) == (403, 5)
+    assert content_of(file) == b"sorry"
+
+
 BROKEN = [
     ("/cut", True, "ended before the body did"),
     ("/content-length-too-long", True, "ended before the body did"),

@@ -131,6 +131,7 @@ async def test_a_url_is_fetched_through_the_gate(env: Environment, site: Site) -
     assert (chair["input"], chair["url"]) == (old, f"http://{site.address}/chair")
     assert (chair["status"], chair["title"]) == (200, "Chair")
     assert (missing["status"], missing["classification"]["type"]) == (404, "error")
+    assert missing["text"] == "Not found", "what is served instead of the page is shown too"
 
     refused = await webloom("inspect", old, "--json", env={**env, "WEBLOOM_ALLOW_ADDRESSES": ""})
     assert refused.code == 1

@@ -783,8 +783,10 @@ async def test_the_same_on_mongodb_and_bullmq(
     url = site.url("/loom")
     site.pages["/loom"] = product("99.50", etag='"1"')
     async with running("up", data_dir=tmp_path / "data", **settings) as it, calling(it) as api:
-        watch = await watched(api, url, targets=[{"url": "https://hook.test/token"}])
-        await checked(api, watch["jobId"])
+        shaky = site.url("/in-turn?codes=503,503,200")
+        watch = await watched(api, url, shaky, targets=[{"url": "https://hook.test/token"}])
+        run = await checked(api, watch["jobId"])
+        assert (run["status"], run["pagesProcessed"]) == ("completed", 2), run["failures"]
         run = await checked(api, watch["jobId"])
         assert (run["status"], run["changesDetected"]) == ("completed", 0)
         site.pages["/loom"] = product("80")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -11,7 +12,14 @@ from typing import Any
 import pytest
 
 from e2e.api_client import Api, calling
-from e2e.running import Webloom, running, running_for_module, until_some
+from e2e.running import (
+    Webloom,
+    environment,
+    finished,
+    running,
+    running_for_module,
+    until_some,
+)
 from e2e.shop_site import page_of
 
 SEED = """{
@@ -236,3 +244,35 @@ async def test_a_full_queue_says_which_events_have_to_be_sent_again(tmp_path: Pa
             assert (other["pid"], other["alive"]) == (agent.pid, True)
             assert await agent.stop() == 0
             assert "storage agent stopped" in agent.log
+
+
+async def test_without_room_events_wait_and_everybody_is_told(tmp_path: Path) -> None:
+    events = [event(parsed={"text": random.Random(n).randbytes(600_000).hex()}) for n in range(3)]
+    data_dir, budget = tmp_path / "data", 1 << 20
+    async with (
+        running("api", data_dir=data_dir, storage_budget=budget) as front,
+        running("storage-agent", data_dir=data_dir, storage_budget=budget) as agent,
+        calling(front) as api,
+    ):
+        await sent(api, *events)
+
+        async def full() -> dict[str, Any] | None:
+            health = (await api.call("GET", "/health")).body
+            return health if health["storage"] else None
+
+        health = await until_some(full, what="no room to be left")
+        assert health["status"] == "degraded"
+        assert "WEBLOOM_STORAGE_BUDGET" in health["storage"]
+        storage = (await api.call("GET", "/api/watch/storage")).body
+        assert storage["full"]
+        assert storage["bytes"] > storage["budget"] == budget
+        await agent.logged("there is no room for an event")
+        depth = await queued(api)
+        assert (depth["delayed"], depth["dead"]) == (1, 0)
+        doctor = await finished("doctor", env=environment(data_dir, storage_budget=budget))
+        assert doctor.returncode == 1
+        assert "PROBLEM  storage: full" in doctor.stdout
+        for each in events:
+            path = f"/api/watches/{each['jobId']}"
+            assert (await api.call("DELETE", path, params={"pages": "true"})).status == 204
+        assert (await api.call("GET", "/health")).body["storage"] is None

@@ -108,7 +108,7 @@ async def check_reasons(services: Services, shop: WatchSite, run: WatchRun) -> N
     """Walls and errors are failures, each told as what it is."""
     says = {
         "wall": "403",
-        "captcha": "blocked",
+        "captcha": "Just a moment",
         "broken": "500",
         "hang": "",
         "missing": "404",
@@ -146,4 +146,5 @@ async def check_pages(services: Services, shop: WatchSite) -> None:
             (edition + 1, Decimal(price_of(int(number), edition))) for edition in range(EDITIONS)
         ]
         assert prices == (set(told) if kind == "shop" else set()), url
+        assert len(kept["prices"]) == len(prices), f"{url}: a price twice: {kept['prices']}"
     assert HANGS_IN < EDITIONS - 1, "a page that hung for once is a page again"

@@ -360,12 +360,14 @@ async def test_a_refusal_is_noted_at_once(
     assert world.reader.orders == []
 
 
-@pytest.mark.parametrize("kind", [PageType.BLOCKED, PageType.ERROR])
-async def test_a_wall_that_says_200_is_a_failure(world: World, kind: PageType) -> None:
+@pytest.mark.parametrize(
+    ("kind", "what"), [(PageType.BLOCKED, "a wall"), (PageType.ERROR, "an error")]
+)
+async def test_a_wall_that_says_200_is_a_failure(world: World, kind: PageType, what: str) -> None:
     world.reader.type = kind
     checked = await world.noted()
     assert checked.outcome is Outcome.FAILED
-    assert checked.error == f"what was served is not the page but {kind.value}: a reason"
+    assert checked.error == f"{what} was served instead of the page: a reason"
 
 
 async def test_a_page_that_can_not_be_read_is_a_failure(world: World) -> None:

@@ -76,11 +76,61 @@ def test_any_field_may_be_missing_or_null(name: str) -> None:
         ({"url": "javascript:alert(1)"}, "must begin with http"),
         ({"url": "http://"}, "url: "),
         ({"parsed": {"text": "x" * MOST_PARSED}}, "is the limit"),
+        ({"more": "x" * 12_000_000}, "is the limit"),
     ],
 )
 def test_what_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(EventRefused, match=reason):
         read(**changes)
+
+
+HOSTILE = [
+    b"1e5000",
+    b"1e999999999",
+    b"1e-999999999",
+    b"1e999999999999999999",
+    b"1e99999999999999999999999999",
+    b"9" * 5000,
+    b"0." + b"1" * 5000,
+]
+
+
+@pytest.mark.parametrize("number", HOSTILE)
+@pytest.mark.parametrize(
+    "field",
+    [
+        b'"ts": %b',
+        b'"version": %b',
+        b'"price": {"current": %b}',
+        b'"price": {"current": 1, "previous": %b}',
+        b'"price": {"current": 1, "changePercent": %b}',
+        b'"price": {"current": 1, "list": %b}',
+        b'"price": %b',
+        b'"availability": %b',
+    ],
+)
+def test_a_number_beyond_all_bounds_is_told_or_refused(field: bytes, number: bytes) -> None:
+    body = b'{"jobId": "j", "url": "http://e.example/", ' + field % number + b"}"
+    try:
+        event = event_of(body, received=NOW)
+    except EventRefused as error:
+        assert len(str(error)) < 300
+        return
+    assert all(len(each) < 200 for each in event.problems)
+    for amount in (
+        () if event.price is None else (event.price.current, event.price.change_percent or 0)
+    ):
+        assert len(f"{Decimal(amount):f}") < 40
+
+
+@pytest.mark.parametrize("name", ["parsed", "diff", "classification"])
+def test_what_is_nested_too_deeply_is_refused(name: str) -> None:
+    deep: Any = []
+    for _ in range(58):
+        deep = [deep]
+    read(**{name: {"x": deep}})
+    with pytest.raises(EventRefused, match="nested more than 60 levels deep"):
+        read(**{name: {"x": [deep, [[deep]]]}})
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b"\xff", b"{" + b'"a":[' * 50_000])

@@ -130,5 +130,6 @@ def next_run(
         return None
     due = config.schedule.next_after(now)
     wait = due - now
-    longer = min(wait * 2.0 ** min(failures, 20), max(LONGEST_BACKOFF, wait))
+    doubled = min(wait, LONGEST_BACKOFF) * 2.0 ** min(failures, 20)
+    longer = max(wait, min(doubled, LONGEST_BACKOFF))
     return now + longer + timedelta(seconds=spread * min(wait.total_seconds() / 10, MOST_JITTER))

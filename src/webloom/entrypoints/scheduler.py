@@ -91,10 +91,20 @@ class _Watcher:
         self._run_watches = run_watches(services, tell_people)
         self._tell_people = tell_people
         self._owner = owner
+        self._ours_until = 0.0  # on the event loop's clock
 
     async def attend(self) -> None:
-        if await self._lock.acquire(WATCH_LOCK, self._owner, WATCH_SECONDS) is not None:
+        if await self._has_lease():
             await self._run_watches()
+
+    async def _has_lease(self) -> bool:
+        """To renew it at every look would be most of what an idle scheduler does."""
+        now = asyncio.get_running_loop().time()
+        if now < self._ours_until - WATCH_SECONDS / 2:
+            return True
+        is_ours = await self._lock.acquire(WATCH_LOCK, self._owner, WATCH_SECONDS) is not None
+        self._ours_until = now + WATCH_SECONDS if is_ours else 0.0
+        return is_ours
 
     async def tell(self) -> None:
         if await self._lock.acquire(TELL_LOCK, self._owner, TELL_LEASE) is not None:

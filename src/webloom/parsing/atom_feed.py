@@ -9,6 +9,7 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, Protocol
 from xml.etree import ElementTree
 
@@ -16,7 +17,8 @@ import msgspec
 
 from webloom.domain.errors import UrlRefused
 from webloom.domain.storage_event import moment_of
-from webloom.parsing.diffs.forms import unified
+from webloom.parsing.diffs.forms import unified_lines
+from webloom.parsing.diffs.shown import text_of
 from webloom.parsing.diffs.text_diff import TextDiff
 from webloom.parsing.web_url import normalise
 
@@ -100,7 +102,8 @@ def _diff(text: object) -> list[str]:
         diff = msgspec.convert(text, TextDiff)
     except msgspec.ValidationError:
         return []
-    return unified(diff).splitlines()[2:]  # without the names of both sides
+    lines = unified_lines(diff, old_name="", new_name="")
+    return text_of(islice(lines, 2, _MOST_LINES + 3)).splitlines()  # without both sides' names
 
 
 def _add(parent: ElementTree.Element, tag: str, text: str = "", **attributes: str) -> None:

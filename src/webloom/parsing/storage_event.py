@@ -20,7 +20,9 @@ from webloom.domain.price import Availability, change_percent
 from webloom.domain.storage_event import EventPrice, StorageEvent, milliseconds_of
 from webloom.parsing.web_url import normalise
 
+MOST_BYTES = 12_000_000  # of a message
 MOST_PARSED = 8_000_000  # bytes of JSON
+DEEPEST = 60  # levels of objects and lists; MongoDB takes 100, with ours around them
 MOST_DIFF = 1_000_000
 LONGEST_ID = 200
 LAST_TS = 253_402_300_799_999  # the end of the year 9999
@@ -58,6 +60,8 @@ _LISTS = ("images", "links")
 
 def event_of(body: bytes, *, received: datetime) -> StorageEvent:
     """Raises EventRefused."""
+    if len(body) > MOST_BYTES:
+        raise EventRefused(f"it takes {len(body):,} bytes, and {MOST_BYTES:,} is the limit")
     try:
         message = _messages.decode(body)
         problems: list[str] = []
@@ -87,8 +91,8 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
             validators=_validators(_anything.decode(message.validators)),
             problems=problems,
         )
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        raise EventRefused(f"not a message of a page: {error}") from error
+    except (ValueError, ArithmeticError) as error:  # of msgspec, and of numbers beyond all bounds
+        raise EventRefused(f"not a message of a page: {str(error)[:200]}") from error
     except RecursionError as error:
         raise EventRefused("not a message of a page: it is nested too deeply") from error
 
@@ -131,7 +135,7 @@ def _parsed(raw: msgspec.Raw, problems: list[str]) -> dict[str, Any] | None:
     size = len(bytes(raw))
     if size > MOST_PARSED:
         raise EventRefused(f"parsed takes {size:,} bytes, and {MOST_PARSED:,} is the limit")
-    parsed = _anything.decode(raw)
+    parsed = _bounded(raw, "parsed")
     if not parsed:
         return None
     if not isinstance(parsed, dict):
@@ -154,11 +158,27 @@ def _object(raw: msgspec.Raw, name: str, most: int, problems: list[str]) -> dict
     if len(bytes(raw)) > most:
         problems.append(f"{name} takes more than {most:,} bytes")
         return None
-    value = _anything.decode(raw)
+    value = _bounded(raw, name)
     if value is None or isinstance(value, dict):
         return value
     problems.append(f"{name} is not an object")
     return None
+
+
+def _bounded(raw: msgspec.Raw, name: str) -> Any:
+    value = _anything.decode(raw)
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        level = [
+            each
+            for container in level
+            if isinstance(container, dict | list)
+            for each in (container.values() if isinstance(container, dict) else container)
+            if isinstance(each, dict | list)
+        ]
+        if not level:
+            return value
+    raise EventRefused(f"{name} is nested more than {DEEPEST} levels deep")
 
 
 def _version(value: Any, problems: list[str]) -> int:
@@ -167,7 +187,7 @@ def _version(value: Any, problems: list[str]) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_VERSION:
         return value
     if value is not None:
-        problems.append(f"version {str(value)[:40]!r} is not a whole number above 0")
+        problems.append(f"version {_shown(value)} is not a whole number above 0")
     return 0
 
 
@@ -193,12 +213,11 @@ def _ts(value: Any, problems: list[str]) -> int | None:
             pass
         else:
             value = milliseconds_of(moment) if moment.tzinfo else value
-    if isinstance(value, Decimal) and value.is_finite():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_TS:
-        return value
+    is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    if is_number and 0 <= value <= LAST_TS:
+        return int(value)
     if value is not None:
-        problems.append(f"ts {str(value)[:40]!r} is not a time in milliseconds since 1970")
+        problems.append(f"ts {_shown(value)} is not a time in milliseconds since 1970")
     return None
 
 
@@ -223,6 +242,7 @@ def _price(value: Any, problems: list[str]) -> EventPrice | None:
         return None
     previous = _amount(fields.get("previous"), "price.previous", problems)
     percent = _decimal(fields.get("changePercent"))
+    percent = None if percent is None else round(percent, _PLACES)
     currency = fields.get("currency")
     return EventPrice(
         current=current,
@@ -238,7 +258,7 @@ def _amount(value: Any, name: str, problems: list[str]) -> Decimal | None:
         return None
     amount = _decimal(value)
     if amount is None or amount < 0 or amount > LARGEST_AMOUNT:
-        problems.append(f"{name} {str(value)[:40]!r} is not an amount")
+        problems.append(f"{name} {_shown(value)} is not an amount")
         return None
     rounded = round(amount, _PLACES).normalize()
     return rounded.quantize(Decimal(1)) if rounded == rounded.to_integral_value() else rounded
@@ -249,9 +269,18 @@ def _decimal(value: Any) -> Decimal | None:
         return None
     try:
         number = Decimal(value if not isinstance(value, str) else value.strip()[:40])
-    except InvalidOperation:
+    except (InvalidOperation, ValueError):
         return None
-    return number if number.is_finite() and abs(number) < Decimal(10) ** 20 else None
+    if not number.is_finite() or number.adjusted() > 20 or len(number.as_tuple().digits) > 60:
+        return None
+    return number if number.adjusted() > -20 else Decimal(0)
+
+
+def _shown(value: Any) -> str:
+    """Of numbers only a few digits: to write out a large one can take minutes."""
+    if isinstance(value, int) and abs(value) > 10**40:
+        return "with too many digits"
+    return repr(f"{value:.6g}" if isinstance(value, Decimal) else str(value)[:40])
 
 
 def _availability(value: Any, problems: list[str]) -> str | None:
@@ -261,7 +290,7 @@ def _availability(value: Any, problems: list[str]) -> str | None:
         return Availability(value).value
     except ValueError:
         known = ", ".join(Availability)
-        problems.append(f"availability {str(value)[:40]!r} is none of {known}")
+        problems.append(f"availability {_shown(value)} is none of {known}")
         return None
 
 

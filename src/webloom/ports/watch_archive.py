@@ -24,7 +24,6 @@ from webloom.domain.watch import (
     MOST_FAILURES,
     Outcome,
     PageFailure,
-    RunStatus,
     Watch,
     WatchRun,
     status_at_end,
@@ -36,6 +35,7 @@ from webloom.ports.page_store import Retention, Validators
 from webloom.ports.watch_store import Notice
 
 SOON = timedelta(hours=1)
+KEPT_IN_PROGRESS = timedelta(days=Retention().job_runs)  # from when it was last heard of
 NOT_CHECKED = "it was not checked before the watch was moved"
 MOST_CHAINED = 63  # deltas, of which each is read with the next
 
@@ -45,7 +45,7 @@ _encoder = msgspec.msgpack.Encoder()
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WholeRun:
     run: WatchRun
-    expires_at: datetime | None
+    expires_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,8 +152,9 @@ def _float(value: float | None) -> float | None:
 def carried_run(
     run: WatchRun, expires_at: datetime | None, unchecked: Callable[[], Sequence[str]]
 ) -> WholeRun:
-    """`unchecked` is asked for the URLs of a run in progress that nothing is known of."""
-    if run.status is not RunStatus.IN_PROGRESS:
+    """One in progress has no date of expiry; `unchecked` is asked for the URLs of it that nothing
+    is known of."""
+    if expires_at is not None:
         return WholeRun(run=run, expires_at=expires_at)
     missed = unchecked()
     tally = replace(
@@ -169,8 +170,7 @@ def carried_run(
         tally=tally,
         failures=[*run.failures, *failures][:MOST_FAILURES],
     )
-    kept = timedelta(days=Retention().job_runs)
-    return WholeRun(run=ended, expires_at=run.updated_at + kept)
+    return WholeRun(run=ended, expires_at=run.updated_at + KEPT_IN_PROGRESS)
 
 
 def plain_amount(value: Decimal | None) -> Decimal | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from bson.int64 import Int64
@@ -79,6 +79,13 @@ def _keyed_place(text: str) -> Place:
     return _place(text.rpartition("\0")[0])
 
 
+class Link(NamedTuple):
+    """To the version before."""
+
+    key: str | None
+    number: int
+
+
 class MongoVersionArchive(WatchArchive[WholeVersion]):
     def __init__(self, database: MongoDatabase) -> None:
         super().__init__(database, database.snapshots)
@@ -121,9 +128,15 @@ class MongoVersionArchive(WatchArchive[WholeVersion]):
         """`newer` is the content of `base`. None: it has none, or it can't be read."""
         if "parsed" not in document:
             return None
-        if base is not None and document.get("base") == base:
-            return await asyncio.to_thread(applied, document["parsed"], newer)
-        return await self._contents.read(document["_id"])
+        try:
+            if base is not None and document.get("base") == base:
+                return await asyncio.to_thread(applied, document["parsed"], newer)
+            return await self._contents.read(document["_id"])
+        except ValueError as error:
+            raise StoreUnavailable(
+                f"MongoDB at {self._db.address}: version {document['version']} of "
+                f"{document['url']} can't be read: {error}"
+            ) from error
 
     async def items(self, documents: list[Document]) -> list[WholeVersion]:
         """In the order of the reading, in which each is the base of the next."""
@@ -210,7 +223,7 @@ async def _update(here: Document, version: WholeVersion) -> list[UpdateOne]:
     """What the source knows better."""
     changes: Document = {}
     unset: Document = {}
-    if version.number > here["version"]:
+    if version.number != here["version"]:
         changes["version"] = version.number
     place = place_at(*version.place, version.key)
     if place < here["place"]:
@@ -223,6 +236,8 @@ async def _update(here: Document, version: WholeVersion) -> list[UpdateOne]:
         unset = {"bare": True}
         if version.expires_at is None:
             unset["expireAt"] = True
+        else:
+            changes["expireAt"] = version.expires_at
     if not changes:
         return []
     update: Document = {"$set": changes}
@@ -271,18 +286,25 @@ class MongoPageArchive(WatchArchive[WholePage]):
         await self._documents.replace_one({"_id": key} | as_read, document, upsert=known is None)
 
     async def _link(self, page: str) -> None:
-        """Each version to the one before it."""
-        rows = self._db.snapshots.find(
+        """Each version to the one before it, unless that one has gone and was linked to. Versions
+        that only this store has are numbered anew where they must."""
+        rows = await self._db.snapshots.find(
             {"page": page}, {"claimed": 1, "version": 1, "previous": 1}, sort=[("place", ASCENDING)]
-        )
-        changes, before = [], Document(_id=None, version=0)
-        async for row in rows:
-            link = {"key": before["_id"], "number": before["version"]}
-            if next_number(row["claimed"], link["number"]) != row["version"]:
-                link = {"key": None, "number": row["version"] - 1}  # others were here
-            if row["previous"]["key"] is None and row["previous"] != link:
-                changes.append(UpdateOne({"_id": row["_id"]}, {"$set": {"previous": link}}))
-            before = row
+        ).to_list()
+        keys = {None, *(row["_id"] for row in rows)}
+        changes, before = [], Link(None, 0)
+        for row in rows:
+            number, link = int(row["version"]), dict(row["previous"])
+            expected = next_number(row["claimed"], before.number)
+            if number <= before.number:
+                number = expected
+            if link["key"] in keys:
+                gap = Link(None, number - 1)  # others were here
+                link = (before if number == expected else gap)._asdict()
+            if (number, link) != (row["version"], row["previous"]):
+                wanted = {"version": number, "previous": link}
+                changes.append(UpdateOne({"_id": row["_id"]}, {"$set": wanted}))
+            before = Link(row["_id"], number)
         await bulk(self._db.snapshots, changes)
 
     async def _shown(self, newest: str) -> tuple[Document, str]:
@@ -296,6 +318,13 @@ class MongoPageArchive(WatchArchive[WholePage]):
                 f"MongoDB at {self._db.address}: the version {newest} of a page has gone since it "
                 "was copied: copy again"
             )
+        await self._db.snapshots.update_one(  # it is whole, and does not expire
+            {"_id": newest, "expireAt": {"$exists": True}},
+            {
+                "$set": {"parsed": await compress(content)},
+                "$unset": {"base": True, "expireAt": True},
+            },
+        )
         fields = content_fields(from_json(content), content, version["snapshotHash"], newest)
         return fields | {"version": version["version"]}, version["place"]
 
@@ -397,38 +426,15 @@ class MongoChangeLogArchive(WatchArchive[WholeLog]):
         keys = [each.key for each in items]
         found = self._db.snapshots.find({"_id": {"$in": keys}}, {"previous": 1})
         before = {each["_id"]: each["previous"]["number"] for each in await found.to_list()}
-        documents = [_log_document(each, before.get(each.key, 0)) for each in items]
-        missing = [
-            UpdateOne({"_id": each["_id"]}, {"$setOnInsert": each}, upsert=True)
-            for each in documents
+        documents = [
+            _log_document(each, before.get(each.key, 0))
+            for each in sorted(items, key=lambda each: -each.number)
         ]
-        taken = await bulk(self._documents, missing)
-        # Another log has the number still: it is given when its version is numbered anew.
-        await bulk(
-            self._documents,
-            [
-                UpdateOne(
-                    {"_id": documents[index]["_id"]},
-                    {"$setOnInsert": documents[index] | {"numbered": False}},
-                    upsert=True,
-                )
-                for index in taken
-            ],
-        )
-        await bulk(
-            self._documents,
-            [
-                UpdateOne(
-                    {
-                        "_id": each["_id"],
-                        "place": {"$gte": each["place"]},
-                        "version.current": {"$lte": each["version"]["current"]},
-                    },
-                    {"$set": each},
-                )
-                for each in documents
-            ],
-        )
+        # The highest first: where numbers have risen, each is free by then.
+        for make in (_added_log, _changed_log):
+            taken = await bulk(self._documents, [make(each) for each in documents])
+            waiting = [make(documents[index] | {"numbered": False}) for index in taken]
+            await bulk(self._documents, waiting)
 
     def is_newer(self, one: WholeLog, other: WholeLog) -> bool:
         return is_newer_log(one, other)
@@ -465,6 +471,19 @@ def _log_document(log: WholeLog, before: int) -> Document:
         "version": log_numbers(log.number, before),
         "expireAt": log.expires_at,
     }
+
+
+def _added_log(document: Document) -> UpdateOne:
+    return UpdateOne({"_id": document["_id"]}, {"$setOnInsert": document}, upsert=True)
+
+
+def _changed_log(document: Document) -> UpdateOne:
+    here = {
+        "_id": document["_id"],
+        "place": {"$gte": document["place"]},
+        "version.current": {"$lte": document["version"]["current"]},
+    }
+    return UpdateOne(here, {"$set": document})
 
 
 class MongoPriceArchive(WatchArchive[WholePrice]):

@@ -75,7 +75,8 @@ class MongoPageStore:
             failure = PageFailure(url=checked.url, reason=checked.error or "it could not be read")
         run = CountedRun(checked.run_id, None)
         key = page_in_run(checked.url)
-        await self._ledger.count(Entry(run, key, checked.outcome, failure=failure))
+        entry = Entry(run, checked.job_id, key, checked.outcome, failure=failure)
+        await self._ledger.count(entry)
 
     # What is there
 

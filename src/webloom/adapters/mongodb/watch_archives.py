@@ -32,6 +32,7 @@ from webloom.adapters.mongodb.watch_ledger import WatchLedger
 from webloom.domain.watch import RunStatus, Watch
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
 from webloom.ports.watch_archive import (
+    KEPT_IN_PROGRESS,
     SOON,
     WholeRun,
     carried_run,
@@ -201,6 +202,11 @@ class MongoWatchRunArchive(WatchArchive[WholeRun]):
         super().__init__(database, database.job_runs)
         self._ledger = WatchLedger(database, timedelta())
 
+    def carried(self) -> Document:
+        soon = self._db.server_time() + SOON
+        heard_of = {"expireAt": None, "updatedAt": {"$gt": soon - KEPT_IN_PROGRESS}}
+        return {"$or": [{"expireAt": {"$gt": soon}}, heard_of]}
+
     def key(self, item: WholeRun) -> str:
         return plain(item.run.run_id)
 
@@ -237,7 +243,7 @@ def _run_document(item: WholeRun) -> Document:
     document = new_run(
         run.run_id, {"_id": plain(run.watch_id), "urls": []}, run.trigger, run.started_at
     )
-    document |= {
+    return document | {
         "status": run.status.value,
         "pagesTotal": run.pages_total,
         **tally_fields(run.tally),
@@ -247,8 +253,8 @@ def _run_document(item: WholeRun) -> Document:
         "finishedAt": run.finished_at,
         "failures": failure_documents(run.failures),
         "nextRunAt": None,
+        "expireAt": item.expires_at,
     }
-    return document if item.expires_at is None else document | {"expireAt": item.expires_at}
 
 
 class MongoNoticeArchive(WatchArchive[Notice]):

@@ -48,6 +48,7 @@ class CountedRun(NamedTuple):
 
 class Entry(NamedTuple):
     run: CountedRun
+    job_id: str
     key: str
     outcome: Outcome
     is_price_change: bool = False
@@ -65,6 +66,7 @@ def entry_of(event: StorageEvent) -> Entry:
     of_job = event.job_id if event.run_id is None else None
     return Entry(
         CountedRun(event.counting_run, of_job),
+        event.job_id,
         event.counted_as,
         Outcome.CHANGED if event.is_change else Outcome.UNCHANGED,
         is_price_change=event.price is not None and event.price.is_change,
@@ -83,14 +85,14 @@ class WatchLedger:
         self._ledger = database.watch_ledger
         self._runs = database.job_runs
         self._keep_runs = keep_runs
-        self._open: Gathering[str, bool] = database.gather(self._are_open)
+        self._open: Gathering[tuple[str, str], bool] = database.gather(self._are_open)
         self._count: Gathering[Entry, None] = database.gather(self._write)
         self._refresh: Gathering[CountedRun, None] = database.gather(self._sum_up)
 
     async def count(self, entry: Entry) -> None:
         """For nothing, where the run is unknown or has ended. The run's numbers have it when this
         returns."""
-        if entry.run.of_job is None and not await self._open.ask(entry.run.run_id):
+        if entry.run.of_job is None and not await self._open.ask((entry.run.run_id, entry.job_id)):
             return
         await self._count.ask(entry)
         await self._refresh.ask(entry.run)
@@ -116,7 +118,7 @@ class WatchLedger:
 
     async def plan(self, run_id: str, urls: Sequence[str]) -> None:
         """To be called within `use`."""
-        expires = self._db.server_time() + KEPT
+        expires = self._db.server_time() + max(KEPT, self._keep_runs)
         document = {"run": plain(run_id), "urls": urls, "expireAt": expires}
         await self._ledger.update_one(
             {"_id": _urls_of(run_id)}, {"$setOnInsert": document}, upsert=True
@@ -136,12 +138,13 @@ class WatchLedger:
         wanted = {"_id": _bucket(run_id, key), f"seen.{key}": {"$exists": True}}
         return await self._ledger.find_one(wanted, {"_id": True}) is not None
 
-    async def _are_open(self, run_ids: list[str]) -> Sequence[bool | WebloomError]:
-        names = list({plain(run_id) for run_id in run_ids})
+    async def _are_open(self, asked: list[tuple[str, str]]) -> Sequence[bool | WebloomError]:
+        """Runs of these jobs."""
+        names = list({plain(run_id) for run_id, _ in asked})
         with self._db.use():
-            found = self._runs.find(IN_PROGRESS | {"_id": {"$in": names}}, {"_id": True})
-            running = {each["_id"] for each in await found.to_list()}
-        return [plain(run_id) in running for run_id in run_ids]
+            found = self._runs.find(IN_PROGRESS | {"_id": {"$in": names}}, {"jobId": True})
+            running = {(each["_id"], each["jobId"]) for each in await found.to_list()}
+        return [(plain(run_id), plain(job_id)) in running for run_id, job_id in asked]
 
     async def _write(self, entries: list[Entry]) -> Sequence[WebloomError | None]:
         with self._db.use():
@@ -152,7 +155,7 @@ class WatchLedger:
         return [None] * len(entries)
 
     def _counting(self, entry: Entry) -> UpdateOne:
-        keep = KEPT if entry.run.of_job is None else max(KEPT, self._keep_runs)
+        keep = max(KEPT, self._keep_runs)
         place = f"seen.{entry.key}"
         outcome, price = _RANKS[entry.outcome], int(entry.is_price_change)
         better: Document = {"$max": [{"$floor": {"$divide": ["$was", 2]}}, outcome]}

@@ -193,7 +193,7 @@ class SqliteBroker:
             answers: list[str | None] = []
             for message in item.messages:
                 place = (item.queue, message.key or message.id)
-                if place not in waiting and room[item.queue] > 0:
+                if place not in waiting and (item.due > now or room[item.queue] > 0):
                     room[item.queue] -= item.due <= now
                     waiting[place] = message.id
                     number += 1

@@ -95,6 +95,8 @@ class Database:
         """Returns the verb's result once it is committed."""
         try:
             return await self.post(verb, item)
+        except (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError):
+            raise  # the item's fault: to wait does not help
         except sqlite3.Error as error:
             raise verb.unavailable(f"{self.path}: {error}") from error
 

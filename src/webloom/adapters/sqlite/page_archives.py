@@ -197,9 +197,9 @@ def _add(
 
 
 def _row(connection: sqlite3.Connection, page: int, version: WholeVersion | WholeLog) -> int:
-    """A version without content. Where another has its number, both are numbered anew."""
+    """A version without content."""
     place, key = version.place, bytes.fromhex(version.key)
-    is_taken = page_versions.by_number(connection, page, version.number) is not None
+    _free_number(connection, page, version.number)
     [slot] = connection.execute(
         """
         INSERT INTO snapshots (page, ts, claimed, hash, key, number, rank, below, bytes, expire_at)
@@ -211,14 +211,41 @@ def _row(connection: sqlite3.Connection, page: int, version: WholeVersion | Whol
             place.claimed,
             plain(place.snapshot_hash),
             key,
-            0 if is_taken else version.number,
+            version.number,
             place.ts,
             milliseconds(version.expires_at),
         ),
     ).fetchone()
-    if is_taken:
-        page_versions._renumber(connection, page, (*place, key), can_fall=False)
     return int(slot)
+
+
+def _free_number(connection: sqlite3.Connection, page: int, number: int) -> None:
+    """Who has it gets another: from its own item, or together with its page."""
+    connection.execute(
+        "UPDATE snapshots SET number = -id - 1 WHERE page = ? AND number = ?", (page, number)
+    )
+
+
+def _settle_numbers(connection: sqlite3.Connection, page: int) -> None:
+    """Of versions that only this store has."""
+    rows = connection.execute(
+        """
+        SELECT id, number, ts, claimed, hash, key FROM snapshots WHERE page = ?
+        ORDER BY ts, claimed, hash, key
+        """,
+        (page,),
+    ).fetchall()
+    before, astray = 0, []
+    for slot, number, *place in rows:
+        if number > before:
+            before = number
+        else:
+            astray.append((slot, tuple(place)))
+    connection.executemany(
+        "UPDATE snapshots SET number = -id - 1 WHERE id = ?", [(slot,) for slot, _ in astray]
+    )
+    for _, place in astray:
+        page_versions._renumber(connection, page, place, can_fall=False)
 
 
 def _fill(
@@ -267,11 +294,20 @@ def _update(connection: sqlite3.Connection, slot: Slot, version: WholeVersion) -
             """,
             (expire_at, slot.id),
         )
-    is_free = page_versions.by_number(connection, slot.page, version.number) is None
-    if version.number > slot.number and is_free:
+    if version.number != slot.number:
+        _free_number(connection, slot.page, version.number)
         connection.execute(
             "UPDATE snapshots SET number = ? WHERE id = ?", (version.number, slot.id)
         )
+
+
+def _make_newest(connection: sqlite3.Connection, slot: Slot) -> None:
+    """It is whole, and does not expire."""
+    if slot.base is None:
+        connection.execute("UPDATE snapshots SET expire_at = NULL WHERE id = ?", (slot.id,))
+    else:
+        data = page_versions.content(connection, slot.id)
+        page_versions._write(connection, slot.id, compressed(data), base=None, expire_at=None)
 
 
 class SqlitePageArchive(WatchArchive[WholePage]):
@@ -311,6 +347,7 @@ class SqlitePageArchive(WatchArchive[WholePage]):
 
     def put(self, connection: sqlite3.Connection, item: WholePage) -> None:
         page, _ = page_rows.numbered(connection, item.job_id, item.url)
+        _settle_numbers(connection, page)
         [here] = self.here(connection, [item])
         if here is not None and self.is_newer(here, item):
             return
@@ -332,6 +369,7 @@ class SqlitePageArchive(WatchArchive[WholePage]):
         )
         shown = item.newest and by_key(connection, bytes.fromhex(item.newest))
         if shown:
+            _make_newest(connection, shown)
             page_rows.note_content(connection, page, shown.id)
         if item.checked_at is not None or item.validated_at is not None:
             connection.execute(

@@ -18,6 +18,7 @@ from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.domain.watch import Watch
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
 from webloom.ports.watch_archive import (
+    KEPT_IN_PROGRESS,
     SOON,
     WholeRun,
     carried_run,
@@ -33,6 +34,8 @@ from webloom.ports.watch_store import Notice
 
 Item = TypeVar("Item")
 Row = Sequence[Any]
+
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 class WatchArchive(ABC, Generic[Item]):
@@ -78,7 +81,7 @@ class WatchArchive(ABC, Generic[Item]):
         return await self._db.scan(query)
 
     def soon(self) -> int:
-        return self._db.wall_ms() + SOON // timedelta(milliseconds=1)
+        return self._db.wall_ms() + SOON // _MILLISECOND
 
     async def read(self, position: str | None, limit: int) -> Slice[Item]:
         soon = self.soon()
@@ -216,7 +219,7 @@ class SqliteWatchRunArchive(WatchArchive[WholeRun]):
     name = source = "job_runs"
     columns = "id, run_id, expire_at"
     place, first = "id", 0
-    carried = "(expire_at IS NULL OR expire_at > :soon)"
+    carried = f"coalesce(expire_at, updated_at + {KEPT_IN_PROGRESS // _MILLISECOND}) > :soon"
     by_key = "run_id = ?"
 
     def key(self, item: WholeRun) -> str:

@@ -68,7 +68,7 @@ def count_event(
                 "ts": event.ts,
                 "run": run,
                 "expire_at": expire_at,
-                "ledger_until": wall + LEDGER_MILLISECONDS,
+                "ledger_until": max(expire_at, wall + LEDGER_MILLISECONDS),
             },
         )
 

@@ -1,14 +1,18 @@
 """Remove files of runs that have ended: of producers that died, and of runs that another machine
-has gone on with. And what was learnt of feeds that are no more."""
+has gone on with. And what was learnt of feeds that are no more, and pages whose check is over."""
 
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from webloom.domain.import_run import RunStatus
 from webloom.ports.import_store import ImportStore
+
+PAGE_SECONDS = 3600.0  # far longer than a check of a page takes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,14 +29,28 @@ class ClearSpool:
             if run is None or run.status is not RunStatus.RUNNING:
                 strays = [path for path in files if path.name.partition(".")[0] == run_id]
                 removed += await asyncio.to_thread(_remove, strays)
+        removed += await asyncio.to_thread(self._remove_old_pages)
         for path in await asyncio.to_thread(list, self.spool.glob("known/*")):
             if await self.store.find_feed(path.name) is None:
                 removed += await asyncio.to_thread(_remove, [path])
         return removed
 
+    def _remove_old_pages(self) -> int:
+        """Of checks whose worker died."""
+        oldest = time.time() - PAGE_SECONDS
+        pages = [path for path in self.spool.glob("*.page") if _written(path) < oldest]
+        return _remove(pages)
+
     def _files(self) -> list[Path]:
         kinds = ("*.feed", "*.feed.*", "*.part")
         return [path for kind in kinds for path in self.spool.glob(kind)]
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # gone meanwhile
+        return math.inf
 
 
 def _remove(files: list[Path]) -> int:

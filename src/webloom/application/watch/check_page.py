@@ -18,31 +18,24 @@ import asyncio
 import logging
 import uuid
 from dataclasses import dataclass
-from decimal import Decimal
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from webloom.application.host_turns import HostTurns
 from webloom.application.persist import persist, spread
-from webloom.application.watch.alerts import alerts
-from webloom.domain.errors import (
-    FetchFailed,
-    PageUnreadable,
-    QueueFull,
-    UrlRefused,
-)
+from webloom.application.watch.page_event import page_event
+from webloom.domain.errors import FetchFailed, PageUnreadable, QueueFull, UrlRefused
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import MAX_ATTEMPTS
-from webloom.domain.page import CHECK_QUEUE
+from webloom.domain.page import CHECK_QUEUE, PageType
 from webloom.domain.politeness import Defer
-from webloom.domain.price import change_percent
 from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy
-from webloom.domain.storage_event import EventPrice, milliseconds_of
+from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import Outcome, Watch
-from webloom.parsing.pages.page import PageReading, ParsedPage
-from webloom.parsing.storage_event import encoded
+from webloom.parsing.pages.page import ParsedPage
+from webloom.parsing.storage_event import LAST_TS, MOST_PARSED, canonical, encoded
 from webloom.parsing.web_url import host_of, normalise
 from webloom.ports.broker import Broker, Delivery, Message
 from webloom.ports.clock import Clock
@@ -97,6 +90,7 @@ class CheckPage:
             reason = f"not a check of a page: {error}"
             await persist(lambda: delivery.bury(reason))
             return
+        began = self.clock.now()  # before the watch is read: what it selects may change meanwhile
         watch = await persist(lambda: self.watches.find_watch(check.job_id))
         if watch is None or not await persist(
             lambda: self.watches.is_open(check.run_id, check.url)
@@ -106,7 +100,7 @@ class CheckPage:
         if delivery.redelivered:
             check = msgspec.structs.replace(check, deaths=check.deaths + delivery.attempt - 1)
         if check.deaths >= MOST_DEATHS:
-            await self._fail(check, f"its worker died {check.deaths} times")
+            await self._fail(check, began, f"its worker died {check.deaths} times")
             await persist(delivery.ack)
             return
         turn = await self.turns.take(host_of(check.url))
@@ -114,11 +108,13 @@ class CheckPage:
             await self._put_off(delivery, check, turn.seconds * (1 + spread() / 2))
             return
         try:
-            await self._look(delivery, check, watch)
+            await self._look(delivery, check, watch, began)
         finally:
             turn.end()
 
-    async def _look(self, delivery: Delivery, check: PageCheck, watch: Watch) -> None:
+    async def _look(
+        self, delivery: Delivery, check: PageCheck, watch: Watch, began: datetime
+    ) -> None:
         page = await persist(lambda: self.pages.find_page(check.job_id, check.url))
         path = self.spool / f"{uuid.uuid4().hex}.page"
         await asyncio.to_thread(self.spool.mkdir, parents=True, exist_ok=True)
@@ -129,10 +125,10 @@ class CheckPage:
                 self.turns.stay_away(host_of(check.url), pause)
             _refuse_status(got)
             if _is_same(page, got):
-                await self._note_unchanged(check, got)
+                await self._note_unchanged(check, began, got)
             else:
                 read = await self.reader.read(_order(path, got, watch, page))
-                await self._compare(check, watch, page, got, read)
+                await self._compare(check, began, watch, page, got, read)
         except FetchFailed as failure:
             check = msgspec.structs.replace(check, failed=check.failed + 1)
             if failure.retryable and check.failed < MAX_ATTEMPTS:
@@ -141,13 +137,12 @@ class CheckPage:
                 )
                 await self._put_off(delivery, check, seconds)
                 return
-            await self._fail(check, failure.reason)
+            await self._fail(check, began, failure.reason)
         except PageUnreadable as error:
-            await self._fail(check, str(error))
+            await self._fail(check, began, str(error))
         except OSError as error:
-            await self._fail(
-                check, f"the page can't be kept in {self.spool}: {error.strerror or error}"
-            )
+            reason = f"the page can't be kept in {self.spool}: {error.strerror or error}"
+            await self._fail(check, began, reason)
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
         await persist(delivery.ack)
@@ -163,6 +158,7 @@ class CheckPage:
     async def _compare(
         self,
         check: PageCheck,
+        began: datetime,
         watch: Watch,
         page: StoredPage | None,
         got: Downloaded,
@@ -171,55 +167,25 @@ class CheckPage:
         seen = read.reading.classification
         if not seen.type.is_content:
             why = f": {seen.reasons[0]}" if seen.reasons else ""
-            raise PageUnreadable(f"what was served is not the page but {seen.type.value}{why}")
+            what = "a wall" if seen.type is PageType.BLOCKED else "an error"
+            raise PageUnreadable(f"{what} was served instead of the page{why}")
         if page is not None and page.snapshot_hash == read.reading.snapshot_hash:
-            await self._note_unchanged(check, got)
+            await self._note_unchanged(check, began, got)
             return
-        message = self._message(check, watch, page, got, read)
-        await self._publish(Message(id=uuid.uuid4().hex, body=encoded(message)))
-
-    def _message(
-        self,
-        check: PageCheck,
-        watch: Watch,
-        page: StoredPage | None,
-        got: Downloaded,
-        read: PageRead,
-    ) -> dict[str, Any]:
-        reading = read.reading
-        price = _event_price(reading, page)
-        diff, told = _news(watch, page, read, price)
-        return {
+        message = {
             "jobId": check.job_id,
             "runId": check.run_id,
             "url": check.url,
-            "parsed": msgspec.to_builtins(reading.parsed),
-            "classification": msgspec.to_builtins(reading.classification),
-            "diff": diff,
-            "price": None
-            if price is None
-            else {
-                "current": price.current,
-                "previous": price.previous,
-                "changePercent": price.change_percent,
-                "currency": price.currency,
-                "list": price.list,
-            },
-            "availability": reading.availability.value,
-            "snapshotHash": reading.snapshot_hash,
-            "version": 1 if page is None else (page.version or 0) + 1,
-            "ts": milliseconds_of(self.clock.now()),
-            "alerts": told,
-            "validators": {
-                name: value
-                for name, value in (
-                    ("etag", got.etag),
-                    ("lastModified", got.last_modified),
-                    ("bodyHash", got.sha256),
-                )
-                if value is not None
-            },
+            "ts": _later(page, began),
+            **page_event(watch, page, got, read),
         }
+        size = len(canonical(message["parsed"]))
+        if size > MOST_PARSED:
+            raise PageUnreadable(
+                f"what was read of the page takes {size:,} bytes, more than the {MOST_PARSED:,} "
+                "that are kept: select a part of it"
+            )
+        await self._publish(Message(id=uuid.uuid4().hex, body=encoded(message)))
 
     async def _publish(self, message: Message) -> None:
         """A full queue is waited for: the agent is behind."""
@@ -230,7 +196,7 @@ class CheckPage:
             except QueueFull:
                 await asyncio.sleep(FULL_PAUSE * (0.5 + spread()))
 
-    async def _note_unchanged(self, check: PageCheck, got: Downloaded) -> None:
+    async def _note_unchanged(self, check: PageCheck, began: datetime, got: Downloaded) -> None:
         validators = Validators(
             etag=got.etag, last_modified=got.last_modified, body_hash=got.sha256
         )
@@ -238,22 +204,28 @@ class CheckPage:
             job_id=check.job_id,
             url=check.url,
             run_id=check.run_id,
-            at=self.clock.now(),
+            at=began,
             outcome=Outcome.UNCHANGED,
             validators=None if got.status_code == 304 else validators,
         )
         await persist(lambda: self.pages.note_checked(checked))
 
-    async def _fail(self, check: PageCheck, reason: str) -> None:
+    async def _fail(self, check: PageCheck, began: datetime, reason: str) -> None:
         checked = Checked(
             job_id=check.job_id,
             url=check.url,
             run_id=check.run_id,
-            at=self.clock.now(),
+            at=began,
             outcome=Outcome.FAILED,
             error=reason[:500],
         )
         await persist(lambda: self.pages.note_checked(checked))
+
+
+def _later(page: StoredPage | None, began: datetime) -> int:
+    """Than what is known of the page: another worker's clock may be ahead of ours."""
+    known = -1 if page is None or page.last_updated is None else page.last_updated
+    return min(LAST_TS, max(milliseconds_of(began), known + 1))
 
 
 def _known(page: StoredPage | None) -> LastFetch:
@@ -301,75 +273,3 @@ def _previous(page: StoredPage | None) -> ParsedPage | None:
         images=[each for each in page.images if isinstance(each, str)],
         links=[each for each in page.links if isinstance(each, str)],
     )
-
-
-def _news(
-    watch: Watch, page: StoredPage | None, read: PageRead, price: EventPrice | None
-) -> tuple[dict[str, Any], list[str]]:
-    """What has changed, and what is told of it: nothing of the first version. Without validators
-    the version before was made by another selection, or by another program: then its text can't be
-    compared, but price and availability can."""
-    diff: dict[str, Any] = {"textChanged": False}
-    if page is None or page.version is None:
-        return diff, []
-    reading = read.reading
-    is_comparable = page.validators != Validators()
-    if read.diff is not None and is_comparable:
-        diff = msgspec.to_builtins(read.diff)
-    changes: dict[str, Any] = {}
-    if page.availability != reading.availability.value:
-        changes["availability"] = _both(page.availability, reading.availability.value)
-    if (old := _shown_price(page)) != (new := _shown_price(price)):
-        changes["price"] = _both(old.get("current"), new.get("current"))
-        changes["price"] |= {
-            name: _both(old.get(name), new.get(name))
-            for name in ("list", "currency")
-            if old.get(name) != new.get(name)
-        }
-    if is_comparable and not changes and not diff["textChanged"]:
-        changes["price"] = _both(None, new.get("current"))  # it was missing for a while
-    told = alerts(
-        watch.config.thresholds,
-        added_text=_added(page, reading.parsed.text) if is_comparable else "",
-        is_change=is_comparable,
-        price=price,
-        previous_availability=page.availability,
-        availability=reading.availability.value,
-    )
-    return diff | changes, told
-
-
-def _both(previous: object, current: object) -> dict[str, Any]:
-    return {"previous": previous, "current": current}
-
-
-def _shown_price(seen: StoredPage | EventPrice | None) -> dict[str, Any]:
-    """What a page says of its price; nothing, if it has none."""
-    match seen:
-        case StoredPage(price=Decimal()):
-            return {"current": seen.price, "list": seen.list_price, "currency": seen.currency}
-        case EventPrice():
-            return {"current": seen.current, "list": seen.list, "currency": seen.currency}
-    return {}
-
-
-def _event_price(reading: PageReading, page: StoredPage | None) -> EventPrice | None:
-    found = reading.price
-    if found is None:
-        return None
-    previous: Decimal | None = None
-    if page is not None and page.currency == found.currency:
-        previous = page.price
-    return EventPrice(
-        current=found.current,
-        previous=previous,
-        change_percent=change_percent(previous, found.current),
-        currency=found.currency,
-        list=found.list,
-    )
-
-
-def _added(page: StoredPage, text: str) -> str:
-    """The lines that were not there before."""
-    known = set((page.text or "").splitlines())
-    return "\n".join(line for line in text.splitlines() if line not in known)

@@ -17,6 +17,7 @@ from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, Watch, WatchConfig, next_run
 from webloom.parsing.pages.selection import check_selection
+from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.ports.clock import Clock
 from webloom.ports.watch_store import WatchStore
 
@@ -176,8 +177,10 @@ def _refuse_thresholds(thresholds: Thresholds) -> None:
         "thresholds.priceChangePercent": thresholds.price_change_percent,
     }
     for name, amount in amounts.items():
-        if amount is not None and not (amount.is_finite() and amount > 0):
-            raise WatchRefused(f"{name}: {amount} is not above 0")
+        if amount is None:
+            continue
+        if not (amount.is_finite() and 0 < amount <= LARGEST_AMOUNT) or amount.adjusted() < -6:
+            raise WatchRefused(f"{name}: not an amount above 0, up to {LARGEST_AMOUNT:,}")
 
 
 def _check_secret(target: Target) -> None:

@@ -18,8 +18,10 @@ from typing import TypeVar
 
 from webloom.application.persist import spread
 from webloom.application.watch.check_page import PageCheck
+from webloom.domain.errors import WebloomError
 from webloom.domain.page import CHECK_QUEUE
-from webloom.domain.watch import RunStatus, Watch, WatchRun, next_run
+from webloom.domain.schedule import Schedule
+from webloom.domain.watch import LONGEST_BACKOFF, RunStatus, Watch, WatchRun, next_run
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.watch_store import Attended, NewRun, WatchStore
@@ -32,8 +34,9 @@ MOST_AT_ONCE = 100  # runs that one look starts
 # Runs that one look attends, the oldest; and more where nearly all of those just wait, as when
 # their host asked for a long pause.
 ATTENDED_AT_ONCE = (100, 1000, 10_000)
-FORGOTTEN = timedelta(minutes=10)  # after which checks that nothing is known of are asked for again
-LONGEST_RUN = timedelta(hours=12)  # after which what is missing counts as failed
+# After which checks that nothing is known of are asked for again; a server may ask for an hour.
+FORGOTTEN = timedelta(hours=2)
+LONGEST_SILENCE = timedelta(hours=12)  # of a run, after which what is missing counts as failed
 PUBLISHED_AT_ONCE = 500
 
 
@@ -85,7 +88,9 @@ class RunWatches:
         """Whether there was something to do."""
         run = each.run
         is_done = run.pages_total is not None and run.tally.processed >= run.pages_total
-        if is_done or now - run.started_at > LONGEST_RUN:
+        if is_done:  # others may have sent events of pages that are not the run's
+            is_done = not await self.store.unchecked(run.run_id)
+        if is_done or now - max(run.started_at, run.updated_at) > LONGEST_SILENCE:
             await self._finish(each, now)
             return True
         if self._wants_checks(each, now) and await self._publish(run):
@@ -114,24 +119,42 @@ class RunWatches:
     async def _finish(self, each: Attended, now: datetime) -> None:
         watch, tally = each.watch, each.run.tally
         is_failed = tally.processed == tally.failed  # what is missing counts as failed
-        next_run_at = next_run(
-            watch.config,
-            now=now,
-            failures=watch.failures + 1 if is_failed else 0,
-            spread=spread(),
-        )
+        failures = watch.failures + 1 if is_failed else 0
         await self.after_run(watch, each.run)
+        next_run_at = _next_run(watch, failures, now)
         run = await self.store.finish_run(each.run.run_id, next_run_at=next_run_at)
+        edited = await self.store.find_watch(watch.watch_id)
+        if edited is not None and _timing(edited) != _timing(watch):  # meanwhile
+            again = _next_run(edited, failures, now)
+            await self.store.edit_watch(watch.watch_id, edited.config, next_run_at=again)
         if run is not None and run.status is RunStatus.FAILED:
             log.warning("no page of a watch could be checked", extra={"watch_id": watch.watch_id})
 
 
+def _timing(watch: Watch) -> tuple[bool, Schedule]:
+    return watch.config.enabled, watch.config.schedule
+
+
+def _next_run(watch: Watch, failures: int, now: datetime) -> datetime | None:
+    """A schedule that was good when the watch was saved may be none on this machine."""
+    try:
+        return next_run(watch.config, now=now, failures=failures, spread=spread())
+    except ValueError as error:
+        told = {"watch_id": watch.watch_id, "error": str(error)}
+        log.error("the schedule of a watch can't be read: it is tried again in a day", extra=told)
+        return now + LONGEST_BACKOFF
+
+
 async def _all(actions: Iterable[Awaitable[Result]]) -> list[Result]:
-    """At the same time; one that fails does not keep the others from their end."""
+    """At the same time; one that fails does not keep the others from their end, and one watch that
+    nobody foresaw does not stop all."""
     results = await asyncio.gather(*actions, return_exceptions=True)
     done: list[Result] = []
     for each in results:
-        if isinstance(each, BaseException):
+        if not isinstance(each, BaseException):
+            done.append(each)
+        elif isinstance(each, WebloomError) or not isinstance(each, Exception):
             raise each
-        done.append(each)
+        else:
+            log.error("a watch can't be attended", exc_info=each)
     return done

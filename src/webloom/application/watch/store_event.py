@@ -9,14 +9,17 @@ waited for: that is no fault of the message.
 from __future__ import annotations
 
 import logging
+import uuid
 from dataclasses import dataclass
 
 from webloom.application.persist import persist, spread
-from webloom.domain.errors import EventRefused, StorageFull
+from webloom.domain.errors import EventRefused, QueueFull, StorageFull
+from webloom.domain.storage_event import StorageEvent
+from webloom.domain.watch import Outcome
 from webloom.parsing.storage_event import event_of
-from webloom.ports.broker import Delivery
+from webloom.ports.broker import Broker, Delivery, Message
 from webloom.ports.clock import Clock
-from webloom.ports.page_store import PageStore
+from webloom.ports.page_store import Checked, PageStore
 
 log = logging.getLogger(__name__)
 
@@ -27,22 +30,53 @@ FULL_PAUSE = 30.0  # seconds, while there is no room
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreEvent:
     store: PageStore
+    broker: Broker
+    queue: str
     clock: Clock
 
     async def __call__(self, delivery: Delivery) -> None:
+        event: StorageEvent | None = None
         try:
+            if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
+                raise EventRefused(f"its agent died {delivery.attempt - 1} times")
             event = event_of(delivery.body, received=self.clock.now())
             if event.problems:
                 told = {"job_id": event.job_id, "url": event.url, "problems": event.problems}
                 log.warning("a part of an event can't be used", extra=told)
-            if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
-                raise EventRefused(f"its agent died {delivery.attempt - 1} times")
-            await persist(lambda: self.store.store_event(event))
+            await self._store(event)
         except EventRefused as error:
             reason = str(error)
+            if event is not None and event.run_id is not None:
+                await self._fail(event, event.run_id, reason)
             await persist(lambda: delivery.bury(reason))
         except StorageFull as error:
             log.error("there is no room for an event", extra={"error": str(error)})
-            await persist(lambda: delivery.retry(FULL_PAUSE * (0.5 + spread())))
+            await self._put_off(delivery)
+        else:
+            await persist(delivery.ack)
+
+    async def _store(self, event: StorageEvent) -> None:
+        await persist(lambda: self.store.store_event(event))
+
+    async def _fail(self, event: StorageEvent, run_id: str, reason: str) -> None:
+        """Its run is not to wait for it."""
+        checked = Checked(
+            job_id=event.job_id,
+            url=event.url,
+            run_id=run_id,
+            at=self.clock.now(),
+            outcome=Outcome.FAILED,
+            error=reason[:500],
+        )
+        await persist(lambda: self.store.note_checked(checked))
+
+    async def _put_off(self, delivery: Delivery) -> None:
+        """As a message of its own: for this one every delivery would count as an agent's death."""
+        seconds = FULL_PAUSE * (0.5 + spread())
+        copy = Message(id=uuid.uuid4().hex, body=delivery.body)
+        try:
+            await persist(lambda: self.broker.publish(self.queue, copy, delay=seconds))
+        except QueueFull:
+            await persist(lambda: delivery.retry(seconds))
         else:
             await persist(delivery.ack)

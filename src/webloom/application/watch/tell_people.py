@@ -34,6 +34,7 @@ MOST_ATTEMPTS = 12
 FIRST_DELAY = timedelta(minutes=1)
 LONGEST_DELAY = timedelta(hours=6)
 LONGEST_RETRY_AFTER = timedelta(hours=24)
+LONGEST_ROUND = timedelta(minutes=3)  # after which no message is begun
 _LOGS_AT_ONCE = 200
 _NOTICES_AT_ONCE = 1000
 _TARGETS_AT_ONCE = 8
@@ -121,27 +122,33 @@ class TellPeople:
         for group in together(due):
             queues.setdefault(group[0].target_url, []).append(group)
         turns = asyncio.Semaphore(_TARGETS_AT_ONCE)
+        until = self.clock.now() + LONGEST_ROUND
         outcomes = await asyncio.gather(
-            *(self._send_all(groups, turns) for groups in queues.values()), return_exceptions=True
+            *(self._send_all(groups, turns, until) for groups in queues.values()),
+            return_exceptions=True,
         )
         for outcome in outcomes:
             if outcome is not None:
                 raise outcome
         return len(due)
 
-    async def _send_all(self, groups: list[list[Notice]], turns: asyncio.Semaphore) -> None:
-        """What one target gets, one after the other. While it is away, the rest waits."""
+    async def _send_all(
+        self, groups: list[list[Notice]], turns: asyncio.Semaphore, until: datetime
+    ) -> None:
+        """What one target gets, one after the other. While it is away, the rest waits: it stays
+        due, and its turn comes at another look."""
         async with turns:
-            away: NotSent | None = None
-            for position, group in enumerate(groups):
-                failure = away or await self._attempt(group)
+            for group in groups:
+                if self.clock.now() > until:
+                    return
+                failure = await self._attempt(group)
                 if failure is None:
                     ids = [each.notice_id for each in group]
                     await self.store.note_sent(ids, self.clock.now())
                     continue
-                await self._note_failure(group, failure, position)
+                await self._note_failure(group, failure)
                 if failure.retryable and not isinstance(failure, _Unexpected):
-                    away = failure
+                    return
 
     async def _attempt(self, group: list[Notice]) -> NotSent | None:
         first = group[0]
@@ -163,12 +170,10 @@ class TellPeople:
             log.error("unexpected error in telling people", exc_info=error, extra=_told(first))
             return _Unexpected(reason=f"unexpected: {type(error).__name__}", retryable=True)
 
-    async def _note_failure(self, group: list[Notice], failure: NotSent, position: int) -> None:
+    async def _note_failure(self, group: list[Notice], failure: NotSent) -> None:
         # By the one that was tried most, so that a digest stays together.
         tried = max(group, key=lambda each: each.attempts)
         again = next_attempt(tried, failure, self.clock.now())
-        if again is not None:  # messages that fail together are still messages of their own
-            again += timedelta(milliseconds=position)
         for notice in group:
             await self.store.note_unsent(notice.notice_id, error=failure.reason, due_at=again)
         message = "people are told later" if again else "people are not told: given up"

@@ -16,7 +16,12 @@ from starlette.types import ASGIApp
 
 from webloom import __version__
 from webloom.bootstrap import Services
-from webloom.entrypoints.api import import_schemas, schemas, watch_schemas
+from webloom.entrypoints.api import (
+    import_schemas,
+    schemas,
+    watch_page_schemas,
+    watch_schemas,
+)
 from webloom.entrypoints.api.answers import install_problem_handlers
 from webloom.entrypoints.api.feeds import FeedRoutes
 from webloom.entrypoints.api.guard import Guard
@@ -256,6 +261,7 @@ def _add_watches(app: FastAPI, services: Services) -> None:
     pages = WatchPageRoutes(services)
     events = EventRoutes(services)
     of = watch_schemas
+    seen = watch_page_schemas
 
     route = app.add_api_route
     route(
@@ -263,8 +269,8 @@ def _add_watches(app: FastAPI, services: Services) -> None:
         events.take,
         methods=["POST"],
         status_code=202,
-        responses=_answers({202: of.EventsAccepted}, 400, 413, 422)
-        | _problem(503, of.EventsNotAccepted),
+        responses=_answers({202: seen.EventsAccepted}, 400, 413, 422)
+        | _problem(503, seen.EventsNotAccepted),
         openapi_extra=_takes({"application/json": dict[str, Any] | list[dict[str, Any]]}),
     )
     route(
@@ -339,43 +345,43 @@ def _add_watches(app: FastAPI, services: Services) -> None:
         "/api/watch/pages",
         pages.listing,
         methods=["GET"],
-        responses=_answers({200: of.PagesPage}, 422, 503),
+        responses=_answers({200: seen.PagesPage}, 422, 503),
     )
     route(
         "/api/watch/pages/versions",
         pages.versions,
         methods=["GET"],
-        responses=_answers({200: of.VersionsPage}, 422, 503),
+        responses=_answers({200: seen.VersionsPage}, 422, 503),
     )
     route(
         "/api/watch/pages/versions/{version}",
         pages.version,
         methods=["GET"],
-        responses=_answers({200: of.VersionDetail}, 404, 422, 503),
+        responses=_answers({200: seen.VersionDetail}, 404, 422, 503),
     )
     route(
         "/api/watch/pages/diff",
         pages.diff,
         methods=["GET"],
-        responses=_or_text(_answers({200: of.VersionDiff}, 404, 422, 503), "text/plain"),
+        responses=_or_text(_answers({200: seen.VersionDiff}, 404, 422, 503), "text/plain"),
     )
     route(
         "/api/watch/pages/changes",
         pages.changes,
         methods=["GET"],
-        responses=_answers({200: of.ChangesPage}, 422, 503),
+        responses=_answers({200: seen.ChangesPage}, 422, 503),
     )
     route(
         "/api/watch/pages/prices",
         pages.prices,
         methods=["GET"],
-        responses=_or_text(_answers({200: of.PricesPage}, 422, 503), "text/csv"),
+        responses=_or_text(_answers({200: seen.PricesPage}, 422, 503), "text/csv"),
     )
     route(
         "/api/watch/storage",
         pages.storage,
         methods=["GET"],
-        responses=_answers({200: of.StorageAnswer}, 503),
+        responses=_answers({200: seen.StorageAnswer}, 503),
     )
 
 
@@ -426,7 +432,8 @@ def _add_components(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         document = generate()
-        every = [*schemas.ALL, *import_schemas.ALL, *watch_schemas.ALL]
+        parts = (schemas, import_schemas, watch_schemas, watch_page_schemas)
+        every = [body for part in parts for body in part.ALL]
         _, components = msgspec.json.schema_components(every, ref_template=REFERENCE)
         known = document.setdefault("components", {}).setdefault("schemas", {})
         known.update(components)

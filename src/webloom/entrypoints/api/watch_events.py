@@ -14,7 +14,7 @@ from webloom.domain.errors import EventRefused
 from webloom.domain.storage_event import milliseconds_of
 from webloom.entrypoints.api.answers import RETRY_WHEN_FULL, answer, problem
 from webloom.entrypoints.api.asked import decode
-from webloom.entrypoints.api.watch_schemas import EventsAccepted, EventsNotAccepted
+from webloom.entrypoints.api.watch_page_schemas import EventsAccepted, EventsNotAccepted
 from webloom.parsing.storage_event import event_of
 from webloom.ports.broker import Message
 

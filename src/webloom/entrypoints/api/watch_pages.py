@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 from collections.abc import AsyncIterator, Mapping
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -18,7 +19,7 @@ from webloom.domain.storage_event import moment_of
 from webloom.domain.watch import Outcome
 from webloom.entrypoints.api.answers import answer, problem
 from webloom.entrypoints.api.asked import EMPTY_IS_NONE, refuse_nul, refuse_unknown
-from webloom.entrypoints.api.watch_schemas import (
+from webloom.entrypoints.api.watch_page_schemas import (
     BothVersions,
     ChangesPage,
     PagesPage,
@@ -35,8 +36,9 @@ from webloom.entrypoints.api.watch_schemas import (
     version_answer,
 )
 from webloom.entrypoints.api.watches import Cursor, Limit
-from webloom.parsing.diffs.forms import side_by_side, unified
+from webloom.parsing.diffs.forms import side_by_side_lines, unified_lines
 from webloom.parsing.diffs.pages import PageDiff, whole_page_diff
+from webloom.parsing.diffs.shown import text_of
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.web_url import normalise
 from webloom.ports.page_store import ChangeFilter, PageFilter, PageStore, PriceRecord
@@ -45,6 +47,7 @@ NO_SUCH_PAGE = "Nothing is known of that page. GET /api/watch/pages lists the pa
 NO_SUCH_VERSION = "That version is not kept. GET /api/watch/pages/versions lists those that are."
 PRICES_AT_ONCE = 200
 DIFF_WIDTH = 160
+MOST_LINES = 20_000  # of a diff that is text
 
 LAST_VERSION = 2**53
 # Text of other people's pages: no browser is to take it for HTML.
@@ -58,6 +61,7 @@ class WatchPageRoutes:
     def __init__(self, services: Services) -> None:
         self._store: PageStore = services.pages
         self._budget = services.settings.storage_budget
+        self._diffing = asyncio.Semaphore()
 
     async def listing(
         self,
@@ -150,11 +154,12 @@ class WatchPageRoutes:
         )
         if old is None or new is None:
             return problem(404, NO_SUCH_VERSION)
-        found = await asyncio.to_thread(whole_page_diff, _page(old), _page(new))
-        if form == "json":
-            both = BothVersions(previous=from_, current=to)
-            return answer(VersionDiff(job_id=job_id, url=url, version=both, diff=found))
-        text = await asyncio.to_thread(_shown, found, form, from_, to)
+        async with self._diffing:  # two large texts take seconds
+            found = await asyncio.to_thread(whole_page_diff, _page(old), _page(new))
+            if form == "json":
+                both = BothVersions(previous=from_, current=to)
+                return answer(VersionDiff(job_id=job_id, url=url, version=both, diff=found))
+            text = await asyncio.to_thread(_shown, found, form, from_, to)
         return Response(text, 200, UNTRUSTED, "text/plain; charset=utf-8")
 
     async def changes(
@@ -240,8 +245,11 @@ def _shown(found: PageDiff, form: str, old: int, new: int) -> str:
     if found.text is None:
         return ""
     if form == "unified":
-        return unified(found.text, old_name=f"version {old}", new_name=f"version {new}")
-    return side_by_side(found.text, DIFF_WIDTH)
+        lines = unified_lines(found.text, old_name=f"version {old}", new_name=f"version {new}")
+    else:
+        lines = side_by_side_lines(found.text, DIFF_WIDTH)
+    shown = text_of(islice(lines, MOST_LINES))
+    return shown if next(lines, None) is None else f"{shown}... and more\n"
 
 
 async def _csv(store: PageStore, job_id: str, url: str) -> AsyncIterator[bytes]:

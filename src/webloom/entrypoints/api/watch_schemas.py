@@ -1,12 +1,7 @@
-"""What the routes of the watches take and answer: a part of the OpenAPI document.
-
-Pages, versions, change logs and prices have the names of the messages on `storage-agent`; times
-that are numbers there are milliseconds since 1970.
-"""
+"""What the routes of watches and their runs take and answer: a part of the OpenAPI document."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -17,7 +12,6 @@ from webloom.adapters.notify.targets import shown_target
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import (
-    Outcome,
     RunStatus,
     Target,
     Thresholds,
@@ -26,15 +20,6 @@ from webloom.domain.watch import (
     WatchRun,
 )
 from webloom.entrypoints.api.schemas import Problem
-from webloom.parsing.diffs.pages import PageDiff
-from webloom.ports.page_store import (
-    ChangeLog,
-    PriceRecord,
-    PriceSummary,
-    StoredPage,
-    Usage,
-    Version,
-)
 from webloom.ports.watch_store import Notice
 
 Amount = Annotated[Decimal, msgspec.Meta(extra_json_schema={"type": "number", "format": "decimal"})]
@@ -192,158 +177,6 @@ class WatchBusy(Problem, kw_only=True):
     run: JobRun
 
 
-class PageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """The latest that is known of a page."""
-
-    job_id: str
-    url: str
-    title: str | None
-    price: Amount | None
-    list_price: Amount | None
-    currency: str | None
-    availability: str | None
-    classification: Mapping[str, Any] | None
-    version: int | None
-    snapshot_hash: str | None
-    last_updated: int | None
-    last_checked: datetime | None
-    last_outcome: Outcome | None
-    last_error: str | None
-    # The content, of a page that was asked for by jobId and url.
-    text: str | msgspec.UnsetType | None = msgspec.UNSET
-    metadata: Mapping[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
-    images: list[Any] | msgspec.UnsetType = msgspec.UNSET
-    links: list[Any] | msgspec.UnsetType = msgspec.UNSET
-
-
-class PagesPage(msgspec.Struct, kw_only=True, rename="camel"):
-    """Pages, the latest updated first. With jobId and url: that one, with its content."""
-
-    data: list[PageAnswer]
-    next_cursor: str | None
-
-
-class VersionAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """A version of a page."""
-
-    job_id: str
-    url: str
-    version: int
-    snapshot_hash: str
-    created_at: int
-    bytes: int  # that it takes in the store
-    expire_at: datetime | None  # null: it is the newest, and kept for good
-
-
-class VersionDetail(VersionAnswer, kw_only=True, rename="camel"):
-    """A version with its content."""
-
-    parsed: Mapping[str, Any]
-
-
-class VersionsPage(msgspec.Struct, kw_only=True, rename="camel"):
-    """Versions of a page, the newest first. Go on with `before`: the lowest number."""
-
-    data: list[VersionAnswer]
-    next_before: int | None
-
-
-class BothVersions(msgspec.Struct, kw_only=True):
-    previous: int
-    current: int
-
-
-class ChangeAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """What changed from one version to the next."""
-
-    job_id: str
-    url: str
-    changes: Mapping[str, Any]
-    version: BothVersions
-    timestamp: int
-    run_id: str | None
-    alerts: list[str]
-
-
-class ChangesPage(msgspec.Struct, kw_only=True, rename="camel"):
-    """Changes, the latest first."""
-
-    data: list[ChangeAnswer]
-    next_cursor: str | None
-
-
-class PriceAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """A price at one moment."""
-
-    job_id: str
-    url: str
-    price: Amount
-    currency: str | None
-    change_percent: Amount | None
-    timestamp: int
-    version: int | None
-
-
-class PriceStatistics(msgspec.Struct, kw_only=True, rename="camel"):
-    """Of the prices that are kept, in the latest currency."""
-
-    records: int
-    currency: str | None
-    minimum: Amount
-    maximum: Amount
-    median: Amount
-    last: PriceAnswer
-    last_change: PriceAnswer | None
-
-
-class PricesPage(msgspec.Struct, kw_only=True, rename="camel"):
-    """Prices of a page, the latest first."""
-
-    data: list[PriceAnswer]
-    summary: PriceStatistics | None  # on the first page
-    next_cursor: str | None
-
-
-class VersionDiff(msgspec.Struct, kw_only=True, rename="camel"):
-    """How two versions of a page differ."""
-
-    job_id: str
-    url: str
-    version: BothVersions
-    diff: PageDiff
-
-
-class EventsAccepted(msgspec.Struct, kw_only=True):
-    """Events that are on the queue."""
-
-    accepted: int
-
-
-class EventsNotAccepted(Problem, kw_only=True, rename="camel"):
-    """The queue is full: those that are not accepted have to be sent again."""
-
-    accepted: int
-    not_accepted: list[int]  # their places in what was sent, from 0
-
-
-class CollectionUsage(msgspec.Struct, kw_only=True, rename="camel"):
-    collection: str
-    items: int
-    bytes: int
-    superseded_items: int
-    superseded_bytes: int
-
-
-class StorageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """What the watched pages take, of what they may."""
-
-    budget: int
-    bytes: int
-    superseded_bytes: int  # that pruning would free
-    full: bool
-    collections: list[CollectionUsage]
-
-
 class NoticeAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     """Something that is or was to be told."""
 
@@ -368,13 +201,8 @@ class NoticesPage(msgspec.Struct, kw_only=True, rename="camel"):
 
 ALL = [
     AddWatchBody, EditWatchBody, WatchAnswer, WatchesPage, WatchesImported, JobRun, JobRunsPage,
-    WatchBusy, PageAnswer, PagesPage, VersionAnswer, VersionDetail, VersionsPage,
-    ChangeAnswer, ChangesPage, PriceAnswer, PricesPage, VersionDiff, EventsAccepted,
-    EventsNotAccepted, StorageAnswer, NoticeAnswer, NoticesPage,
+    WatchBusy, NoticeAnswer, NoticesPage,
 ]  # fmt: skip
-
-
-_CONTENT = ("text", "metadata", "images", "links")
 
 
 def watch_answer(watch: Watch) -> WatchAnswer:
@@ -448,73 +276,6 @@ def job_run(run: WatchRun) -> JobRun:
         changes_detected=run.tally.changes,
         price_changes_detected=run.tally.price_changes,
         failures=[RunFailure(url=each.url, reason=each.reason) for each in run.failures],
-    )
-
-
-def page_answer(page: StoredPage) -> PageAnswer:
-    fields = (name for name in PageAnswer.__struct_fields__ if name not in _CONTENT)
-    return PageAnswer(**{name: getattr(page, name) for name in fields})
-
-
-def page_detail(page: StoredPage) -> PageAnswer:
-    """With its content."""
-    content = {name: getattr(page, name) for name in _CONTENT}
-    return msgspec.structs.replace(page_answer(page), **content)
-
-
-def version_answer(version: Version) -> VersionAnswer:
-    return VersionAnswer(
-        job_id=version.job_id,
-        url=version.url,
-        version=version.version,
-        snapshot_hash=version.snapshot_hash,
-        created_at=version.created_at,
-        bytes=version.bytes,
-        expire_at=version.expires_at,
-    )
-
-
-def change_answer(change: ChangeLog) -> ChangeAnswer:
-    return ChangeAnswer(
-        job_id=change.job_id,
-        url=change.url,
-        changes=change.changes,
-        version=BothVersions(previous=change.previous, current=change.current),
-        timestamp=change.timestamp,
-        run_id=change.run_id,
-        alerts=change.alerts,
-    )
-
-
-def price_answer(record: PriceRecord) -> PriceAnswer:
-    return PriceAnswer(**{name: getattr(record, name) for name in PriceAnswer.__struct_fields__})
-
-
-def price_statistics(summary: PriceSummary) -> PriceStatistics:
-    change = summary.last_change
-    return PriceStatistics(
-        records=summary.records,
-        currency=summary.currency,
-        minimum=summary.minimum,
-        maximum=summary.maximum,
-        median=summary.median,
-        last=price_answer(summary.last),
-        last_change=None if change is None else price_answer(change),
-    )
-
-
-def storage_answer(usage: list[Usage], *, budget: int, is_full: bool) -> StorageAnswer:
-    return StorageAnswer(
-        budget=budget,
-        bytes=sum(each.bytes for each in usage),
-        superseded_bytes=sum(each.superseded_bytes for each in usage),
-        full=is_full,
-        collections=[
-            CollectionUsage(
-                **{name: getattr(each, name) for name in CollectionUsage.__struct_fields__}
-            )
-            for each in usage
-        ],
     )
 
 

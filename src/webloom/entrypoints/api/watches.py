@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 import msgspec
@@ -35,6 +36,7 @@ from webloom.ports.page_store import ChangeFilter
 from webloom.ports.watch_store import RunFilter
 
 MOST_REFUSALS = 100  # of a list that are shown; all are counted
+ADDED_AT_ONCE = 100
 NO_SUCH_WATCH = "There is no such watch. GET /api/watches lists those that there are."
 NO_SUCH_RUN = "There is no such run. GET /api/watch/runs lists those that are kept."
 FEED_ENTRIES = 100
@@ -70,17 +72,27 @@ class WatchRoutes:
     async def import_list(self, request: Request) -> Response:
         """Add a watch for each entry of a list: URLs line by line, OPML, or JSON (an array of URLs,
         or of what POST /api/watches takes). One that is refused does not keep the others out."""
-        added = 0
+        entries = await asyncio.to_thread(read_watch_list, await request.body())
         refusals: list[ListRefusal] = []
-        for entry in read_watch_list(await request.body()):
-            try:
-                await self._add(entry_of(entry))
-                added += 1
-            except (WatchRefused, msgspec.ValidationError) as error:
-                refusals.append(ListRefusal(entry=shown_entry(entry), reason=str(error)))
+        for start in range(0, len(entries), ADDED_AT_ONCE):
+            some = entries[start : start + ADDED_AT_ONCE]
+            outcomes = await asyncio.gather(*(self._refusal(each) for each in some))
+            refusals += [each for each in outcomes if each is not None]
         return answer(
-            WatchesImported(added=added, refused=len(refusals), refusals=refusals[:MOST_REFUSALS])
+            WatchesImported(
+                added=len(entries) - len(refusals),
+                refused=len(refusals),
+                refusals=refusals[:MOST_REFUSALS],
+            )
         )
+
+    async def _refusal(self, entry: dict[str, Any]) -> ListRefusal | None:
+        """Why an entry of a list is not added; None: it is."""
+        try:
+            await self._add(entry_of(entry))
+        except (WatchRefused, msgspec.ValidationError) as error:
+            return ListRefusal(entry=shown_entry(entry), reason=str(error))
+        return None
 
     async def listing(self, request: Request, limit: Limit = 50, cursor: Cursor = None) -> Response:
         """Watches by name, each with its schedule and how its last run went."""
@@ -113,6 +125,7 @@ class WatchRoutes:
 
     async def remove(
         self,
+        request: Request,
         watch_id: WatchId,
         pages: Annotated[
             bool, Query(description="true: also all that is kept of its pages")
@@ -120,6 +133,7 @@ class WatchRoutes:
     ) -> Response:
         """Remove a watch; its run ends, if there is one. What is kept of its pages stays, unless
         `pages=true`, which also removes what other programs have sent for this id."""
+        refuse_unknown(request, {"pages"})
         found = await self._store.remove_watch(watch_id)
         if pages:
             await self._services.pages.forget_job(watch_id)
@@ -187,7 +201,8 @@ class WatchRoutes:
         for job_id in {each.job_id for each in changes} - names.keys():
             found = await self._store.find_watch(job_id)
             names[job_id] = job_id if found is None else found.config.name
-        body = atom_feed(
+        body = await asyncio.to_thread(
+            atom_feed,
             changes,
             title="All changes" if watch is None else watch.config.name,
             self_url=str(request.url),

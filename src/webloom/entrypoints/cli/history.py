@@ -11,7 +11,7 @@ from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.storage_event import moment_of
-from webloom.entrypoints.api.watch_schemas import (
+from webloom.entrypoints.api.watch_page_schemas import (
     change_answer,
     page_answer,
     price_answer,

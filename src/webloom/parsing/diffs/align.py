@@ -65,10 +65,10 @@ def _equal_until(old: Items, a: int, a_end: int, new: Items, b: int, b_end: int)
             if grows:
                 size *= 2
                 continue
-        grows = False
-        if size == 1:
+        elif size == 1:
             break
-        size //= 2
+        grows = False
+        size = (size + 1) // 2
     return length
 
 

@@ -157,8 +157,8 @@ def equal_from(old: Items, a: int, a_end: int, new: Items, b: int, b_end: int) -
             if grows:
                 size *= 2
                 continue
-        grows = False
-        if size == 1:
+        elif size == 1:
             break
-        size //= 2
+        grows = False
+        size = (size + 1) // 2
     return length

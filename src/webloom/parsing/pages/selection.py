@@ -17,6 +17,7 @@ from webloom.parsing.pages.page_text import one_line
 
 _MAX_SELECTORS: Final = 50
 _MAX_SELECTOR: Final = 1000  # characters; of a pattern too
+_MAX_DEPTH: Final = 8
 _MAX_STRINGS: Final = 10_000  # that an XPath finds
 _MAX_FOR_XPATH: Final = 4 * 1024 * 1024  # characters of markup
 _MAX_REGEX_MEMORY: Final = 4 * 1024 * 1024
@@ -38,11 +39,30 @@ def check_selection(selection: Selection) -> None:
                 )
     for selector in (*selection.keep, *selection.drop):
         if _is_xpath(selector):
+            if _depth_of(selector) > _MAX_DEPTH:  # each level multiplies the work
+                raise ValueError(f"{selector!r} has brackets more than {_MAX_DEPTH} deep")
             _evaluate(_compiled_xpath(selector), html.fromstring("<p></p>"), selector)
         else:
             _css(parse_markup("<p></p>"), [selector])
     for pattern in selection.ignore_pattern:
         _compiled_pattern(pattern)
+
+
+def _depth_of(xpath: str) -> int:
+    """Of its brackets, outside of strings."""
+    depth = deepest = 0
+    quote = ""
+    for each in xpath:
+        if quote:
+            quote = "" if each == quote else quote
+        elif each in "'\"":
+            quote = each
+        elif each in "[(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif each in "])":
+            depth -= 1
+    return deepest
 
 
 def drop(tree: LexborHTMLParser, selectors: Sequence[str]) -> LexborHTMLParser:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.domain.price import Price
 from webloom.parsing.pages.structured import Structured, types_of
 
 SMALL: Final = 1500  # characters of main text that a wall or an error page has at most
 _MAX_SOURCE: Final = 300_000  # characters of markup
+_ELEMENTS: Final = "p, pre, article, input, textarea, select, form"
 _BUTTONS: Final = (
     "button, [role=button], input[type=submit],"
     " a[class*=btn i], a[class*=button i], a[class*=cart i], a[class*=buy i],"
@@ -150,19 +151,22 @@ class Signs:
 
 
 def tree_signs(tree: LexborHTMLParser) -> TreeSigns:
-    paragraph_count = _paragraph_count(tree)
-    fields = [node.attributes for node in tree.css("input, textarea, select, form")[:_MAX_FIELDS]]
+    found: dict[str, list[LexborNode]] = {"p": [], "pre": [], "article": [], "field": []}
+    for node in tree.css(_ELEMENTS):  # in one walk, for each of them is long
+        found.get(node.tag or "", found["field"]).append(node)
+    paragraph_count = _paragraph_count(found["p"])
+    fields = [node.attributes for node in found["field"][:_MAX_FIELDS]]
     types = {(field.get("type") or "").lower() for field in fields if "action" not in field}
     return TreeSigns(
         buy_button=_buy_button(tree),
         has_quantity=any(map(_is_quantity, fields)),
         link_count=len(tree.css("a[href]")),
         paragraph_count=paragraph_count,
-        code_count=len(tree.css("pre")),
+        code_count=len(found["pre"]),
         reply_count=len(tree.css(_REPLIES)),
         has_password="password" in types,
         has_form=not types <= {"hidden"},
-        has_article=tree.css_matches("article"),
+        has_article=bool(found["article"]),
         has_byline=paragraph_count >= _A_FEW and tree.css_matches(_BYLINE),
         has_pagination=tree.css_matches(_PAGINATION),
     )
@@ -232,6 +236,6 @@ def _one_of(phrases: Iterable[str], text: str) -> str | None:
     return next((one.strip() for one in found), None)
 
 
-def _paragraph_count(tree: LexborHTMLParser) -> int:
-    paragraphs = tree.css("p")[:_MAX_PARAGRAPHS]
-    return sum(len(node.text_lexbor()) >= _LONG_PARAGRAPH for node in paragraphs)
+def _paragraph_count(paragraphs: list[LexborNode]) -> int:
+    lengths = (len(node.text_lexbor()) for node in paragraphs[:_MAX_PARAGRAPHS])
+    return sum(length >= _LONG_PARAGRAPH for length in lengths)

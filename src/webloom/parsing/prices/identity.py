@@ -48,6 +48,12 @@ class PageIdentity(NamedTuple):
             len(words & one) >= max(0.85 * len(words), 0.5 * len(one)) for one in self.titles
         )
 
+    def shortest_title(self) -> int:
+        """Characters that a text has at least for which `is_title` can hold: those of the shortest
+        half of a title's words."""
+        halves = ([len(word) for word in one] for one in self.titles)
+        return min((sum(sorted(one)[: -(-len(one) // 2)]) for one in halves), default=0)
+
     def names_id(self, identifier: str) -> bool:
         identifier = identifier.lower().strip()
         return len(identifier) >= _SHORTEST_ID and identifier in self.address

@@ -24,6 +24,7 @@ _MOST_TITLE_PIECES: Final = 5000
 _MOST_BUTTON_WORDS: Final = 40
 _MOST_ABOVE: Final = 500  # elements around the headline
 _TITLED: Final = 0.6  # the share of a headline's words that are in the title of the page
+_TOLD: Final = frozenset({"h1", "input", "img"})
 _WITHOUT_TEXT: Final = frozenset({"script", "style", "template", "noscript", "textarea", "svg"})
 
 _NEIGHBOUR: Final = re.compile(
@@ -187,23 +188,26 @@ class VisibleText:
 def read_visible_text(tree: LexborHTMLParser, identity: PageIdentity) -> VisibleText:
     """The text from the top of the page to well after the headline."""
     reader = _Reader(identity)
+    add = reader.add
     if tree.body is not None:
         after_code = False
-        for count, node in enumerate(tree.body.traverse(include_text=True, skip_empty=True)):
+        left = _MOST_NODES
+        for node in tree.body.traverse(include_text=True, skip_empty=True):
+            left -= 1
             if node.is_text_node:
-                if after_code and _is_code(node):
-                    continue
-                reader.add(node, (node.text_content or "")[:_MOST_PIECE])
-                if reader.length > reader.limit:
-                    break
+                if (not after_code or not _is_code(node)) and (piece := node.text_content):
+                    add(node, piece[:_MOST_PIECE])
+                    if reader.length > reader.limit:
+                        break
                 continue
             tag = node.tag
             after_code = tag in _WITHOUT_TEXT
-            if tag == "h1":
-                reader.add_headline(node)
-            elif tag in ("input", "img"):
-                reader.add(node, _button_words(node))
-            if count > _MOST_NODES:
+            if tag in _TOLD:
+                if tag == "h1":
+                    reader.add_headline(node)
+                else:
+                    add(node, _button_words(node))
+            if left < 0:
                 break
     return reader.result(tree.body)
 
@@ -259,10 +263,11 @@ class _Reader:
 
     def _titled_piece(self) -> tuple[LexborNode, int, int] | None:
         """Some text that is the title, on pages whose headline is no h1."""
+        shortest = max(8, self._identity.shortest_title())
         for node, start, piece in zip(
             self._nodes[:_MOST_TITLE_PIECES], self._starts, self._pieces, strict=False
         ):
-            if 8 <= len(piece) <= 200 and self._identity.is_title(piece):
+            if shortest <= len(piece) <= 200 and self._identity.is_title(piece):
                 return node, start, start + len(piece)
         return None
 

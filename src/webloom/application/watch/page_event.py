@@ -1,0 +1,125 @@
+"""What a check has found, as a message of `storage-agent`."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from webloom.application.watch.alerts import alerts
+from webloom.domain.price import change_percent
+from webloom.domain.storage_event import EventPrice
+from webloom.domain.watch import Watch
+from webloom.parsing.pages.page import PageReading
+from webloom.ports.fetcher import Downloaded
+from webloom.ports.page_reader import PageRead
+from webloom.ports.page_store import StoredPage, Validators
+
+
+def page_event(
+    watch: Watch, page: StoredPage | None, got: Downloaded, read: PageRead
+) -> dict[str, Any]:
+    """Without what it is about: the job, its run, the URL and the time."""
+    reading = read.reading
+    price = _event_price(reading, page)
+    diff, told = _news(watch, page, read, price)
+    return {
+        "parsed": msgspec.to_builtins(reading.parsed),
+        "classification": msgspec.to_builtins(reading.classification),
+        "diff": diff,
+        "price": None
+        if price is None
+        else {
+            "current": price.current,
+            "previous": price.previous,
+            "changePercent": price.change_percent,
+            "currency": price.currency,
+            "list": price.list,
+        },
+        "availability": reading.availability.value,
+        "snapshotHash": reading.snapshot_hash,
+        "version": 1 if page is None else (page.version or 0) + 1,
+        "alerts": told,
+        "validators": {
+            name: value
+            for name, value in (
+                ("etag", got.etag),
+                ("lastModified", got.last_modified),
+                ("bodyHash", got.sha256),
+            )
+            if value is not None
+        },
+    }
+
+
+def _news(
+    watch: Watch, page: StoredPage | None, read: PageRead, price: EventPrice | None
+) -> tuple[dict[str, Any], list[str]]:
+    """What has changed, and what is told of it: nothing of the first version. Without validators
+    the version before was made by another selection, or by another program: then its text can't be
+    compared, but price and availability can."""
+    diff: dict[str, Any] = {"textChanged": False}
+    if page is None or page.version is None:
+        return diff, []
+    reading = read.reading
+    is_comparable = page.validators != Validators()
+    if read.diff is not None and is_comparable:
+        diff = msgspec.to_builtins(read.diff)
+    changes: dict[str, Any] = {}
+    if page.availability != reading.availability.value:
+        changes["availability"] = _both(page.availability, reading.availability.value)
+    if (old := _shown_price(page)) != (new := _shown_price(price)):
+        changes["price"] = _both(old.get("current"), new.get("current"))
+        changes["price"] |= {
+            name: _both(old.get(name), new.get(name))
+            for name in ("list", "currency")
+            if old.get(name) != new.get(name)
+        }
+    if is_comparable and not changes and not diff["textChanged"]:
+        changes["price"] = _both(None, new.get("current"))  # it was missing for a while
+    told = alerts(
+        watch.config.thresholds,
+        added_text=_added(page, reading.parsed.text) if is_comparable else "",
+        is_change=is_comparable,
+        price=price,
+        previous_availability=page.availability,
+        availability=reading.availability.value,
+    )
+    return diff | changes, told
+
+
+def _both(previous: object, current: object) -> dict[str, Any]:
+    return {"previous": previous, "current": current}
+
+
+def _shown_price(seen: StoredPage | EventPrice | None) -> dict[str, Any]:
+    """What a page says of its price; nothing, if it has none."""
+    match seen:
+        case StoredPage(price=Decimal()):
+            return {"current": seen.price, "list": seen.list_price, "currency": seen.currency}
+        case EventPrice():
+            return {"current": seen.current, "list": seen.list, "currency": seen.currency}
+    return {}
+
+
+def _event_price(reading: PageReading, page: StoredPage | None) -> EventPrice | None:
+    found = reading.price
+    if found is None:
+        return None
+    previous: Decimal | None = None
+    if page is not None and page.currency == found.currency:
+        previous = page.price
+    return EventPrice(
+        current=found.current,
+        previous=previous,
+        change_percent=change_percent(previous, found.current),
+        currency=found.currency,
+        list=found.list,
+    )
+
+
+def _added(page: StoredPage, text: str) -> str:
+    """The lines that were not there before."""
+    known = set((page.text or "").splitlines())
+    return "\n".join(line for line in text.splitlines() if line not in known)
