@@ -89,6 +89,16 @@ class World:
 
     # The store.
 
+    async def find_watch(self, watch_id: str) -> Watch | None:
+        return self.watches.get(watch_id)
+
+    async def edit_watch(
+        self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
+    ) -> Watch:
+        watch = replace(self.watches[watch_id], config=config, next_run_at=next_run_at)
+        self.watches[watch_id] = watch
+        return watch
+
     async def due_watches(self, now: datetime, *, limit: int) -> list[Watch]:
         due = [
             watch
@@ -279,6 +289,36 @@ async def test_a_run_that_can_not_be_closed_does_not_keep_others_open(world: Wor
     world.broken = set()
     await world.look()
     assert world.told == ["good", "bad"]
+
+
+async def test_a_watch_that_is_resumed_while_its_run_ends_is_scheduled(world: World) -> None:
+    world.add("shop")
+    await world.look()
+    world.check("shop")
+    read_before = world.watches["shop"]
+    world.watches["shop"] = replace(
+        read_before, config=replace(read_before.config, enabled=False), next_run_at=None
+    )
+
+    async def resume(watch: Watch, run: WatchRun) -> None:
+        world.watches["shop"] = replace(world.watches["shop"], config=read_before.config)
+
+    run_watches: Any = RunWatches
+    await run_watches(store=world, broker=world, clock=world.clock, after_run=resume)()
+    assert world.watches["shop"].active_run_id is None
+    assert world.watches["shop"].next_run_at is not None
+
+
+async def test_pages_that_are_not_the_runs_do_not_end_it(world: World) -> None:
+    world.add("shop")
+    await world.look()
+    run = world.only_run()
+    world.runs[run.run_id] = replace(run, tally=Tally(processed=2))  # of events of other pages
+    await world.look()
+    assert world.told == []
+    world.check("shop")
+    await world.look()
+    assert world.told == ["shop"]
 
 
 async def test_a_run_on_demand_is_started_once(world: World) -> None:

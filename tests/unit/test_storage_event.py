@@ -113,8 +113,7 @@ def test_a_number_beyond_all_bounds_is_told_or_refused(field: bytes, number: byt
     body = b'{"jobId": "j", "url": "http://e.example/", ' + field % number + b"}"
     try:
         event = event_of(body, received=NOW)
-    except EventRefused as error:
-        assert len(str(error)) < 300
+    except EventRefused:
         return
     assert all(len(each) < 200 for each in event.problems)
     for amount in (

@@ -12,7 +12,9 @@ from webloom.application import persist
 from webloom.application.watch.store_event import FULL_PAUSE, MOST_DELIVERIES, StoreEvent
 from webloom.domain.errors import EventRefused, StorageFull, StoreUnavailable
 from webloom.domain.storage_event import StorageEvent, milliseconds_of
-from webloom.ports.page_store import Stored
+from webloom.domain.watch import Outcome
+from webloom.ports.broker import Message
+from webloom.ports.page_store import Checked, Stored
 
 EVENT = {"jobId": "job", "url": "https://shop.test/1", "parsed": {"title": "Loom"}, "version": 2}
 
@@ -21,12 +23,25 @@ class Store:
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)  # the first calls raise them
         self.events: list[StorageEvent] = []
+        self.checked: list[Checked] = []
+
+    async def note_checked(self, checked: Checked) -> None:
+        self.checked.append(checked)
 
     async def store_event(self, event: StorageEvent) -> Stored:
         if self.failures:
             raise self.failures.pop(0)
         self.events.append(event)
         return Stored(version=event.claimed, is_new=True)
+
+
+class Queue:
+    def __init__(self) -> None:
+        self.published: list[tuple[str, Message, float]] = []
+
+    async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:
+        self.published.append((queue, message, delay))
+        return message.id
 
 
 class Delivered:
@@ -47,11 +62,15 @@ class Delivered:
         self.settled.append(("bury", reason))
 
 
-async def served(store: Store, body: bytes | None = None, **options: Any) -> tuple[str, Any]:
+async def served(
+    store: Store, body: bytes | None = None, *, queue: Queue | None = None, **options: Any
+) -> tuple[str, Any]:
     """How the delivery was settled, once."""
     delivery = Delivered(msgspec.json.encode(EVENT) if body is None else body, **options)
     store_event: Any = StoreEvent
-    await store_event(store=store, clock=FakeClock())(delivery)
+    await store_event(
+        store=store, broker=queue or Queue(), queue="storage-agent", clock=FakeClock()
+    )(delivery)
     [settled] = delivery.settled
     return settled
 
@@ -100,11 +119,22 @@ async def test_a_store_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatc
     assert len(store.events) == 1
 
 
-async def test_without_room_it_comes_again_later_however_often() -> None:
-    for attempt in (1, 1000):
-        verb, after = await served(Store(StorageFull("no room")), attempt=attempt)
-        assert verb == "retry"
-        assert FULL_PAUSE * 0.5 <= after <= FULL_PAUSE * 1.5
+async def test_without_room_it_comes_again_later_as_a_message_that_nobody_died_of() -> None:
+    queue = Queue()
+    verb, _ = await served(Store(StorageFull("no room")), queue=queue, attempt=7, redelivered=True)
+    assert verb == "ack"
+    [(name, message, delay)] = queue.published
+    assert (name, msgspec.json.decode(message.body)) == ("storage-agent", EVENT)
+    assert FULL_PAUSE * 0.5 <= delay <= FULL_PAUSE * 1.5
+
+
+async def test_a_run_hears_of_an_event_that_is_refused() -> None:
+    store = Store(EventRefused("it is too large"))
+    body = msgspec.json.encode(EVENT | {"runId": "r"})
+    assert await served(store, body) == ("bury", "it is too large")
+    [checked] = store.checked
+    assert (checked.job_id, checked.url, checked.run_id) == ("job", "https://shop.test/1", "r")
+    assert (checked.outcome, checked.error) == (Outcome.FAILED, "it is too large")
 
 
 async def test_an_event_that_agents_die_of_is_buried() -> None:

@@ -270,10 +270,12 @@ def is_newer_run(one: WholeRun, other: WholeRun) -> bool:
 
 
 def is_newer_version(one: WholeVersion, other: WholeVersion) -> bool:
-    """It has got its content, or a higher number, or was superseded since."""
+    """It has got its content, an earlier place or a higher number, or was superseded since."""
     if (one.content is None) != (other.content is None):
         return one.content is not None
-    return one.number > other.number or _is_superseded(one.expires_at, other.expires_at)
+    if one.place < other.place or one.number > other.number:
+        return True
+    return _is_superseded(one.expires_at, other.expires_at)
 
 
 def _is_superseded(one: datetime | None, other: datetime | None) -> bool:

@@ -424,17 +424,18 @@ class MongoChangeLogArchive(WatchArchive[WholeLog]):
 
     async def put(self, items: Sequence[WholeLog]) -> None:
         keys = [each.key for each in items]
-        found = self._db.snapshots.find({"_id": {"$in": keys}}, {"previous": 1})
-        before = {each["_id"]: each["previous"]["number"] for each in await found.to_list()}
+        found = self._db.snapshots.find({"_id": {"$in": keys}}, {"previous": 1, "version": 1})
+        versions = {each["_id"]: each for each in await found.to_list()}
         documents = [
-            _log_document(each, before.get(each.key, 0))
+            _log_document(each, versions.get(each.key))
             for each in sorted(items, key=lambda each: -each.number)
         ]
-        # The highest first: where numbers have risen, each is free by then.
+        # One whose number another log has still waits, and is asked for once more at the end.
         for make in (_added_log, _changed_log):
             taken = await bulk(self._documents, [make(each) for each in documents])
             waiting = [make(documents[index] | {"numbered": False}) for index in taken]
             await bulk(self._documents, waiting)
+        await bulk(self._documents, [_changed_log(each) for each in documents])
 
     def is_newer(self, one: WholeLog, other: WholeLog) -> bool:
         return is_newer_log(one, other)
@@ -455,7 +456,11 @@ def _log_of(document: Document) -> WholeLog:
     )
 
 
-def _log_document(log: WholeLog, before: int) -> Document:
+def _log_document(log: WholeLog, version: Document | None) -> Document:
+    """With the numbers that its version has here, if it is here."""
+    number, before = log.number, 0
+    if version is not None:
+        number, before = version["version"], version["previous"]["number"]
     changes: dict[str, Any] = {"changes": from_json(log.changes)}
     return {
         "_id": log.key,
@@ -468,7 +473,7 @@ def _log_document(log: WholeLog, before: int) -> Document:
         "runId": log.run_id and plain(log.run_id),
         "alerts": [plain(each) for each in log.alerts],
         "numbered": True,
-        "version": log_numbers(log.number, before),
+        "version": log_numbers(number, before),
         "expireAt": log.expires_at,
     }
 
@@ -478,11 +483,7 @@ def _added_log(document: Document) -> UpdateOne:
 
 
 def _changed_log(document: Document) -> UpdateOne:
-    here = {
-        "_id": document["_id"],
-        "place": {"$gte": document["place"]},
-        "version.current": {"$lte": document["version"]["current"]},
-    }
+    here = {"_id": document["_id"], "place": {"$gte": document["place"]}}
     return UpdateOne(here, {"$set": document})
 
 
