@@ -57,17 +57,17 @@ class ProcessPageReader:
             await asyncio.wait(self._ending)
 
     async def read(self, order: PageOrder) -> PageRead:
-        packed = pack(
-            Order(
-                path=os.fsencode(order.path.absolute()),
-                url=order.url,
-                status_code=order.status_code,
-                content_type=order.content_type,
-                selection=order.selection,
-                previous=order.previous,
-            )
-        )
         async with self._turns:
+            packed = pack(
+                Order(
+                    path=os.fsencode(order.path.absolute()),
+                    url=order.url,
+                    status_code=order.status_code,
+                    content_type=order.content_type,
+                    selection=order.selection,
+                    previous=order.previous,
+                )
+            )
             if (child := self._rested()) is not None:
                 try:
                     return await self._ask(child, packed, order.url)
