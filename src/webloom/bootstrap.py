@@ -32,9 +32,9 @@ from webloom.adapters.sqlite.page_archives import (
     SqliteChangeLogArchive,
     SqlitePageArchive,
     SqlitePriceArchive,
-    SqliteVersionArchive,
 )
 from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.version_archives import SqliteVersionArchive
 from webloom.adapters.sqlite.watch_archives import (
     SqliteNoticeArchive,
     SqliteWatchArchive,
@@ -462,9 +462,9 @@ class _MachineRoom:
                 MongoChangeLogArchive,
                 MongoPageArchive,
                 MongoPriceArchive,
-                MongoVersionArchive,
             )
             from webloom.adapters.mongodb.page_store import MongoPageStore
+            from webloom.adapters.mongodb.version_archives import MongoVersionArchive
             from webloom.adapters.mongodb.watch_archives import (
                 MongoNoticeArchive,
                 MongoWatchArchive,

@@ -24,9 +24,9 @@ from webloom.adapters.mongodb.page_archives import (
     MongoChangeLogArchive,
     MongoPageArchive,
     MongoPriceArchive,
-    MongoVersionArchive,
 )
 from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.version_archives import MongoVersionArchive
 from webloom.adapters.mongodb.watch_archives import (
     MongoNoticeArchive,
     MongoWatchArchive,
@@ -38,9 +38,9 @@ from webloom.adapters.sqlite.page_archives import (
     SqliteChangeLogArchive,
     SqlitePageArchive,
     SqlitePriceArchive,
-    SqliteVersionArchive,
 )
 from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.version_archives import SqliteVersionArchive
 from webloom.adapters.sqlite.watch_archives import (
     SqliteNoticeArchive,
     SqliteWatchArchive,

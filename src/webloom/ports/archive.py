@@ -66,7 +66,7 @@ class Slice(Generic[Item]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fingerprint:
-    """Of items as a store keeps them, byte for byte, in whatever order they come."""
+    """Of items as a store keeps them, in whatever order they come."""
 
     items: int = 0
     hash: int = 0  # the sum of the items' hashes, 128 bits
