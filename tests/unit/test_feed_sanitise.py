@@ -138,7 +138,8 @@ WILD = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 def test_nothing_that_leaves_starts_a_script(text: str) -> None:
     shown = description(text, CLEAN)
     assert "<script" not in shown.lower()
-    assert not re.search(r"<[^<>]*[\s/\"']on\w+\s*=[^<>]*>", shown)
+    without_values = re.sub(r'"[^"]*"', '""', shown)
+    assert not re.search(r"<[^<>]*[\s/\"']on\w+\s*=[^<>]*>", without_values)
     if is_html(shown):
         assert CLEAN(shown) == shown
 

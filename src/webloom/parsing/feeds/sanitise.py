@@ -9,7 +9,6 @@ HTML.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from html import unescape
@@ -23,6 +22,10 @@ LONGEST_DESCRIPTION: Final = 1_000_000  # characters
 _LOOKED_AT: Final = 3 * LONGEST_DESCRIPTION  # of what may be HTML
 MOST_TAGS: Final = 10_000  # nesting costs the square of its depth
 
+_ITEMS = words("li dt dd")
+_WITHIN = {"li": words("li ul ol"), "dt": words("dt dd dl"), "dd": words("dt dd dl")}
+_HEADINGS = words("h1 h2 h3 h4 h5 h6")
+_BLOCKS = {*_ITEMS, *_HEADINGS, *words("p ul ol dl blockquote pre hr div section article")}
 _REMEMBERED: Final = 100  # tags of a text whose order was seen before
 
 _SIMPLE = words(
@@ -141,11 +144,28 @@ def _simplified(text: str) -> str | None:
 
 @lru_cache(maxsize=500)
 def _are_paired(tags: tuple[str, ...]) -> bool:
-    """Postings of one feed are often written by one template."""
-    counted = Counter(tags)
-    return all(
-        tag not in _PARTNERS or counted[_PARTNERS[tag]] == times for tag, times in counted.items()
-    )
+    """Whether each is closed where it should be, and stands where HTML lets it stand: a parser
+    would move the others. Postings of one feed are often written by one template."""
+    open_now: list[str] = []
+    for tag in tags:
+        name = tag.strip("</>")
+        if tag.startswith("</"):
+            if not open_now or open_now.pop() != name:
+                return False
+            continue
+        if name in _BLOCKS and "p" in open_now:
+            return False
+        if name in _HEADINGS and open_now and open_now[-1] in _HEADINGS:
+            return False
+        if name in _WITHIN:
+            around = next((each for each in reversed(open_now) if each in _WITHIN[name]), None)
+            if around in _ITEMS:
+                return False
+        if name == "a" and "a" in open_now:
+            return False
+        if tag in _PARTNERS:
+            open_now.append(name)
+    return not open_now
 
 
 def _bare(tag: str) -> str | None:
