@@ -561,7 +561,7 @@ async def test_prices_are_a_series_with_its_extremes_as_json_and_csv(
     heading, *rows = [line.split(",") for line in table.text.splitlines()]
     assert heading == ["timestamp", "time", "price", "currency", "changePercent", "version"]
     assert [row[2:] for row in rows] == [
-        ["95", "EUR", "18.01", "3"], ["80.5", "EUR", "-19.50", "2"], ["100", "EUR", "", "1"]
+        ["95", "EUR", "18.01", "3"], ["80.5", "EUR", "-19.5", "2"], ["100", "EUR", "", "1"]
     ]  # fmt: skip
     nothing = await got(api, "/prices", jobId=watch["jobId"], url="https://shop.test/none")
     assert nothing == {"data": [], "summary": None, "nextCursor": None}
@@ -603,7 +603,7 @@ async def test_an_unchanged_page_writes_nothing_but_the_time_of_its_check(
 
 WALLS = [
     (Served(body="<h1>Access denied</h1>", status=403), "403", "a wall"),
-    (Served(body=CAPTCHA), "blocked", "a captcha that says it is fine"),
+    (Served(body=CAPTCHA), "a wall was served", "a captcha that says it is fine"),
     (Served(body="<h1>Not found</h1>", status=404), "404", "no such page"),
     (Served(body="<h1>Broken</h1>", status=500), "500", "a broken site"),
     (Served(body="{}", status=429), "429", "too many"),

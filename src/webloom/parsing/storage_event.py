@@ -242,7 +242,7 @@ def _price(value: Any, problems: list[str]) -> EventPrice | None:
         return None
     previous = _amount(fields.get("previous"), "price.previous", problems)
     percent = _decimal(fields.get("changePercent"))
-    percent = None if percent is None else round(percent, _PLACES)
+    percent = None if percent is None else _rounded(percent)
     currency = fields.get("currency")
     return EventPrice(
         current=current,
@@ -260,7 +260,12 @@ def _amount(value: Any, name: str, problems: list[str]) -> Decimal | None:
     if amount is None or amount < 0 or amount > LARGEST_AMOUNT:
         problems.append(f"{name} {_shown(value)} is not an amount")
         return None
-    rounded = round(amount, _PLACES).normalize()
+    return _rounded(amount)
+
+
+def _rounded(number: Decimal) -> Decimal:
+    """Without zeros at the end, and without an exponent."""
+    rounded = round(number, _PLACES).normalize()
     return rounded.quantize(Decimal(1)) if rounded == rounded.to_integral_value() else rounded
 
 
