@@ -3,6 +3,7 @@
 import pytest
 
 from webloom.parsing.pages.addresses import Base, images_in, linked_of, links_in
+from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.markup import parse_markup
 from webloom.parsing.pages.page_metadata import language_of, read_metadata, title_of
 from webloom.parsing.pages.page_text import drop_unseen, find_surroundings, text_of
@@ -199,7 +200,7 @@ def test_metadata_is_what_the_page_says_of_itself() -> None:
 def test_a_page_that_says_nothing_has_no_metadata() -> None:
     tree = parse_markup("<p>x")
     assert read_metadata(tree, read_structured(tree), Base(tree, URL), None) == {}
-    assert linked_of(tree, Base(tree, URL)) == (None, [])
+    assert linked_of(Elements(tree), Base(tree, URL)) == (None, [])
 
 
 def test_large_items_of_structured_data_are_left_out() -> None:

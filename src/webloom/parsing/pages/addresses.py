@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.domain.errors import UrlRefused
+from webloom.parsing.pages.elements import Elements
 from webloom.parsing.web_url import MAX_URL_BYTES, join, normalise
 
 _MAX_ADDRESSES: Final = 5000
@@ -65,30 +67,32 @@ class Base:
 
 
 def links_in(nodes: Iterable[LexborNode], base: Base) -> list[str]:
-    found: dict[str, None] = {}
-    for node in nodes:
-        for link in node.css("a[href], area[href]")[:_MAX_ADDRESSES]:
-            if address := base.absolute(link.attrs.sget("href")):
-                found[address] = None
-    return list(found)[:_MAX_ADDRESSES]
+    links = (node.css("a[href], area[href]")[:_MAX_ADDRESSES] for node in nodes)
+    return _links(chain.from_iterable(links), base)
+
+
+def links_of(elements: Elements, base: Base) -> list[str]:
+    return _links(elements.of("a", "area")[:_MAX_ADDRESSES], base)
 
 
 def images_in(nodes: Iterable[LexborNode], base: Base) -> list[str]:
     """Of an image in several sizes, the largest."""
-    found: dict[str, None] = {}
-    for node in nodes:
-        for image in node.css("img")[:_MAX_ADDRESSES]:
-            if address := _image(image.attributes, base):
-                found[address] = None
-    return list(found)[:_MAX_ADDRESSES]
+    images = (node.css("img")[:_MAX_ADDRESSES] for node in nodes)
+    return _images(chain.from_iterable(images), base)
 
 
-def linked_of(tree: LexborHTMLParser, base: Base) -> tuple[str | None, list[str]]:
+def images_of(elements: Elements, base: Base) -> list[str]:
+    return _images(elements.of("img")[:_MAX_ADDRESSES], base)
+
+
+def linked_of(elements: Elements, base: Base) -> tuple[str | None, list[str]]:
     """The address that the page says it has, if it does, and those of its feeds."""
     canonical: str | None = None
     feeds: dict[str, None] = {}
-    for link in tree.css("link[rel][href]")[:_MAX_ADDRESSES]:
+    for link in elements.of("link")[:_MAX_ADDRESSES]:
         attributes = link.attributes
+        if "href" not in attributes:
+            continue
         relations = (attributes.get("rel") or "").lower().split()
         if "canonical" in relations:
             canonical = canonical or base.absolute(attributes.get("href") or "")
@@ -97,6 +101,17 @@ def linked_of(tree: LexborHTMLParser, base: Base) -> tuple[str | None, list[str]
             if kind in _FEED_TYPES and (address := base.absolute(attributes.get("href") or "")):
                 feeds[address] = None
     return canonical, list(feeds)[:_MAX_FEEDS]
+
+
+def _links(links: Iterable[LexborNode], base: Base) -> list[str]:
+    addresses = dict.fromkeys([link.attrs.sget("href") for link in links])
+    found = dict.fromkeys(map(base.absolute, addresses))
+    return list(filter(None, found))[:_MAX_ADDRESSES]
+
+
+def _images(images: Iterable[LexborNode], base: Base) -> list[str]:
+    found = dict.fromkeys([_image(image.attributes, base) for image in images])
+    return list(filter(None, found))[:_MAX_ADDRESSES]
 
 
 def _root_of(url: str) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.parsing.pages.addresses import Base, linked_of
+from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.page_text import one_line
 from webloom.parsing.pages.structured import Structured
 
@@ -37,23 +38,26 @@ _AUTHOR_METAS: Final = (
 )
 
 
-def title_of(tree: LexborHTMLParser, structured: Structured) -> str | None:
+def title_of(
+    tree: LexborHTMLParser, structured: Structured, elements: Elements | None = None
+) -> str | None:
     node = (tree.head or tree).css_first("title") or tree.css_first("body > title")
     if node is not None and (title := one_line(node.text_lexbor())):
         return title[:_MAX_TITLE]
     if title := one_line(structured.open_graph.get("og:title", "")):
         return title[:_MAX_TITLE]
-    return heading_of(tree) or None
+    return heading_of(elements or Elements(tree)) or None
 
 
-def heading_of(tree: LexborHTMLParser) -> str:
+def heading_of(elements: Elements) -> str:
     """The first of the highest rank; empty where there is none."""
-    heading = tree.css_first("h1")
-    return one_line(heading.text_lexbor())[:_MAX_TITLE] if heading is not None else ""
+    headings = elements.of("h1")
+    return one_line(headings[0].text_lexbor())[:_MAX_TITLE] if headings else ""
 
 
-def headings_of(tree: LexborHTMLParser) -> list[str]:
-    lines = (one_line(node.text_lexbor()[:_MAX_LINE]) for node in _headings(tree))
+def headings_of(elements: Elements) -> list[str]:
+    headings = elements.of("h1", "h2", "h3", "h4", "h5", "h6")[:_MAX_HEADINGS]
+    lines = (one_line(node.text_lexbor()[:_MAX_LINE]) for node in headings)
     return [line[:_MAX_TITLE] for line in lines if line]
 
 
@@ -68,28 +72,29 @@ def language_of(tree: LexborHTMLParser, structured: Structured) -> str | None:
 
 
 def read_metadata(
-    tree: LexborHTMLParser, structured: Structured, base: Base, language: str | None
+    tree: LexborHTMLParser,
+    structured: Structured,
+    base: Base,
+    language: str | None,
+    elements: Elements | None = None,
 ) -> dict[str, Any]:
     """Only what the page does say."""
+    elements = elements or Elements(tree)
     open_graph, metas = structured.open_graph, structured.metas
-    canonical, feeds = linked_of(tree, base)
+    canonical, feeds = linked_of(elements, base)
     found = {
         "description": _line(metas.get("description") or open_graph.get("og:description")),
         "canonical": canonical,
         "language": language,
         "author": _line(_author(structured)),
-        "publishedAt": _line(_published_at(tree, structured)),
+        "publishedAt": _line(_published_at(tree, structured, elements)),
         "openGraph": dict(list(open_graph.items())[:_MAX_OPEN_GRAPH]),
         "jsonLd": _within_bounds(structured.json_ld),
         "microdata": _within_bounds(structured.microdata),
         "feeds": feeds,
-        "headings": headings_of(tree),
+        "headings": headings_of(elements),
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _headings(tree: LexborHTMLParser) -> list[Any]:
-    return tree.css("h1, h2, h3, h4, h5, h6")[:_MAX_HEADINGS]
 
 
 def _line(text: str | None) -> str | None:
@@ -109,7 +114,7 @@ def _author(structured: Structured) -> str | None:
     return None
 
 
-def _published_at(tree: LexborHTMLParser, structured: Structured) -> str | None:
+def _published_at(tree: LexborHTMLParser, structured: Structured, elements: Elements) -> str | None:
     said: Iterable[Any] = (
         *(structured.open_graph.get(name) for name in _DATES),
         *(node.get("datePublished") for node in structured.json_ld),
@@ -120,6 +125,8 @@ def _published_at(tree: LexborHTMLParser, structured: Structured) -> str | None:
     for date in said:
         if isinstance(date, str) and date:
             return date
+    if not elements.of("time"):
+        return None
     time = tree.css_first("article time[datetime], time[pubdate][datetime]")
     return time.attrs.sget("datetime") if time is not None else None
 

@@ -15,6 +15,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from webloom.parsing.pages.elements import Elements
+
 _BREAK: Final = "\x1e"
 _CELL: Final = "\x1f"
 _CELL_SEPARATOR: Final = " | "
@@ -38,10 +40,24 @@ _CONTAINERS: Final = frozenset(
     ("div", "section", "form", "center", "table", "tbody", "tr", "td", "ul", "main")
 )
 
-_NEVER_SEEN: Final = (
-    "head, title, script, style, template, noscript, svg, iframe, object, embed, canvas, audio,"
-    " video, datalist, noembed, noframes, dialog:not([open])"
-)
+_NEVER_SEEN: Final = [
+    "head",
+    "title",
+    "script",
+    "style",
+    "template",
+    "noscript",
+    "svg",
+    "iframe",
+    "object",
+    "embed",
+    "canvas",
+    "audio",
+    "video",
+    "datalist",
+    "noembed",
+    "noframes",
+]
 _HIDING_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _TAGS_AROUND: Final = frozenset(("nav", "header", "footer", "aside"))
 _AROUND: Final = "nav, header, footer, aside, [role]"
@@ -100,10 +116,11 @@ def one_line(text: str) -> str:
     return " ".join(_INVISIBLE.sub("", text).split())
 
 
-def drop_unseen(tree: LexborHTMLParser) -> None:
+def drop_unseen(tree: LexborHTMLParser, elements: Elements | None = None) -> None:
     """Take out what a browser does not show; the head with it."""
-    for node in tree.css(_NEVER_SEEN):
-        node.decompose(recursive=False)
+    for node in (elements or Elements(tree)).of(*_NEVER_SEEN, "dialog"):
+        if node.tag != "dialog" or "open" not in node.attrs:
+            node.decompose(recursive=False)
     body = tree.body
     if body is None:
         return

@@ -17,9 +17,16 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from webloom.domain.errors import PageUnreadable
 from webloom.domain.page import Classification, PageType, Selection
 from webloom.domain.price import Availability, Price
-from webloom.parsing.pages.addresses import Base, images_in, links_in
+from webloom.parsing.pages.addresses import (
+    Base,
+    images_in,
+    images_of,
+    links_in,
+    links_of,
+)
 from webloom.parsing.pages.classify import classify
 from webloom.parsing.pages.documents import Kind, document_text, kind_of
+from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.markup import MAX_CHARACTERS, parse_markup, too_long
 from webloom.parsing.pages.page import PageReading, ParsedPage
 from webloom.parsing.pages.page_metadata import (
@@ -72,19 +79,26 @@ def read_page(
 
 def _read_html(text: str, url: str, status_code: int, selection: Selection) -> PageReading:
     tree = parse_markup(text)
-    structured = read_structured(tree)
+    elements = Elements(tree)
+    structured = read_structured(tree, elements)
     language = language_of(tree, structured)
-    price, availability = find_offer(tree, structured, url=url, language=language)
+    price, availability = find_offer(
+        tree, structured, url=url, language=language, elements=elements
+    )
     base = Base(tree, url)
-    title, heading = title_of(tree, structured), heading_of(tree)
-    metadata = read_metadata(tree, structured, base, language)
-    seen = tree_signs(tree)
+    title, heading = title_of(tree, structured, elements), heading_of(elements)
+    metadata = read_metadata(tree, structured, base, language, elements)
+    seen = tree_signs(tree, elements)
 
     tree = drop(tree, selection.drop) if selection.drop else tree
     tree, kept = _kept(tree, selection.keep) if selection.keep else (tree, None)
-    parts = kept.nodes if kept is not None else [node for node in (tree.root,) if node is not None]
-    images, links = images_in(parts, base), links_in(parts, base)
-    drop_unseen(tree)
+    if selection.drop or selection.keep:
+        elements = Elements(tree)
+    if kept is not None:
+        images, links = images_in(kept.nodes, base), links_in(kept.nodes, base)
+    else:
+        images, links = images_of(elements, base), links_of(elements, base)
+    drop_unseen(tree, elements)
     kept_text = kept.text() if kept is not None else None
     main_text, main_length = _main_text(tree)
 

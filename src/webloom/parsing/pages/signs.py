@@ -10,11 +10,11 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.domain.price import Price
+from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.structured import Structured, types_of
 
 SMALL: Final = 1500  # characters of main text that a wall or an error page has at most
 _MAX_SOURCE: Final = 300_000  # characters of markup
-_ELEMENTS: Final = "p, pre, article, input, textarea, select, form"
 _BUTTONS: Final = (
     "button, [role=button], input[type=submit],"
     " a[class*=btn i], a[class*=button i], a[class*=cart i], a[class*=buy i],"
@@ -150,23 +150,21 @@ class Signs:
         return "product" in self.types or "productgroup" in self.types
 
 
-def tree_signs(tree: LexborHTMLParser) -> TreeSigns:
-    found: dict[str, list[LexborNode]] = {"p": [], "pre": [], "article": [], "field": []}
-    for node in tree.css(_ELEMENTS):  # in one walk, for each of them is long
-        found.get(node.tag or "", found["field"]).append(node)
-    paragraph_count = _paragraph_count(found["p"])
-    fields = [node.attributes for node in found["field"][:_MAX_FIELDS]]
+def tree_signs(tree: LexborHTMLParser, elements: Elements) -> TreeSigns:
+    paragraph_count = _paragraph_count(elements.of("p"))
+    with_fields = elements.of("input", "textarea", "select", "form")[:_MAX_FIELDS]
+    fields = [node.attributes for node in with_fields]
     types = {(field.get("type") or "").lower() for field in fields if "action" not in field}
     return TreeSigns(
         buy_button=_buy_button(tree),
         has_quantity=any(map(_is_quantity, fields)),
         link_count=len(tree.css("a[href]")),
         paragraph_count=paragraph_count,
-        code_count=len(found["pre"]),
+        code_count=len(elements.of("pre")),
         reply_count=len(tree.css(_REPLIES)),
         has_password="password" in types,
         has_form=not types <= {"hidden"},
-        has_article=bool(found["article"]),
+        has_article=bool(elements.of("article")),
         has_byline=paragraph_count >= _A_FEW and tree.css_matches(_BYLINE),
         has_pagination=tree.css_matches(_PAGINATION),
     )

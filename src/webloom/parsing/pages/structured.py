@@ -8,10 +8,13 @@ from __future__ import annotations
 import html
 import json
 import re
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from webloom.parsing.pages.elements import Elements
 
 _MOST_SCRIPTS: Final = 100
 _MOST_SCRIPT_CHARACTERS: Final = 4_000_000  # of all scripts together
@@ -56,10 +59,11 @@ class Structured(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     metas: dict[str, str] = {}  # name or itemprop, lower case: content; the first wins
 
 
-def read_structured(tree: LexborHTMLParser) -> Structured:
-    open_graph, metas = _read_metas(tree)
+def read_structured(tree: LexborHTMLParser, elements: Elements | None = None) -> Structured:
+    elements = elements or Elements(tree)
+    open_graph, metas = _read_metas(elements)
     return Structured(
-        json_ld=_read_json_ld(tree),
+        json_ld=_read_json_ld(elements),
         microdata=_read_microdata(tree),
         open_graph=open_graph,
         metas=metas,
@@ -73,11 +77,12 @@ def types_of(node: dict[str, Any]) -> list[str]:
     return [re.split(r"[/#:]", one)[-1] for one in listed if isinstance(one, str)]
 
 
-def _read_json_ld(tree: LexborHTMLParser) -> list[dict[str, Any]]:
+def _read_json_ld(elements: Elements) -> list[dict[str, Any]]:
     nodes: list[dict[str, Any]] = []
     cleaner = _Cleaner()
     left = _MOST_SCRIPT_CHARACTERS
-    for script in tree.css('script[type^="application/ld+json"]')[:_MOST_SCRIPTS]:
+    scripts = [script for script in elements.of("script") if _is_json_ld(script)]
+    for script in scripts[:_MOST_SCRIPTS]:
         text = script.text()
         left -= len(text)
         if left < 0:
@@ -85,6 +90,10 @@ def _read_json_ld(tree: LexborHTMLParser) -> list[dict[str, Any]]:
         for value in _decoded(text):
             _collect_nodes(cleaner.clean(value, _MOST_DEPTH), nodes)
     return nodes[:_MOST_NODES]
+
+
+def _is_json_ld(script: LexborNode) -> bool:
+    return script.attrs.sget("type").lower().startswith("application/ld+json")
 
 
 def _decoded(text: str) -> list[Any]:
@@ -263,11 +272,12 @@ def _add(item: dict[str, Any], name: str, value: Any) -> None:
         item[name] = [item[name], value]
 
 
-def _read_metas(tree: LexborHTMLParser) -> tuple[dict[str, str], dict[str, str]]:
+def _read_metas(elements: Elements) -> tuple[dict[str, str], dict[str, str]]:
     open_graph: dict[str, str] = {}
     metas: dict[str, str] = {}
-    for node in tree.css("meta[content]")[:_MOST_METAS]:
-        attributes = node.attributes
+    attributes_of_all = (node.attributes for node in elements.of("meta"))
+    with_content = (attributes for attributes in attributes_of_all if "content" in attributes)
+    for attributes in islice(with_content, _MOST_METAS):
         content = _storable((attributes.get("content") or "").strip()[:_MOST_META])
         if not content:
             continue

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability, Price, PriceSource
+from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.structured import Structured
 from webloom.parsing.prices.currencies import regional_currencies
 from webloom.parsing.prices.identity import identity_of
@@ -38,9 +39,14 @@ class PageOffer(NamedTuple):
 
 
 def find_offer(
-    tree: LexborHTMLParser, structured: Structured, *, url: str, language: str | None
+    tree: LexborHTMLParser,
+    structured: Structured,
+    *,
+    url: str,
+    language: str | None,
+    elements: Elements | None = None,
 ) -> PageOffer:
-    page = _Page(tree, structured, url, language)
+    page = _Page(tree, elements or Elements(tree), structured, url, language)
     offer = page.structured_offer()
     told = [page.price_of(offer), open_graph_price(structured, page.regional)]
     if not any(told):
@@ -57,13 +63,18 @@ def find_offer(
 
 class _Page:
     def __init__(
-        self, tree: LexborHTMLParser, structured: Structured, url: str, language: str | None
+        self,
+        tree: LexborHTMLParser,
+        elements: Elements,
+        structured: Structured,
+        url: str,
+        language: str | None,
     ) -> None:
         self.regional = regional_currencies(url, structured.open_graph.get("og:locale"), language)
-        self._identity = identity_of(tree, structured, url)
+        self._identity = identity_of(elements, structured, url)
         self._tree = tree
         self._structured = structured
-        self._visible = read_visible_text(tree, self._identity)
+        self._visible = read_visible_text(tree, elements, self._identity)
         self._stock = visible_stock(self._visible)
         self._source = PriceSource.JSON_LD
 

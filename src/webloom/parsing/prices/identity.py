@@ -7,8 +7,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from selectolax.lexbor import LexborHTMLParser
-
+from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.structured import Structured
 
 _WORD: Final = re.compile(r"\w+")
@@ -59,23 +58,30 @@ class PageIdentity(NamedTuple):
         return len(identifier) >= _SHORTEST_ID and identifier in self.address
 
 
-def identity_of(tree: LexborHTMLParser, structured: Structured, url: str) -> PageIdentity:
-    canonical = tree.css_first('link[rel="canonical"]')
+def identity_of(elements: Elements, structured: Structured, url: str) -> PageIdentity:
     addresses = [
         url,
-        canonical.attributes.get("href") if canonical else None,
+        _canonical(elements),
         structured.open_graph.get("og:url"),
     ]
     paths = {path_of(one) for one in addresses if one}
-    title = tree.css_first("title")
+    titles = elements.of("title")
     return PageIdentity(
         paths=frozenset(paths - {""}),
         address=unquote(url[:4000]).lower(),
         titles=_words_of_all(
-            [structured.open_graph.get("og:title"), title.text() if title else ""]
+            [structured.open_graph.get("og:title"), titles[0].text() if titles else ""]
         ),
-        headlines=_words_of_all([node.text() for node in tree.css("h1")[:3]]),
+        headlines=_words_of_all([node.text() for node in elements.of("h1")[:3]]),
     )
+
+
+def _canonical(elements: Elements) -> str | None:
+    for link in elements.of("link"):
+        attributes = link.attributes
+        if (attributes.get("rel") or "").lower() == "canonical":
+            return attributes.get("href")
+    return None
 
 
 def _likeness(name: frozenset[str], title: frozenset[str]) -> float:

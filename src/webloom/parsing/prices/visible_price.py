@@ -109,11 +109,12 @@ class VisiblePrice(NamedTuple):
 def visible_price(
     visible: VisibleText, regional: Sequence[str], buy_buttons: Sequence[int]
 ) -> VisiblePrice | None:
-    candidates = _candidates(visible, regional, buy_buttons, _window(visible))
-    best = _best(candidates)
+    window = _window(visible)
+    signed = _found(visible, regional, buy_buttons, window, bare=False)
+    best = _best(_weighed_all(signed))
     if best is None or best.score < _GOOD_SCORE:
-        candidates = _candidates(visible, regional, buy_buttons, _window(visible), bare=True)
-        best = _best(candidates)
+        found = _found(visible, regional, buy_buttons, window, bare=True, known=signed)
+        best = _best(_weighed_all(found))
     if best is None or best.score < _LEAST_SCORE:
         return None
     listed = _list_price(visible, best.amount.value, best.at, regional)
@@ -160,7 +161,7 @@ def _list_price(
         for run in _NUMBER_RUN.finditer(visible.text, *block)
     ):
         return None
-    candidates = _candidates(visible, regional, (), block, bare=True)
+    candidates = _weighed_all(_found(visible, regional, (), block, bare=True))
     if not any(one.at == at and one.amount.value == current for one in candidates):
         return None
     near = [
@@ -184,24 +185,33 @@ def _before(visible: VisibleText, at: int) -> str:
     return visible.text[max(0, at - _BUDGET_TEXT) : at]
 
 
-def _candidates(
+def _found(
     visible: VisibleText,
     regional: Sequence[str],
     buy_buttons: Sequence[int],
     window: tuple[int, int],
     *,
-    bare: bool = False,
+    bare: bool,
+    known: Sequence[_Candidate] = (),
 ) -> list[_Candidate]:
     """Amounts with a currency; where bare is asked for, also those with none in elements that are
-    made for prices."""
+    made for prices. Known are those of the same window that were found without them."""
+    known_at = {one.at: one for one in known}
     found: list[_Candidate] = []
     for count, run in enumerate(_NUMBER_RUN.finditer(visible.text, *window)):
         if count == _MOST_NUMBERS or len(found) == _MOST_CANDIDATES:
             break
-        candidate = _candidate(visible, run, regional, buy_buttons, bare=bare)
+        candidate = known_at.get(run.start()) or _candidate(
+            visible, run, regional, buy_buttons, bare=bare
+        )
         if candidate is not None:
             found.append(candidate)
-    for low, high in pairwise(found):
+    return found
+
+
+def _weighed_all(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    found = list(candidates)
+    for low, high in pairwise(candidates):
         if low.amount.range_from and high.at - low.at < 40:
             found[found.index(high)] = high._replace(score=high.score - 2)
     repeated = _repeated(found)

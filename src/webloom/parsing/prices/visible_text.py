@@ -7,10 +7,12 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from webloom.parsing.pages.elements import TEXT, Elements
 from webloom.parsing.prices.identity import PageIdentity
 
 BOUNDARY: Final = "\x1f"  # between the texts of two elements
@@ -185,22 +187,25 @@ class VisibleText:
         return Surroundings(bits, signature)
 
 
-def read_visible_text(tree: LexborHTMLParser, identity: PageIdentity) -> VisibleText:
+def read_visible_text(
+    tree: LexborHTMLParser, elements: Elements, identity: PageIdentity
+) -> VisibleText:
     """The text from the top of the page to well after the headline."""
     reader = _Reader(identity)
     add = reader.add
-    if tree.body is not None:
+    body = elements.first("body")
+    if tree.body is not None and body is not None:
         after_code = False
         left = _MOST_NODES
-        for node in tree.body.traverse(include_text=True, skip_empty=True):
+        nodes, tags = islice(elements.nodes, body, None), islice(elements.tags, body, None)
+        for node, tag in zip(nodes, tags, strict=True):
             left -= 1
-            if node.is_text_node:
+            if tag == TEXT:
                 if (not after_code or not _is_code(node)) and (piece := node.text_content):
                     add(node, piece[:_MOST_PIECE])
                     if reader.length > reader.limit:
                         break
                 continue
-            tag = node.tag
             after_code = tag in _WITHOUT_TEXT
             if tag in _TOLD:
                 if tag == "h1":
