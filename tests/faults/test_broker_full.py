@@ -112,7 +112,18 @@ async def short_of_room(room: BrokerRoom, ballast: int) -> AsyncIterator[None]:
     if isinstance(room.private_server, RabbitServer):
         ctl = room.private_server.ctl
         await asyncio.to_thread(ctl, "set_disk_free_limit", "1000000GB")
+
+        def is_heard_of() -> bool:
+            """The alarm takes a moment to reach the connections."""
+            states = ctl("list_connections", "state", "--no-table-headers").split()
+            return bool(states) and set(states) <= {"blocking", "blocked"}
+
         try:
+            for _ in range(100):
+                if await asyncio.to_thread(is_heard_of):
+                    break
+            else:
+                raise AssertionError("RabbitMQ does not tell its clients of the alarm")
             yield
         finally:
             await asyncio.to_thread(ctl, "set_disk_free_limit", "1MB")
