@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from webloom.domain.errors import SettingsError
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.parsing.backend_url import BROKER_SCHEMES, SQLITE, STORE_SCHEMES, checked, shown
 
 SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM_ENV_FILE names one
@@ -51,7 +52,7 @@ def _hashed(key: str) -> str:
 
 
 def _own_queue(name: str) -> str:
-    if name in ("metadata_queue", "import-feed", "watch-pages"):
+    if name in ("metadata_queue", "import-feed", CHECK_QUEUE):
         raise ValueError("that queue is for something else")
     return name
 
@@ -200,7 +201,7 @@ class Settings(BaseModel):
         20.0, "WEBLOOM_PAGE_SECONDS", "seconds from 0.1 to 600", ge=0.1, le=600
     )
     input_queue: Annotated[str, AfterValidator(_own_queue)] = _setting(
-        "storage-agent",
+        STORAGE_QUEUE,
         "INPUT_QUEUE",
         "the storage agent's queue: letters, digits, dots, dashes",
         pattern=r"^[A-Za-z0-9_.-]{1,100}$",
@@ -255,7 +256,7 @@ class Settings(BaseModel):
             "metadata_queue": self.broker_metadata_queue or usual,
             "import-feed": self.broker_import_feed or usual,
             self.input_queue: self.broker_storage_agent or usual,
-            "watch-pages": self.broker_storage_agent or usual,
+            CHECK_QUEUE: self.broker_storage_agent or usual,
         }
 
     @property

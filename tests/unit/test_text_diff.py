@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webloom.parsing.diffs.align import aligned
-from webloom.parsing.diffs.forms import side_by_side, unified
+from webloom.parsing.diffs.forms import side_by_side_lines, unified_lines
+from webloom.parsing.diffs.shown import text_of
 from webloom.parsing.diffs.steps import Steps
 from webloom.parsing.diffs.summary import bounded
 from webloom.parsing.diffs.text_diff import DiffLimits, Operation, TextDiff
@@ -22,6 +23,14 @@ SPACES = st.text(" \t\f\v\xa0\u2003\u2028\u3000", min_size=1, max_size=3)
 STEPS = st.sampled_from([0, 1, 20, 100, 400, 3_000_000])
 
 Numbered = list[tuple[int, str]]
+
+
+def unified(diff: TextDiff, *, old_name: str = "old", new_name: str = "new") -> str:
+    return text_of(unified_lines(diff, old_name=old_name, new_name=new_name))
+
+
+def side_by_side(diff: TextDiff, width: int) -> str:
+    return text_of(side_by_side_lines(diff, width))
 
 
 def lines_of(text: str) -> Numbered:

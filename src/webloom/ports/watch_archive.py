@@ -30,7 +30,7 @@ from webloom.domain.watch import (
 )
 from webloom.parsing.deltas import compressed, delta
 from webloom.parsing.storage_event import canonical
-from webloom.ports.archive import Fingerprint
+from webloom.ports.archive import Archive, Fingerprint
 from webloom.ports.page_store import Retention, Validators
 from webloom.ports.watch_store import Notice
 
@@ -299,6 +299,20 @@ def is_newer_log(one: WholeLog, other: WholeLog) -> bool:
 
 def is_newer_notice(one: Notice, other: Notice) -> bool:
     return one.attempts > other.attempts
+
+
+async def fingerprint_by_reading(
+    archive: Archive[Any], at_once: int, progress: Callable[[int], None]
+) -> Fingerprint:
+    """Of everything in it."""
+    total, position = Fingerprint(), None
+    while True:
+        part = await archive.read(position, at_once)
+        total += fingerprint_of(part.items)
+        progress(len(part.items))
+        position = part.position
+        if position is None:
+            return total
 
 
 def fingerprint_of(items: Iterable[object]) -> Fingerprint:

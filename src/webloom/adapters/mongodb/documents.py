@@ -178,8 +178,8 @@ def record_of(document: Document) -> Record:
         status=Status(document["status"]),
         metadata=Metadata(
             status_code=metadata["status_code"],
-            headers=_as_written(metadata["headers"]),
-            cookies=_as_written(metadata["cookies"]),
+            headers=as_written(metadata["headers"]),
+            cookies=as_written(metadata["cookies"]),
             page_source=metadata.get("page_source"),
             final_url=metadata["final_url"],
         ),
@@ -190,7 +190,7 @@ def record_of(document: Document) -> Record:
             last_attempt_at=processing["last_attempt_at"],
             last_request_id=document["work"]["request_id"] or processing["last_request_id"],
         ),
-        additional_details=_as_written(document["additional_details"]),
+        additional_details=as_written(document["additional_details"]),
         created_at=document["created_at"],
         updated_at=document["updated_at"],
     )
@@ -212,15 +212,15 @@ def state_of(document: Document, now: float) -> RequestState:
     )
 
 
-def _as_written(value: Any) -> Any:
+def as_written(value: Any) -> Any:
     """PyMongo takes a mapping with the names $ref and $id for something of its own, and so a
     number of 64 bits."""
     if isinstance(value, Int64):
         return int(value)
     if isinstance(value, DBRef):
         value = value.as_doc()
-    if isinstance(value, dict):
-        return {name: _as_written(each) for name, each in value.items()}
+    if isinstance(value, Mapping):
+        return {name: as_written(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_as_written(each) for each in value]
+        return [as_written(each) for each in value]
     return value

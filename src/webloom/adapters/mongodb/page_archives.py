@@ -12,13 +12,12 @@ from bson.int64 import Int64
 from pymongo import ASCENDING, UpdateOne
 
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.documents import Document, as_written, plain
 from webloom.adapters.mongodb.page_contents import Contents
 from webloom.adapters.mongodb.page_contents import packed as compress
 from webloom.adapters.mongodb.page_documents import (
     NO_ORDER,
     amount,
-    as_written,
     bson_fields,
     checked_part,
     content_fields,

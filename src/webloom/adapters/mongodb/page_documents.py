@@ -27,11 +27,10 @@ from typing import Any
 
 import bson
 import msgspec
-from bson.dbref import DBRef
 from bson.decimal128 import Decimal128
 from bson.int64 import Int64
 
-from webloom.adapters.mongodb.documents import Document, literal, plain, plain_values
+from webloom.adapters.mongodb.documents import Document, as_written, literal, plain, plain_values
 from webloom.domain.errors import EventRefused
 from webloom.domain.storage_event import EventPrice, StorageEvent, moment_of, page_key
 from webloom.domain.watch import Outcome
@@ -131,19 +130,6 @@ def _is_exact(value: Any, levels: int, what: str) -> bool:
     if isinstance(value, Mapping):
         are_exact += ["\0" not in name and plain(name) is name for name in value]
     return all(are_exact)
-
-
-def as_written(value: Any) -> Any:
-    """PyMongo has types of its own for a number of 64 bits and for names with a dollar."""
-    if isinstance(value, Int64):
-        return int(value)
-    if isinstance(value, DBRef):
-        value = value.as_doc()
-    if isinstance(value, Mapping):
-        return {name: as_written(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [as_written(each) for each in value]
-    return value
 
 
 def amount(value: Decimal | None) -> Int64 | Decimal128 | None:

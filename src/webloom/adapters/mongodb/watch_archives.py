@@ -37,6 +37,7 @@ from webloom.ports.watch_archive import (
     WholeRun,
     carried_run,
     carried_watch,
+    fingerprint_by_reading,
     fingerprint_of,
     is_newer_notice,
     is_newer_run,
@@ -116,14 +117,7 @@ class WatchArchive(ABC, Generic[Item]):
         return fingerprint_of(items)
 
     async def fingerprint(self, progress: Callable[[int], None]) -> Fingerprint:
-        total, position = Fingerprint(), None
-        while True:
-            part = await self.read(position, SCANNED_AT_ONCE)
-            total += fingerprint_of(part.items)
-            progress(len(part.items))
-            position = part.position
-            if position is None:
-                return total
+        return await fingerprint_by_reading(self, SCANNED_AT_ONCE, progress)
 
     async def copied_until(self, source: str) -> str | None:
         with self._db.use():

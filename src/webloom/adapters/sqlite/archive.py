@@ -43,7 +43,7 @@ class SqliteInventoryArchive:
     def __init__(self, database: Database) -> None:
         self._db = database
         self._writing = Verb(run=self._write, prepare=_pack)
-        self._noting = Verb(run=_note)
+        self._noting = Verb(run=note_position)
 
     async def count(self) -> int:
         def query(connection: sqlite3.Connection) -> int:
@@ -246,7 +246,9 @@ def _milliseconds(time: datetime | None) -> int | None:
     return None if time is None else round(time.timestamp() * 1000)
 
 
-def _note(connection: sqlite3.Connection, items: list[tuple[str, str | None]]) -> list[None]:
+def note_position(
+    connection: sqlite3.Connection, items: list[tuple[str, str | None]]
+) -> list[None]:
     for source, position in items:
         connection.execute("DELETE FROM copies WHERE source = ?", (source,))
         if position is not None:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from webloom.adapters.sqlite import import_feeds, import_runs_rows, posting_keys
-from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, _note
+from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, note_position
 from webloom.adapters.sqlite.batches import as_json
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.import_feeds import feed_of, milliseconds
@@ -51,7 +51,7 @@ class _SqliteArchive(ABC, Generic[Item]):
     def __init__(self, database: Database) -> None:
         self._db = database
         self._writing = Verb(run=self._write)
-        self._noting = Verb(run=_note)
+        self._noting = Verb(run=note_position)
 
     @abstractmethod
     def item(self, row: Row) -> Item: ...

@@ -135,8 +135,8 @@ def _part_text(part: PagePart | None) -> str | None:
 def _price(text: str | None) -> PagePrice | None:
     if text is None:
         return None
-    part = page_rows._placed.decode(text)
-    given = page_rows._prices.decode(part.value)
+    part = page_rows.placed_parts.decode(text)
+    given = page_rows.price_parts.decode(part.value)
     price = EventPrice(
         current=given.current,
         list=given.list,

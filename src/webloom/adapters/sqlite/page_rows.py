@@ -60,8 +60,8 @@ class _Listed(msgspec.Struct):
 
 _whole = msgspec.json.Decoder(_Whole)
 _listed = msgspec.json.Decoder(_Listed)
-_placed = msgspec.json.Decoder(_Placed)
-_prices = msgspec.json.Decoder(_Price)
+placed_parts = msgspec.json.Decoder(_Placed)
+price_parts = msgspec.json.Decoder(_Price)
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def _note_part(
 ) -> bool:
     text = encoded({"place": place, "value": value})
     [known] = connection.execute(f"SELECT {name} FROM pages WHERE id = ?", (page,)).fetchone()
-    if known is not None and (_placed.decode(known).place, known) >= (place, text):
+    if known is not None and (placed_parts.decode(known).place, known) >= (place, text):
         return False
     connection.execute(f"UPDATE pages SET {name} = ? WHERE id = ?", (text, page))
     return True
@@ -237,7 +237,7 @@ def listed(connection: sqlite3.Connection, page: int) -> StoredPage:
 def page_of(row: Sequence[Any], seen: _Whole) -> StoredPage:
     """Of PAGE_COLUMNS."""
     classification, availability = _value(row[9]), _value(row[5])
-    price = None if row[4] is None else _prices.decode(_placed.decode(row[4]).value)
+    price = None if row[4] is None else price_parts.decode(placed_parts.decode(row[4]).value)
     return StoredPage(
         job_id=row[1],
         url=row[2],
@@ -263,4 +263,4 @@ def page_of(row: Sequence[Any], seen: _Whole) -> StoredPage:
 
 
 def _value(part: str | None) -> Any:
-    return None if part is None else msgspec.json.decode(_placed.decode(part).value)
+    return None if part is None else msgspec.json.decode(placed_parts.decode(part).value)

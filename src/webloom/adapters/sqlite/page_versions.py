@@ -108,7 +108,7 @@ def add(
         """,
         (page, *place, rank_of(event), expire_at),
     )
-    _renumber(connection, page, place, can_fall=False)
+    renumber(connection, page, place, can_fall=False)
 
 
 def move(connection: sqlite3.Connection, slot: Slot, event: StorageEvent) -> None:
@@ -118,10 +118,10 @@ def move(connection: sqlite3.Connection, slot: Slot, event: StorageEvent) -> Non
         (event.ts, rank_of(event), slot.id),
     )
     first = min(slot.place, slot._replace(ts=event.ts).place)
-    _renumber(connection, slot.page, first, can_fall=True)
+    renumber(connection, slot.page, first, can_fall=True)
 
 
-def _renumber(
+def renumber(
     connection: sqlite3.Connection,
     page: int,
     first: tuple[int, int, str, bytes],
@@ -210,7 +210,7 @@ def fill(
     if latest is not None and slot.place < latest.place:
         _fill_older(connection, slot, given.data, whole, expire_at)
         return
-    _write(connection, slot.id, whole, base=None, expire_at=None)
+    write_content(connection, slot.id, whole, base=None, expire_at=None)
     if latest is not None:
         made = None if ready is None else ready.superseded
         _supersede(connection, latest, slot, given.data, expire_at, made)
@@ -238,7 +238,7 @@ def _fill_older(
     if len(bases) <= MOST_CHAINED:
         against = delta(data, content(connection, base.id))
         if len(against) < len(whole):
-            _write(connection, slot.id, against, base=base.id, expire_at=expire_at)
+            write_content(connection, slot.id, against, base=base.id, expire_at=expire_at)
             connection.executemany(
                 """
                 UPDATE snapshots SET below = max(below, ?), expire_at = max(expire_at, ?)
@@ -247,7 +247,7 @@ def _fill_older(
                 [(step, expire_at, each) for step, each in enumerate(bases, 1)],
             )
             return
-    _write(connection, slot.id, whole, base=None, expire_at=expire_at)
+    write_content(connection, slot.id, whole, base=None, expire_at=expire_at)
 
 
 def _chain(connection: sqlite3.Connection, slot: Slot) -> list[int]:
@@ -278,7 +278,7 @@ def _supersede(
         else:
             against = delta(content(connection, slot.id), data)
         if len(against) < slot.size:
-            _write(connection, slot.id, against, base=by.id, expire_at=expire_at)
+            write_content(connection, slot.id, against, base=by.id, expire_at=expire_at)
             connection.execute(
                 "UPDATE snapshots SET below = max(below, ?) WHERE id = ?", (slot.below + 1, by.id)
             )
@@ -292,7 +292,7 @@ def make_newest(connection: sqlite3.Connection, slot: Slot, before: Slot, expire
     if slot.base is None:
         connection.execute("UPDATE snapshots SET expire_at = NULL WHERE id = ?", (slot.id,))
     else:
-        _write(connection, slot.id, compressed(data), base=None, expire_at=None)
+        write_content(connection, slot.id, compressed(data), base=None, expire_at=None)
     _supersede(connection, before, slot, data, expire_at, None)
 
 
@@ -311,13 +311,13 @@ def exchange(connection: sqlite3.Connection, slot: Slot, given: Content, rank: i
         body = compressed(given.data)
     else:
         body = delta(given.data, content(connection, slot.base))
-    _write(connection, slot.id, body, base=slot.base, expire_at=slot.expire_at)
+    write_content(connection, slot.id, body, base=slot.base, expire_at=slot.expire_at)
     for each, expire_at, data in dependents:
         against = delta(data, given.data)
-        _write(connection, each, against, base=slot.id, expire_at=expire_at)
+        write_content(connection, each, against, base=slot.id, expire_at=expire_at)
 
 
-def _write(
+def write_content(
     connection: sqlite3.Connection,
     slot: int,
     body: bytes,

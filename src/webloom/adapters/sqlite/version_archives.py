@@ -231,7 +231,7 @@ def settle_numbers(connection: sqlite3.Connection, page: int) -> None:
         "UPDATE snapshots SET number = -id - 1 WHERE id = ?", [(slot,) for slot, _ in astray]
     )
     for _, place in astray:
-        page_versions._renumber(connection, page, place, can_fall=False)
+        page_versions.renumber(connection, page, place, can_fall=False)
 
 
 def _fill(
@@ -293,4 +293,6 @@ def make_newest(connection: sqlite3.Connection, slot: Slot) -> None:
         connection.execute("UPDATE snapshots SET expire_at = NULL WHERE id = ?", (slot.id,))
     else:
         data = page_versions.content(connection, slot.id)
-        page_versions._write(connection, slot.id, compressed(data), base=None, expire_at=None)
+        page_versions.write_content(
+            connection, slot.id, compressed(data), base=None, expire_at=None
+        )

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 from webloom.adapters.sqlite import watch_notices, watch_rows, watch_runs
-from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, _note
+from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, note_position
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
@@ -23,6 +23,7 @@ from webloom.ports.watch_archive import (
     WholeRun,
     carried_run,
     carried_watch,
+    fingerprint_by_reading,
     fingerprint_of,
     is_newer_notice,
     is_newer_run,
@@ -52,7 +53,7 @@ class WatchArchive(ABC, Generic[Item]):
     def __init__(self, database: Database) -> None:
         self._db = database
         self._writing: Verb[Sequence[Item], None] = Verb(run=self._write)
-        self._noting = Verb(run=_note)
+        self._noting = Verb(run=note_position)
 
     @abstractmethod
     def key(self, item: Item) -> object:
@@ -132,14 +133,7 @@ class WatchArchive(ABC, Generic[Item]):
         return [None] * len(batches)
 
     async def fingerprint(self, progress: Callable[[int], None]) -> Fingerprint:
-        total, position = Fingerprint(), None
-        while True:
-            part = await self.read(position, SCANNED_AT_ONCE)
-            total += fingerprint_of(part.items)
-            progress(len(part.items))
-            position = part.position
-            if position is None:
-                return total
+        return await fingerprint_by_reading(self, SCANNED_AT_ONCE, progress)
 
     async def copied_until(self, source: str) -> str | None:
         def query(connection: sqlite3.Connection) -> str | None:
@@ -276,7 +270,7 @@ class SqliteNoticeArchive(WatchArchive[Notice]):
     """Those that are not sent."""
 
     name = source = "notices"
-    columns = f"id, {watch_notices._COLUMNS}"
+    columns = f"id, {watch_notices.NOTICE_COLUMNS}"
     place, first = "id", 0
     carried = "sent_at IS NULL AND given_up = 0"
     by_key = "notice_id = ?"
@@ -285,7 +279,7 @@ class SqliteNoticeArchive(WatchArchive[Notice]):
         return plain(item.notice_id)
 
     def item(self, connection: sqlite3.Connection, row: Row) -> Notice:
-        return watch_notices._notice_of(row[1:])
+        return watch_notices.notice_of(row[1:])
 
     def put(self, connection: sqlite3.Connection, item: Notice) -> None:
         watch_notices.add(connection, [item])

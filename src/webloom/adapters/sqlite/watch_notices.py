@@ -14,7 +14,7 @@ from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
 from webloom.ports.watch_store import Notice
 
-_COLUMNS = (
+NOTICE_COLUMNS = (
     "notice_id, watch_id, target_url, run_id, due_at, lines, attempts, error, sent_at, given_up"
 )
 _OPEN = "sent_at IS NULL AND given_up = 0"
@@ -23,8 +23,8 @@ _LAST = (1 << 63) - 1
 _lines = msgspec.json.Decoder(list[str])
 
 
-def _notice_of(row: Sequence[Any]) -> Notice:
-    """Of _COLUMNS."""
+def notice_of(row: Sequence[Any]) -> Notice:
+    """Of NOTICE_COLUMNS."""
     return Notice(
         notice_id=row[0],
         watch_id=row[1],
@@ -42,7 +42,7 @@ def _notice_of(row: Sequence[Any]) -> Notice:
 def add(connection: sqlite3.Connection, notices: Sequence[Notice]) -> None:
     connection.executemany(
         f"""
-        INSERT INTO notices ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO notices ({NOTICE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (notice_id) DO NOTHING
         """,
         [
@@ -65,10 +65,11 @@ def add(connection: sqlite3.Connection, notices: Sequence[Notice]) -> None:
 
 def due(connection: sqlite3.Connection, now: datetime, limit: int) -> list[Notice]:
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM notices WHERE {_OPEN} AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+        f"SELECT {NOTICE_COLUMNS} FROM notices WHERE {_OPEN} AND due_at <= ? "
+        "ORDER BY due_at, id LIMIT ?",
         (milliseconds(now), limit),
     )
-    return [_notice_of(row) for row in rows]
+    return [notice_of(row) for row in rows]
 
 
 def note_sent(
@@ -115,12 +116,12 @@ def listed(
     def query(connection: sqlite3.Connection) -> tuple[list[Notice], str | None]:
         rows = connection.execute(
             f"""
-            SELECT {_COLUMNS}, id FROM notices WHERE watch_id = ? AND id < ?
+            SELECT {NOTICE_COLUMNS}, id FROM notices WHERE watch_id = ? AND id < ?
             ORDER BY id DESC LIMIT ?
             """,
             (plain(watch_id), behind, limit + 1),
         ).fetchall()
-        found = [_notice_of(row) for row in rows[:limit]]
+        found = [notice_of(row) for row in rows[:limit]]
         return found, cursor_of(rows[limit - 1][-1]) if len(rows) > limit else None
 
     return query

@@ -24,6 +24,7 @@ from webloom.entrypoints.cli.feed import FORMAT_HELP, Maps, pair, wrong_options
 from webloom.entrypoints.cli.feeds_named import checked_url, is_stored, named_feed, no_feeds
 from webloom.entrypoints.cli.output import (
     NARROW,
+    confirm_removal,
     console,
     json_line,
     pipe_may_close,
@@ -208,17 +209,6 @@ def remove(
     _for_each(given, drop, "removed", as_json, ask=not yes)
 
 
-def _ask_to_remove(feed: Feed) -> None:
-    question = f"Remove {visible(feed.config.name)}, {visible(feed.config.url)}?"
-    try:
-        is_wanted = typer.confirm(question, err=True)
-    except typer.Abort:  # nobody is there to answer, and the line of the question is still open
-        typer.echo(err=True)
-        is_wanted = False
-    if not is_wanted:
-        raise WebloomError("nothing was removed; --yes does not ask")
-
-
 app.command("import-opml")(feeds_opml.import_opml)
 app.command("export-opml")(feeds_opml.export_opml)
 
@@ -242,7 +232,7 @@ def _for_each(
         async with open_services(load_settings(), must_exist=True) as services:
             feeds = [await named_feed(services, each) for each in given]
             for feed in feeds if ask else ():
-                _ask_to_remove(feed)
+                confirm_removal(f"{visible(feed.config.name)}, {visible(feed.config.url)}")
             for feed in feeds:
                 changed = await change(services, feed)
                 if changed is None:

@@ -99,6 +99,17 @@ def say(text: str, *, err: bool = False) -> None:
     typer.echo(visible(text), err=err)
 
 
+def confirm_removal(what: str) -> None:
+    """Raises WebloomError unless a person agrees. `what` is `visible`."""
+    try:
+        is_wanted = typer.confirm(f"Remove {what}?", err=True)
+    except typer.Abort:  # nobody is there to answer, and the line of the question is still open
+        typer.echo(err=True)
+        is_wanted = False
+    if not is_wanted:
+        raise WebloomError("nothing was removed; --yes does not ask")
+
+
 def json_line(value: object) -> None:
     """One object on one line of standard output, there at once."""
     sys.stdout.buffer.write(_json.encode(value) + b"\n")

@@ -29,6 +29,7 @@ from webloom.entrypoints.api.watches import shown_entry
 from webloom.entrypoints.cli.feeds_named import is_stored
 from webloom.entrypoints.cli.output import (
     SOME_FAILED,
+    confirm_removal,
     console,
     counted,
     json_line,
@@ -316,7 +317,7 @@ def _for_each(
         async with open_services(load_settings(), must_exist=True) as services:
             watches = [await named_watch(services, each) for each in given]
             for watch in watches if ask else ():
-                _ask_to_remove(watch)
+                confirm_removal(visible(watch.config.name))
             for watch in watches:
                 changed = await change(services, watch)
                 if changed is None:
@@ -327,16 +328,6 @@ def _for_each(
                     say(f"{changed.config.name} ({changed.watch_id}) is {done}")
 
     uvloop.run(run())
-
-
-def _ask_to_remove(watch: Watch) -> None:
-    try:
-        is_wanted = typer.confirm(f"Remove {visible(watch.config.name)}?", err=True)
-    except typer.Abort:  # nobody is there to answer, and the line of the question is still open
-        typer.echo(err=True)
-        is_wanted = False
-    if not is_wanted:
-        raise WebloomError("nothing was removed; --yes does not ask")
 
 
 def _show(watches: list[Watch]) -> None:

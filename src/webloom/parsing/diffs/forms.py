@@ -14,20 +14,11 @@ from webloom.parsing.diffs.shown import (
     heading,
     new_side,
     old_side,
-    text_of,
 )
 from webloom.parsing.diffs.text_diff import Operation, TextDiff
 
 _LEAST_COLUMN = 10
 _GUTTER = 3
-
-
-def unified(diff: TextDiff, *, old_name: str = "old", new_name: str = "new") -> str:
-    return text_of(unified_lines(diff, old_name=old_name, new_name=new_name))
-
-
-def side_by_side(diff: TextDiff, width: int) -> str:
-    return text_of(side_by_side_lines(diff, width))
 
 
 def unified_lines(
