@@ -7,11 +7,16 @@ from contextlib import ExitStack
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from servers.mongod import MongoServer
 from servers.private import Missing, PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
+
+# How long an example takes says something of the machine, and nothing of the code.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 _left_out: dict[str, int] = {}  # what is missing -> tests that need it
 
