@@ -6,19 +6,28 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.python:
 	@./scripts/make-venv.sh $(VENV)
 	@touch $@
 
-$(VENV)/.run: requirements.lock pyproject.toml $(VENV)/.python
+# The admin UI is built when its sources have changed; Node comes as a Python package.
+$(VENV)/.node: requirements-ui.lock $(VENV)/.python
+	@$(PIP) install --require-hashes -r requirements-ui.lock
+	@touch $@
+
+.PHONY: ui
+ui: $(VENV)/.python
+	@$(BIN)/python scripts/build_ui.py --check || { $(MAKE) --no-print-directory $(VENV)/.node && $(BIN)/python scripts/build_ui.py; }
+
+$(VENV)/.run: requirements.lock pyproject.toml hatch_build.py $(VENV)/.python | ui
 	@echo "Installing webloom into $(VENV) ..."
 	@$(PIP) install --require-hashes -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.lock $(VENV)/.run
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.node $(VENV)/.run
 	@echo "Installing the test tools into $(VENV) ..."
 	@$(PIP) install --require-hashes -r requirements-dev.lock
 	@touch $@
@@ -45,12 +54,21 @@ test: $(VENV)/.dev  ## run every test; first installs Redis, RabbitMQ and Node w
 	@./scripts/test-servers.sh $(VENV)
 	@./scripts/test.sh $(BIN)/python
 
+.PHONY: types
+types: $(VENV)/.dev  ## write the UI's types of the API anew, from its OpenAPI document
+	@./scripts/check-ui.sh $(BIN)/python --write
+
+.PHONY: screenshots
+screenshots: $(VENV)/.dev  ## make the pictures of README and docs anew, from the demo
+	@$(BIN)/python scripts/screenshots.py docs/images
+
 .PHONY: lint
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	./scripts/check-ui.sh $(BIN)/python
 
 .PHONY: check
 check: lint test  ## lint, types, import rules and every test
@@ -66,4 +84,4 @@ lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
 
 .PHONY: clean
 clean:  ## remove what setup made (never your data)
-	rm -rf $(VENV) tests/node/node_modules bench/peers/node_import/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) src/webloom/_ui admin/node_modules admin/.next admin/out tests/node/node_modules bench/peers/node_import/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

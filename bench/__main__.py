@@ -6,7 +6,7 @@ import time
 
 import uvloop
 
-from bench import api, imports, inventory, scale, stack, watch
+from bench import admin_ui, api, imports, inventory, scale, stack, watch
 from bench.table import Row, print_table
 
 BENCHES = {
@@ -17,6 +17,7 @@ BENCHES = {
     "stack": stack.measure,
     "imports": imports.measure,
     "watch": watch.measure,
+    "ui": admin_ui.measure,
 }
 
 

@@ -50,7 +50,7 @@ class System:
     """Processes that import feeds, and the address of their API."""
 
     def __init__(self, base: str, processes: Sequence[Process], *, has_feeds: bool) -> None:
-        self._base = base
+        self.base = base
         self._processes = processes
         self._has_feeds = has_feeds  # a feed is added before it is imported
 
@@ -98,7 +98,7 @@ class System:
 
     def _session(self) -> ClientSession:
         # The peer does not answer while it parses.
-        return ClientSession(self._base, timeout=ClientTimeout(total=600))
+        return ClientSession(self.base, timeout=ClientTimeout(total=600))
 
 
 @asynccontextmanager

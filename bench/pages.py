@@ -114,22 +114,28 @@ def _as_in_the_child() -> Iterator[None]:
 
 
 def _in_turns(pages: Sequence[Page]) -> tuple[float, float]:
-    """Milliseconds of a page, of ours and of the peer; the mean of each page's median."""
+    """Milliseconds of a page, of ours and of the peer; the mean of each page's median.
+
+    Either reads all pages one after the other, as it would alone, and then it is the other's turn:
+    neither pays for the garbage that the other leaves.
+    """
     read_metadata = load_metadata_path()
-    ours, theirs = [], []
-    for page in pages:
-        text = decode_body(page.body, "text/html") or ""
-        last = last_version(_read(page).parsed)
-        rounds = [
-            (
-                _milliseconds(partial(_check, page, last)),
-                _milliseconds(partial(read_metadata, text)),
-            )
-            for _ in range(ROUNDS)
-        ]
-        ours.append(median(one for one, _ in rounds))
-        theirs.append(median(other for _, other in rounds))
-    return mean(ours), mean(theirs)
+    ours = [partial(_check, page, last_version(_read(page).parsed)) for page in pages]
+    theirs = [partial(read_metadata, decode_body(page.body, "text/html") or "") for page in pages]
+    rounds = [(_each(ours), _each(theirs)) for _ in range(ROUNDS)]
+    return _mean_of_medians([one for one, _ in rounds]), _mean_of_medians(
+        [two for _, two in rounds]
+    )
+
+
+def _each(work: Sequence[Callable[[], Any]]) -> list[float]:
+    gc.collect()
+    return [_milliseconds(one) for one in work]
+
+
+def _mean_of_medians(rounds: Sequence[list[float]]) -> float:
+    medians: list[float] = [median(of_page) for of_page in zip(*rounds, strict=True)]
+    return mean(medians)
 
 
 def _read(page: Page) -> PageReading:

@@ -15,6 +15,7 @@ import uvloop
 from bench.page_quality import f1, judge_pages
 from bench.pages import folder_of_pages, measure_pages
 from bench.table import Row, print_table
+from bench.watch_hour import measure_hour
 from bench.watch_store import measure_events, measure_versions
 from bench.watch_unchanged import measure_unchanged
 
@@ -62,6 +63,7 @@ PARTS: dict[str, Callable[[Path], Awaitable[list[Row]]]] = {
     "events": measure_events,
     "versions": measure_versions,
     "unchanged": measure_unchanged,
+    "hour": measure_hour,
 }
 
 

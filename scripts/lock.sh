@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the three lock files: every version with its hashes, no index address.
+# Writes the lock files: every version with its hashes, no index address.
 set -euo pipefail
 uv="$1"
 cd "$(dirname "$0")/.."
@@ -14,3 +14,4 @@ compile() {
 compile requirements.lock pyproject.toml scripts/build-requirements.in --all-extras
 compile requirements-dev.lock -c requirements.lock pyproject.toml scripts/build-requirements.in --group dev --all-extras
 compile requirements-bench.lock -c requirements-dev.lock pyproject.toml scripts/build-requirements.in --group dev --group bench --all-extras
+compile requirements-ui.lock scripts/ui-requirements.in

@@ -24,6 +24,7 @@ packages_missing() {
     has rabbitmq-server || echo rabbitmq-server
     has node || echo nodejs
     has npm || echo npm
+    has chromium || echo chromium
 }
 
 # As root, in a process of its own: install the packages $@ and start none of their services.
@@ -113,6 +114,7 @@ mongod_runs || missing+=("mongod (tests with MongoDB)")
 has redis-server || missing+=("redis-server (tests with BullMQ)")
 has rabbitmq-server || missing+=("rabbitmq-server (tests with RabbitMQ)")
 { has node && has npm; } || missing+=("node and npm (tests with BullMQ of Node)")
+has chromium || missing+=("chromium (tests of the admin UI)")
 node_packages || missing+=("the packages of tests/node (tests with BullMQ of Node)")
 if [ "${#missing[@]}" -gt 0 ]; then
     list="$(printf ', %s' "${missing[@]}")"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import NoReturn
@@ -18,6 +19,9 @@ from servers.redis import RedisServer
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
+# A shell ignores it for what it starts in the background, and so would every process of the tests.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 _left_out: dict[str, int] = {}  # what is missing -> tests that need it
 
 
@@ -32,7 +36,7 @@ def leave_out(missing: Missing) -> NoReturn:
     pytest.skip(str(missing))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def left_out() -> Callable[[Missing], NoReturn]:
     """To be called by a test whose program is not on this machine."""
     return leave_out

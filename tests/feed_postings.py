@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.element import Element, LaidOut
 from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.normalise import Normaliser, Rejected
 from webloom.parsing.feeds.records import Records
@@ -34,7 +34,7 @@ class Read:
         self.format = chosen.name
         self.items: list[JobPosting | Rejected] = []
         for record in records.read(chosen.record_names):
-            assert isinstance(record, Element)
+            assert isinstance(record, Element | LaidOut)
             try:
                 self.items.append(normaliser.posting(record))
             except Rejected as rejected:

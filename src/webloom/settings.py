@@ -46,8 +46,10 @@ def _hashed(key: str) -> str:
         return digest
     if len(key) < SHORTEST_KEY:
         raise ValueError(f"a key has fewer than {SHORTEST_KEY} characters")
-    if len(key.encode()) > LONGEST_KEY:
-        raise ValueError(f"a key has more than {LONGEST_KEY} bytes")
+    if len(key) > LONGEST_KEY:
+        raise ValueError(f"a key has more than {LONGEST_KEY} characters")
+    if not all("!" <= character <= "~" for character in key):  # else no client could send it
+        raise ValueError("a key has a character that is no plain letter, digit or sign")
     return hashlib.sha256(key.encode()).hexdigest()
 
 

@@ -24,6 +24,7 @@ from contracts.mongodb_backend import (
     open_mongodb_imports,
     open_mongodb_lock,
     open_mongodb_pages,
+    open_mongodb_revisions,
     open_mongodb_store,
     tie_mongodb_feed,
 )
@@ -40,6 +41,7 @@ from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.lock import SqliteLock
 from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.revisions import SqliteRevisions
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Mark
@@ -50,9 +52,11 @@ from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.revisions import Revisions
 from webloom.ports.watch_store import WatchStore
 
 LEASE = 15.0  # of a delivery, unless a test wants another
+ON_A_SERVER = 3  # times as long: what is held there in real time outlives a stall of the machine
 
 Port = TypeVar("Port")
 PortOut = TypeVar("PortOut", covariant=True)
@@ -157,13 +161,14 @@ class Brokers:
     ) -> AsyncIterator[Broker]:
         second = self.adapter.second
         scale = 1.0 if second is None or real_time else second
+        longer = 1 if second is None or real_time else ON_A_SERVER
         prefix = "" if second is None else f"{self.place.name}."
         clock = self.clock if second is None and not real_time else SystemClock()
         async with self.adapter.open(
             self.place,
             clock,
             limits={prefix + queue: limit for queue, limit in (limits or {}).items()},
-            lease=lease * scale,
+            lease=lease * scale * longer,
         ) as opened:
             broker: Broker = opened
             if second is not None:
@@ -186,7 +191,7 @@ class Brokers:
     async def lose(self, broker: Broker) -> None:
         """What the process holds goes to others. Its consumers must have ended."""
         if self.adapter.lose is None:
-            await self.pass_time(LEASE + 1)
+            await self.pass_time(LEASE * ON_A_SERVER + 1)
         else:
             await self.adapter.lose(broker.inner if isinstance(broker, ServerView) else broker)
 
@@ -313,6 +318,12 @@ async def open_sqlite_heartbeats(place: Place, clock: Clock) -> AsyncIterator[He
 
 
 @asynccontextmanager
+async def open_sqlite_revisions(place: Place, clock: Clock) -> AsyncIterator[Revisions]:
+    async with open_database(database_file(place), clock) as database:
+        yield SqliteRevisions(database)
+
+
+@asynccontextmanager
 async def open_bullmq_broker(
     place: Place, clock: Clock, *, limits: Mapping[str, int], lease: float
 ) -> AsyncIterator[Broker]:
@@ -390,6 +401,11 @@ LOCKS: tuple[PortAdapter[Lock], ...] = (
 HEARTBEATS: tuple[PortAdapter[Heartbeats], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_heartbeats, pass_time=move_clock),
     *on_mongodb(open_mongodb_heartbeats),
+)
+
+REVISIONS: tuple[PortAdapter[Revisions], ...] = (
+    PortAdapter(name="sqlite", open=open_sqlite_revisions, pass_time=move_clock),
+    *on_mongodb(open_mongodb_revisions),
 )
 WATCHING: tuple[WatchAdapter, ...] = (
     WatchAdapter(

@@ -13,6 +13,7 @@ from contracts.adapters import (
     HEARTBEATS,
     IMPORTS,
     LOCKS,
+    REVISIONS,
     STORES,
     WATCHING,
     BrokerAdapter,
@@ -25,12 +26,16 @@ from contracts.adapters import (
     WatchProcesses,
 )
 from contracts.fake_clock import FakeClock
+from contracts.mongodb_backend import open_mongodb_at
+from servers.mongod import MongoServer
+from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.ports.broker import Broker
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.ports.page_store import PageStore
+from webloom.ports.revisions import Revisions
 
 
 @pytest.fixture
@@ -43,6 +48,16 @@ def place_for(
 ) -> Place:
     server = None if adapter.server is None else request.getfixturevalue(adapter.server)
     return Place(folder=folder, name=uuid.uuid4().hex[:12], server=server)
+
+
+@pytest.fixture
+async def mongodb(
+    mongod: MongoServer, tmp_path: Path, clock: FakeClock
+) -> AsyncIterator[MongoDatabase]:
+    """An empty one."""
+    place = Place(folder=tmp_path, name=uuid.uuid4().hex[:12], server=mongod)
+    async with open_mongodb_at(place, clock) as opened:
+        yield opened
 
 
 @pytest.fixture(params=BROKERS, ids=lambda adapter: adapter.name)
@@ -99,6 +114,15 @@ def observers(
 async def heartbeats(observers: Processes[Heartbeats]) -> AsyncIterator[Heartbeats]:
     async with observers.open() as opened:
         yield opened
+
+
+@pytest.fixture(params=REVISIONS, ids=lambda adapter: adapter.name)
+def revising(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+) -> Processes[Revisions]:
+    return Processes(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
 
 
 @pytest.fixture(params=IMPORTS, ids=lambda adapter: adapter.name)

@@ -20,6 +20,7 @@ from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.lock import MongoLock
 from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.revisions import MongoRevisions
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
 from webloom.domain.import_run import Mark
 from webloom.ports.clock import Clock
@@ -28,6 +29,7 @@ from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.revisions import Revisions
 from webloom.ports.watch_store import WatchStore
 
 if TYPE_CHECKING:
@@ -97,6 +99,12 @@ async def open_mongodb_lock(place: Place, clock: Clock) -> AsyncIterator[Lock]:
 async def open_mongodb_heartbeats(place: Place, clock: Clock) -> AsyncIterator[Heartbeats]:
     async with open_mongodb_at(place, clock) as database:
         yield MongoHeartbeats(database)
+
+
+@asynccontextmanager
+async def open_mongodb_revisions(place: Place, clock: Clock) -> AsyncIterator[Revisions]:
+    async with open_mongodb_at(place, clock) as database:
+        yield MongoRevisions(database)
 
 
 @asynccontextmanager

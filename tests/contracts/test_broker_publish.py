@@ -50,20 +50,20 @@ async def test_one_queue_does_not_deliver_what_another_holds(broker: Broker) -> 
 
 async def test_a_delayed_message_waits_for_its_time_and_holds_nobody_up(brokers: Brokers) -> None:
     async with brokers.open(lease=3600) as broker:
-        await broker.publish(QUEUE, message("late"), delay=60)
-        await broker.publish(QUEUE, message("soon"), delay=30)
+        await broker.publish(QUEUE, message("late"), delay=100)
+        await broker.publish(QUEUE, message("soon"), delay=50)
         async with broker.deliveries(QUEUE, 5) as deliveries:
             await broker.publish(QUEUE, message("now"))
             now = await take(deliveries)
             assert now.message_id == "now"
             await now.ack()
-            await brokers.pass_time(20)
+            await brokers.pass_time(10)
             await broker.publish(QUEUE, message("too early for soon"))
             assert (await take(deliveries)).message_id == "too early for soon"
             waiter = asyncio.create_task(take(deliveries))
-            await brokers.pass_time(11)
+            await brokers.pass_time(41)
             assert (await waiter).message_id == "soon"
-            await brokers.pass_time(30)
+            await brokers.pass_time(50)
             assert (await take(deliveries)).message_id == "late"
 
 

@@ -21,7 +21,7 @@ from webloom.adapters.bullmq.jobs import _wishes
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Broker, Delivery, Message, QueueDepth
 
-LEASE = 0.4
+LEASE = 1.0
 EMPTY = QueueDepth(ready=0, delayed=0, in_flight=0, dead=0)
 DEAD = QueueDepth(ready=0, delayed=0, in_flight=0, dead=1)
 Fields = dict[bytes | bytearray | memoryview | str | int | float, Any]  # as redis-py types them

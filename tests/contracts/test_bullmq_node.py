@@ -312,7 +312,7 @@ async def test_a_rate_limit_of_node_is_kept_and_not_overdone(
     async with broker.deliveries(QUEUE, 5) as deliveries:
         for _ in range(5):
             await (await take(deliveries)).ack()
-    assert 0.7 < loop.time() - start < 5
+    assert 0.7 < loop.time() - start < 15, "or it waits five seconds for each"
 
 
 async def test_node_and_webloom_share_a_queue(broker: BullmqBroker, other: Node) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from contracts.adapters import Processes
+from contracts.adapters import Place, Processes
 from contracts.fake_clock import NOON, FakeClock
+from contracts.mongodb_backend import open_mongodb_at
+from servers.mongod import MongoServer
+from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.ports.heartbeats import Heartbeat, Heartbeats, SeenProcess
 
 Observers = Processes[Heartbeats]
@@ -97,3 +101,20 @@ async def test_a_jump_of_the_wall_clock_makes_nobody_older(
         await observers.pass_time(5)
         [seen] = await heartbeats.seen(within=60)
         assert seen.age == pytest.approx(5)
+
+
+async def test_a_process_tells_what_it_has_handled_on_each_queue(observers: Observers) -> None:
+    handled = {"metadata_queue": 12, "storage-agent": 0, "a.queue.with.dots": 2**40}
+    async with observers.open() as one, observers.open() as two:
+        await one.beat(replace(WORKER, handled=handled))
+        [seen] = await two.seen(within=60)
+        assert seen.heartbeat == replace(WORKER, handled=handled)
+
+
+async def test_a_beat_from_before_has_handled_nothing(mongod: MongoServer) -> None:
+    place = Place(folder=Path(), name="old beats", server=mongod)
+    async with open_mongodb_at(place, FakeClock()) as database:
+        heartbeats = MongoHeartbeats(database)
+        await heartbeats.beat(WORKER)
+        await database.heartbeats.update_one({}, {"$unset": {"handled": True}})
+        assert [each.heartbeat for each in await heartbeats.seen(60)] == [WORKER]

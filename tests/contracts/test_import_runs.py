@@ -381,6 +381,9 @@ async def test_a_run_of_which_nothing_was_stored_has_failed(import_store: Import
     run = await end(import_store, claim, all_read(3, 1))
     assert (run.status, run.counts) == (RunStatus.FAILED, Counts(failed=3))
     assert is_balanced(run)
+    [reason] = run.failure_reasons
+    assert run.error == f"no record could be used: {reason}"
+    assert (await feed_now(import_store)).last_error == run.error
 
 
 @pytest.mark.parametrize(

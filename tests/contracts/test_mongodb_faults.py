@@ -46,6 +46,7 @@ from webloom.domain.inventory import (
     Completed,
     Failed,
     GivenBack,
+    GiveUp,
     Metadata,
     Outcome,
     Status,
@@ -356,6 +357,40 @@ async def test_what_was_answered_outlives_the_death_of_the_server(
         assert len(answered) == 400
         assert (await store.count_by_status())[Status.COMPLETED] == 400
         assert database.connection().state == "READY"
+
+
+async def test_a_death_of_the_server_undoes_no_beginning_that_has_consequences(
+    tmp_path: Path,
+) -> None:
+    """A beginning is safe from it where the outcome would find no record, or the message of the
+    request is ended: each is killed as soon as it is answered."""
+    async with private_server(tmp_path, SystemClock(), "rs0") as (server, database):
+        store = MongoInventoryStore(database)
+
+        async def struck() -> None:
+            await asyncio.to_thread(server.restart)
+            await persist(lambda: store.find(URL))
+
+        attempt = await begin(store)
+        await struck()
+        assert await persist(lambda: store.finish_attempt(attempt, COMPLETED))
+        assert await status_of(store) is Status.COMPLETED
+
+        before = (await state_of(store)).token
+        assert await begin_any(store, request(attempt.request_id)) == AlreadyDone()
+        await struck()
+        await persist(lambda: note(store, request(attempt.request_id), before))
+        assert await status_of(store) is Status.COMPLETED
+
+        lost = request("deadly", url=f"{URL}/deadly")
+        begun = await begin_any(store, lost, lease=0.0)
+        while isinstance(begun, Attempt):
+            begun = await begin_any(store, lost, lease=0.0)
+        assert isinstance(begun, GiveUp)
+        await struck()
+        record = await persist(lambda: store.find(lost.url))
+        assert record is not None
+        assert record.status is Status.FAILED_PERMANENT
 
 
 async def test_a_server_that_hangs_holds_nobody_up_for_long(tmp_path: Path) -> None:

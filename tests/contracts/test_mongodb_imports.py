@@ -42,6 +42,7 @@ from contracts.import_samples import (
 from contracts.mongodb_backend import open_mongodb_at
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.postings_words import list_of
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.feed import LastFetch
 from webloom.domain.import_run import Counts, Mark, RunStatus
@@ -280,26 +281,6 @@ async def test_a_batch_that_outlives_its_run_is_counted_all_the_same(
     assert after.updated_at > run.updated_at
 
 
-async def test_a_row_that_comes_while_its_run_is_counted_is_not_lost(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The worker still sees a running run, and the run has been counted already."""
-    claim = await begin(store)
-    runs = store._runs
-    real = runs._write
-
-    async def write(*values: Any) -> bool:
-        monkeypatch.setattr(runs, "_write", real)
-        assert await apply(store, claim, 0, postings("a", "b")) == Counts(new=2)
-        return await real(*values)
-
-    monkeypatch.setattr(runs, "_write", write)
-    run = await end(store, claim, all_read(3, 2))
-    assert run.counts == Counts(new=2, failed=1)
-    assert await run_now(store, run.run_id) == run
-    assert (await feed_now(store)).last_status is RunStatus.PARTIAL
-
-
 async def test_rows_that_come_late_one_after_the_other_are_all_counted(
     store: MongoImportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -420,7 +401,59 @@ async def test_a_posting_against_an_operators_rule_costs_no_other(
     assert await store.find_posting(key_of("new")) is None
 
 
+async def test_batches_that_share_an_insert_are_told_apart(
+    choosy: MongoDatabase, store: MongoImportStore
+) -> None:
+    claim = await begin(store)
+    assert await apply(store, claim, 0, postings("first")) == Counts(new=1)
+    answers = await asyncio.gather(
+        *(
+            apply(
+                store,
+                claim,
+                index,
+                [
+                    posting(f"forbidden {index}", title="forbidden"),
+                    posting("in all"),
+                    posting(f"own {index}"),
+                ],
+            )
+            for index in range(1, 9)
+        )
+    )
+    first, *others = sorted(answers, reverse=True)
+    assert first == Counts(new=2, failed=1)
+    assert others == [Counts(new=1, duplicate=1, failed=1)] * 7
+    run = await end(store, claim, all_read(25, 9))
+    assert run.counts == Counts(new=10, duplicate=7, failed=8)
+    for index in range(1, 9):
+        assert (await stored(store, f"own {index}")).created_by == Mark(claim.run.run_id, index)
+        assert await store.find_posting(key_of(f"forbidden {index}")) is None
+
+
 # The search.
+
+
+def test_a_list_has_each_word_once_with_the_postings_that_have_it() -> None:
+    jobs = {
+        "1": posting("a", title="Cook, cook at ACME", company="Acme", location="Leeds"),
+        "2": posting("b", title="Nurse", company="Acme", location="Leeds"),
+        "3": posting("c", title=f"Leeds {'long ' * 20}", company="Acme"),
+        "4": posting("d", title="G\u00e4rtner"),
+    }
+    made = list_of(jobs.items())
+    assert len(set(made["words"])) == len(made["words"])
+    hits = zip(made["words"], made["hits"], strict=True)
+    found = {word: [made["ids"][at] for at in places] for word, places in hits}
+    assert found == {
+        "cook": ["1"],
+        "at": ["1"],
+        "acme": ["1", "2", "3"],
+        "leeds": ["1", "2", "3"],
+        "nurse": ["2"],
+        "long": ["3"],
+        "gartner": ["4"],
+    }
 
 
 async def test_an_update_that_leaves_the_words_alone_lists_none(

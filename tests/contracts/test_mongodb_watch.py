@@ -30,12 +30,14 @@ from contracts.page_samples import (
     state_of,
 )
 from servers.mongod import MongoServer
+from webloom.adapters.mongodb import page_budget
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_budget import Budget
 from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.upgrade import note_what_is_untold
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent
-from webloom.ports.page_store import Retention
+from webloom.ports.page_store import ChangeFilter, Retention
 
 COLLECTIONS = (
     "pages",
@@ -92,6 +94,12 @@ async def database(
         for name in COLLECTIONS:
             setattr(opened, name, getattr(opened, name).with_options(write_concern=quick))
         yield opened
+
+
+@pytest.fixture
+def steady_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of documents alone: an index grows severalfold when the server writes a checkpoint."""
+    monkeypatch.setattr(page_budget, "_bytes", lambda stats: int(stats["size"]))
 
 
 def store_on(database: MongoDatabase, budget: int = 1 << 40) -> MongoPageStore:
@@ -314,9 +322,18 @@ async def test_a_text_of_many_megabytes_is_stored(database: MongoDatabase) -> No
     assert (await page(store)).text == contents[1]["text"]
 
 
+async def test_indexes_take_room_too(database: MongoDatabase) -> None:
+    store = store_on(database)
+    await store.store_event(event("0", version=1, ts=0))
+    [pages] = [each for each in await store.usage() if each.collection == "pages"]
+    stats = await database.pages.database.command("collStats", "pages")
+    assert pages.bytes > stats["size"] > 0
+
+
+@pytest.mark.usefixtures("steady_sizes")
 async def test_over_the_budget_the_oldest_superseded_goes_first(database: MongoDatabase) -> None:
     store = store_on(database)
-    for n in range(8):  # large ones, as the size of an index changes by itself
+    for n in range(8):
         content = parsed(f"{n}") | {"more": random.Random(n).randbytes(100_000).hex()}
         await store.store_event(event(f"{n}", version=n + 1, ts=n, content=content, is_change=True))
     used = sum(each.bytes for each in await store.usage())
@@ -338,6 +355,59 @@ async def test_over_the_budget_the_oldest_superseded_goes_first(database: MongoD
     assert await numbers(none) == [(8, "7")]
 
 
+@pytest.mark.usefixtures("steady_sizes")
+async def test_what_people_are_still_to_be_told_of_goes_last(database: MongoDatabase) -> None:
+    store = store_on(database)
+    large = random.Random(1).randbytes(200_000).hex()
+    for n in range(6):
+        told = event(
+            f"{n}", version=n + 1, ts=n, is_change=True, alerts=["x"] if n in (1, 3) else []
+        )
+        await store.store_event(replace(told, changes={"textChanged": f"{large}{n}"}))
+    used = sum(each.bytes for each in await store.usage())
+    size = len(large)
+    for budget in (used - 100, used - 3 * size, used - 4 * size + 20_000):
+        await store_on(database, budget).prune()
+        assert {2, 4} <= {each.current for each in await logs(store)}
+    assert [each.current for each in await logs(store)] == [2, 4]
+    # They alone have no room: the oldest goes, and no more than must.
+    await store_on(database, used - 5 * size + 20_000).prune()
+    assert [each.current for each in await logs(store)] == [4]
+    [batch] = await store.gather_alerts(JOB, None, "batch")
+    await store.note_told(batch)
+    await store_on(database, 10).prune()
+    assert await logs(store) == []
+
+
+async def test_what_an_earlier_version_was_about_to_tell_is_told_once(
+    database: MongoDatabase,
+) -> None:
+    store = store_on(database)
+    for n, run in enumerate(("in progress", "noticed", "over")):
+        await store.store_event(
+            replace(event(f"{n}", version=n + 1, ts=n, is_change=True, alerts=["x"]), run_id=run)
+        )
+    await database.change_logs.update_many({}, {"$unset": {"untold": True}})
+    await database.job_runs.delete_many({})
+    for run, status in (
+        ("in progress", "in_progress"),
+        ("noticed", "in_progress"),
+        ("over", "completed"),
+    ):
+        await database.job_runs.insert_one({"_id": run, "jobId": JOB, "status": status})
+    await database.notices.insert_one(
+        {"_id": "n", "watchId": JOB, "runId": "noticed", "isOpen": True, "dueAt": 1}
+    )
+    for _ in range(2):
+        await note_what_is_untold(database.change_logs, database.job_runs, database.notices)
+    assert await store.gather_alerts(JOB, "in progress", "one") == ["one"]
+    assert await store.gather_alerts(JOB, "noticed", "two") == []
+    assert await store.gather_alerts(JOB, "over", "three") == []
+    [noticed], _ = await store.change_logs(ChangeFilter(batch="noticed"), limit=9)
+    assert noticed.run_id == "noticed"
+
+
+@pytest.mark.usefixtures("steady_sizes")
 async def test_room_is_made_while_events_are_stored(
     database: MongoDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

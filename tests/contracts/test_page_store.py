@@ -385,5 +385,7 @@ async def test_the_usage_says_what_is_superseded(page_store: PageStore) -> None:
     assert (usage["snapshots"].items, usage["snapshots"].superseded_items) == (3, 2)
     assert (usage["price_history"].items, usage["price_history"].superseded_items) == (3, 2)
     assert usage["snapshots"].superseded_bytes > 0
+    sizes = {each.collection: each.items for each in await page_store.usage(with_superseded=False)}
+    assert sizes == {name: each.items for name, each in usage.items()}
     assert not await page_store.is_full()
     assert await page_store.prune() == 0

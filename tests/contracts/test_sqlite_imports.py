@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from contracts.import_samples import SOURCE, apply, begin, key_of, postings
-from webloom.adapters.sqlite import posting_keys
+from webloom.adapters.sqlite import import_runs_rows, posting_keys
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.system_clock import SystemClock
@@ -34,3 +35,31 @@ async def test_keys_come_in_order_from_the_gathered_and_the_settled(
         for table in ("posting_keys", "fresh_keys"):
             assert file.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0
     assert found == sorted(key_of(name) for name in names)
+
+
+async def test_a_run_that_had_its_number_before_its_row_is_counted_in_the_end(
+    tmp_path: Path,
+) -> None:
+    async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
+        store = SqliteImportStore(database, durable_batches=False)
+        claim = await begin(store)
+        run = await store.find_run(claim.run.run_id)
+    assert run is not None
+    now = 0.0
+    every = import_runs_rows.AllRuns(lambda: now)
+    with closing(sqlite3.connect(tmp_path / "webloom.db")) as file:
+
+        def add(run_id: str) -> None:
+            named = replace(run, run_id=run_id)
+            import_runs_rows.insert(file, named, revision=None, started=0.0)
+
+        import_runs_rows.numbered(file, "named by a posting")
+        add("later")
+        assert every.count(file) == 2
+        add("named by a posting")
+        add("last")
+        now += import_runs_rows.COUNT_ALL_SECONDS / 2
+        assert every.count(file) == 3
+        now += import_runs_rows.COUNT_ALL_SECONDS / 2
+        assert every.count(file) == 4
+        assert every.count(file) == 4

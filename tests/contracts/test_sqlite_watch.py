@@ -22,6 +22,7 @@ from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.page_versions import MOST_CHAINED
 from webloom.adapters.sqlite.schema import APPLICATION_ID, COPIES, IMPORTS, TABLES, VERSION
+from webloom.adapters.sqlite.watch_schema import WATCHES
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent
@@ -365,6 +366,43 @@ async def test_prices_go_last(store: Watching, tmp_path: Path, clock: FakeClock)
     assert await texts(store.pages) == [noise(29, 400)]
 
 
+async def test_what_people_are_still_to_be_told_of_goes_last(
+    store: Watching, tmp_path: Path, clock: FakeClock
+) -> None:
+    for number in range(30):
+        alerts = [f"alert {number}"] if number % 3 == 0 else []
+        each = version(number, noise(number, 400), is_change=True, price=price(number))
+        await store.pages.store_event(replace(each, alerts=alerts))
+    untold = [f"alert {number}" for number in range(0, 30, 3)]
+    newest = rows(tmp_path, "SELECT sum(bytes - superseded_bytes) FROM watch_usage")[0][0]
+    room = sum(each.superseded_bytes for each in await store.pages.usage())
+    for budget in (newest + room - 1, newest + room // 3, newest + room // 6):
+        async with opened(tmp_path, clock, budget=budget) as small:
+            await small.pages.prune()
+            assert await alerts_of(small) == untold
+            assert not await small.pages.is_full()
+    # They alone have no room: the oldest of them go, and no more than must.
+    [(size,)] = rows(tmp_path, "SELECT sum(350 + length(body)) FROM change_logs WHERE untold = 1")
+    async with opened(tmp_path, clock, budget=newest + size // 2) as small:
+        await small.pages.prune()
+        kept = await alerts_of(small)
+        assert 0 < len(kept) < len(untold)
+        assert kept == untold[-len(kept) :]
+        assert await used(small) + size // len(untold) > newest + size // 2
+        [batch] = await small.pages.gather_alerts(JOB, None, "batch")
+        await small.pages.note_told(batch)
+    async with opened(tmp_path, clock, budget=newest) as small:
+        await small.pages.prune()
+        assert await alerts_of(small) == []
+    assert rows(tmp_path, "SELECT count(*) FROM snapshots") == [(1,)]
+
+
+async def alerts_of(store: Watching) -> list[str]:
+    """The oldest first."""
+    logs, _ = await store.pages.change_logs(ChangeFilter(job_id=JOB), limit=100)
+    return [alert for each in reversed(logs) for alert in each.alerts]
+
+
 async def test_what_is_full_refuses_what_is_new_and_nothing_else(
     tmp_path: Path, clock: FakeClock
 ) -> None:
@@ -471,3 +509,40 @@ async def test_a_file_from_before_watches_takes_them(tmp_path: Path, clock: Fake
             stored = await store.pages.store_event(version(number))
             assert stored == Stored(version=number + 1, is_new=True)
     assert rows(tmp_path, "PRAGMA user_version") == [(VERSION,)]
+
+
+async def test_a_run_that_is_in_progress_when_the_file_gets_its_layout_is_told(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    file = tmp_path / "webloom.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(TABLES + COPIES + IMPORTS + WATCHES)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 4")
+        for run, status in (
+            ("r1", "in_progress"),
+            ("r2", "completed"),
+            ("r3", "in_progress"),  # its notice is made
+        ):
+            connection.execute(
+                "INSERT INTO job_runs (run_id, watch_id, status, trigger, started_at, updated_at) "
+                "VALUES (?, 'w', ?, 'manual', 0, 0)",
+                (run, status),
+            )
+            connection.execute(
+                "INSERT INTO change_logs (page, job_id, ts, rank, run_id, body, expire_at) "
+                "VALUES (1, 'w', 0, 0, ?, x'', 0)",
+                (run,),
+            )
+        connection.execute(
+            "INSERT INTO notices (notice_id, watch_id, target_url, run_id, due_at, lines, "
+            "attempts, given_up) VALUES ('n', 'w', 'json://t', 'r3', 0, '[]', 0, 0)"
+        )
+        connection.commit()
+    async with opened(tmp_path, clock) as store:
+        assert await store.pages.gather_alerts("w", "r1", "one") == ["one"]
+        assert await store.pages.gather_alerts("w", "r2", "two") == []
+        assert await store.pages.gather_alerts("w", "r3", "three") == []
+        [notice] = await store.watches.due_notices(clock.now(), limit=9)
+        assert notice.batch == "r3"
+    assert rows(tmp_path, "SELECT run_id, batch FROM change_logs WHERE batch = 'r3'")

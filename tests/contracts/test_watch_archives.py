@@ -332,6 +332,26 @@ async def test_only_what_is_not_sent_is_told_again(
 
 
 @ACROSS
+async def test_what_was_not_told_is_told_by_the_target(
+    source: Whole, target: Whole, clock: FakeClock
+) -> None:
+    """Also what a run in progress was to tell, and what was being told."""
+    await furnish(source, clock)
+    more = replace(event("c2", job_id=JOB, url=url("a"), is_change=True), run_id="running")
+    await source.store.pages.store_event(replace(more, alerts=["b"]))
+    assert await source.store.pages.gather_alerts(JOB, "ended", "batch") == ["batch"]
+    await carry(source, target)
+    pages = target.store.pages
+    assert {each.run_id for each in await pages.late_alerts(limit=9)} == {"ended", "running"}
+    assert await pages.gather_alerts(JOB, "ended", "other") == ["batch"]
+    assert await pages.gather_alerts(JOB, "running", "new") == ["new"]
+    await source.store.pages.note_told("batch")
+    assert (await carry(source, target))["change_logs"].holds
+    assert await pages.gather_alerts(JOB, "ended", "other") == []
+    assert await pages.gather_alerts(JOB, "running", "other") == ["new"]
+
+
+@ACROSS
 async def test_what_has_gone_on_in_the_target_stays(
     source: Whole, target: Whole, clock: FakeClock
 ) -> None:

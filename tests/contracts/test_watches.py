@@ -17,6 +17,7 @@ from contracts.watch_samples import (
     begin,
     check,
     config,
+    end,
     event,
     notice,
     started,
@@ -28,7 +29,7 @@ from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, Watch
 from webloom.ports.page_store import Validators
-from webloom.ports.watch_store import NewRun, Notice
+from webloom.ports.watch_store import NewRun, Notice, WatchCounts
 
 FULL = config(
     "Every field \U0001f4a1",
@@ -159,6 +160,21 @@ async def test_watches_are_listed_by_name_and_id(watching: Watching) -> None:
 async def test_a_cursor_of_nobody_is_refused(watching: Watching, cursor: str) -> None:
     with pytest.raises(BadCursor):
         await watching.watches.watches(limit=5, cursor=cursor)
+
+
+async def test_watches_are_counted_by_their_state(watching: Watching) -> None:
+    store = watching.watches
+    assert await store.count_watches() == WatchCounts(all=0, enabled=0, checking=0, failing=0)
+    for name in ("idle", "checked", "failed", "paused"):
+        await add_watch(watching, name, pages="a")
+    await store.edit_watch("id of paused", config("paused", enabled=False), next_run_at=None)
+    run = await started(watching, "failed")
+    await check(watching, run, "a", "it is away")
+    await end(watching, run)
+    await started(watching, "checked")
+    assert await store.count_watches() == WatchCounts(all=4, enabled=3, checking=1, failing=1)
+    await store.remove_watch("id of checked")
+    assert await store.count_watches() == WatchCounts(all=3, enabled=2, checking=0, failing=1)
 
 
 async def test_due_watches_come_the_longest_overdue_first(watching: Watching) -> None:

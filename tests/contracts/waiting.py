@@ -10,7 +10,7 @@ import pytest
 
 from webloom.ports.broker import Broker, Delivery, QueueDepth
 
-PATIENCE = 10.0  # far more than anything takes
+PATIENCE = 60.0  # far more than anything takes
 
 
 async def take(deliveries: AsyncIterator[Delivery]) -> Delivery:

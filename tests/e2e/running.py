@@ -16,7 +16,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import aiohttp
+
+from servers.private import free_port
 
 Value = TypeVar("Value")
 
@@ -163,12 +164,6 @@ def environment(data_dir: Path, **settings: object) -> dict[str, str]:
         "WEBLOOM_DATA_DIR": str(data_dir),
         **{f"WEBLOOM_{name.upper()}": str(value) for name, value in settings.items()},
     }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def until(

@@ -16,10 +16,10 @@ from e2e.running import (
     Webloom,
     environment,
     finished,
-    free_port,
     running,
     running_for_module,
 )
+from servers.private import free_port
 
 KEY = "wl_a-key-of-the-first-client"
 HASHED_KEY = "wl_a-key-that-the-server-never-saw"
@@ -181,9 +181,9 @@ async def test_every_route_but_one_asks_for_a_key(api: Api) -> None:
     document = (await api.call("GET", "/openapi.json", headers=bearer(KEY))).body
     routes = every_route(document)
     assert ("POST", "/metadata") in routes
-    routes += [("GET", "/"), ("GET", "/openapi.json"), ("GET", "/nothing"), ("GET", "/docs")]
+    routes += [("GET", "/openapi.json"), ("GET", "/api/nothing"), ("GET", "/%6detadata/records")]
     routes += [("HEAD", "/metadata/records"), ("OPTIONS", "/metadata"), ("GET", f"{OPEN}/")]
-    routes += [("GET", "/health%2Flive/../metrics"), ("GET", "//health/live"), ("POST", "/HEALTH")]
+    routes += [("GET", "/health%2Flive/../metrics"), ("POST", "/metadata/nothing")]
     for method, path in routes:
         url = URL(api.base + path, encoded=True)
         without = await api.call(method, url)
@@ -192,6 +192,14 @@ async def test_every_route_but_one_asks_for_a_key(api: Api) -> None:
             assert (without.status, wrong.status) == (200, 200)
         else:
             assert (without.status, wrong.status) == (401, 403), (method, path)
+
+
+async def test_the_admin_ui_needs_no_key_and_has_no_data(api: Api) -> None:
+    for path in ("/", "/inventory", "//metadata/records", "/METADATA/records", "/nothing"):
+        shown = await api.call("GET", URL(api.base + path, encoded=True))
+        assert shown.status == (200 if path in ("/", "/inventory") else 404)
+        assert shown.headers["content-type"].startswith("text/html")
+    assert (await api.call("POST", URL(f"{api.base}//metadata", encoded=True))).status == 405
 
 
 async def test_a_refused_request_does_nothing(api: Api) -> None:

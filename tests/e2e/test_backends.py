@@ -15,7 +15,7 @@ import pymongo
 import pytest
 from redis.asyncio import Redis
 
-from e2e.running import Webloom, running
+from e2e.running import PATIENCE_SECONDS, Webloom, running
 from servers.mongod import MongoServer
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
@@ -85,7 +85,7 @@ async def test_each_queue_is_on_the_broker_that_the_settings_give_it(
 
 async def healthy(it: Webloom) -> dict[str, Any]:
     """Once the worker has told that it lives."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             async with it.client.get("/health") as answer:
                 health: dict[str, Any] = await answer.json()

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import signal
-import socket
 import sqlite3
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -20,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from servers.private import free_port
 from webloom.bootstrap import open_services
 from webloom.domain.inventory import METADATA_QUEUE, Status
 from webloom.entrypoints.cli.output import plain, visible
@@ -88,12 +88,6 @@ async def until(met: Callable[[], Awaitable[bool]], *, seconds: float = 60) -> N
     async with asyncio.timeout(seconds):
         while not await met():  # noqa: ASYNC110 - another process has no event for us
             await asyncio.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def environment(folder: Path, **settings: object) -> Environment:
@@ -384,12 +378,8 @@ async def test_export_says_what_is_wrong_with_a_date(env: Environment) -> None:
     assert "--from: got 'yesterday', wants a date such as 2026-01-31" in refused.err
 
 
-async def test_a_reader_who_has_seen_enough_ends_an_export_quietly(
-    site: Site, env: Environment
-) -> None:
-    urls = "".join(f"http://{site.address}/?n={n}\n" for n in range(900))
-    assert (await webloom("submit", "-", env=env, stdin=urls.encode())).code == 0
-    process = await start("export", env=env)
+async def ends_quietly_after_one_line(process: Process) -> None:
+    """Its reader has seen enough by then."""
     assert process.stdout is not None
     assert process.stderr is not None
     try:
@@ -402,6 +392,14 @@ async def test_a_reader_who_has_seen_enough_ends_an_export_quietly(
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+async def test_a_reader_who_has_seen_enough_ends_an_export_quietly(
+    site: Site, env: Environment
+) -> None:
+    urls = "".join(f"http://{site.address}/?n={n}\n" for n in range(900))
+    assert (await webloom("submit", "-", env=env, stdin=urls.encode())).code == 0
+    await ends_quietly_after_one_line(await start("export", env=env))
 
 
 async def bury(env: Environment, *bodies: bytes) -> None:

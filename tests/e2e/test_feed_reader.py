@@ -17,6 +17,8 @@ import msgspec
 import pytest
 import uvloop
 
+from e2e.running import PATIENCE_SECONDS
+from proc import children_of, environment
 from webloom.adapters.feed_process.reader import ProcessFeedReader
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.job_posting import JobPosting, dedupe_key
@@ -247,7 +249,7 @@ async def test_the_reader_dies_with_its_parent(path: Path) -> None:
     try:
         parent.kill()
         await parent.wait()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await _readable(child)
     finally:
         os.close(child)
@@ -294,22 +296,7 @@ def resident(process: int) -> int:
 
 def children() -> list[int]:
     """Readers that this process has started and that still run."""
-    own = Path("/proc/self/task")
-    found = [
-        int(child) for task in own.iterdir() for child in (task / "children").read_text().split()
-    ]
-    return [child for child in found if b"feed_process" in _command(child)]
-
-
-def environment(process: int) -> bytes:
-    return Path(f"/proc/{process}/environ").read_bytes()
-
-
-def _command(process: int) -> bytes:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    return children_of(os.getpid(), running=b"feed_process")
 
 
 async def test_a_wrong_format_is_refused_and_the_likely_one_named(path: Path) -> None:

@@ -17,18 +17,18 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from e2e.api_client import Api, calling
+from e2e.api_client import Api
 from e2e.running import (
     Webloom,
     environment,
     finished,
-    free_port,
     running,
     running_for_module,
     until,
     until_some,
 )
 from e2e.watched_site import ALLOWED, WatchedSite
+from servers.private import free_port
 from webloom.settings import VARIABLES
 
 QUEUE = "metadata_queue"
@@ -41,12 +41,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webloom]:
         "up", data_dir=folder / "data", allow_addresses=ALLOWED, slots=7, queue_limit=50
     ) as it:
         yield it
-
-
-@pytest.fixture
-async def api(whole: Webloom) -> AsyncIterator[Api]:
-    async with calling(whole) as api:
-        yield api
 
 
 @pytest.fixture
@@ -200,6 +194,16 @@ async def test_metrics_can_be_read_by_prometheus(api: Api, site: WatchedSite) ->
 # The OpenAPI document.
 
 ROUTES = {
+    ("GET", "/api/overview"),
+    ("GET", "/api/live"),
+    ("GET", "/metadata/counts"),
+    ("GET", "/api/queues"),
+    ("GET", "/api/queues/{queue}/dead"),
+    ("POST", "/api/queues/{queue}/dead/put-back"),
+    ("POST", "/api/queues/{queue}/dead/discard"),
+    ("POST", "/api/feeds/preview"),
+    ("POST", "/api/watches/preview"),
+    ("GET", "/api/system"),
     ("POST", "/metadata"),
     ("GET", "/metadata"),
     ("DELETE", "/metadata"),
@@ -308,7 +312,7 @@ async def test_answers_have_the_fields_that_the_document_names(api: Api, site: W
         "Submitted": (await api.submit(url)).body,
         "RecordAnswer": await api.record(url),
         "RecordsPage": (await api.records()).body,
-        "Problem": (await api.call("GET", "/nothing")).body,
+        "Problem": (await api.call("GET", "/api/nothing")).body,
         "Health": await healthy(api),
     }
     for name, body in answers.items():

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from e2e.test_cli import Environment, environment, start, webloom
+from e2e.test_cli import Environment, ends_quietly_after_one_line, environment, start, webloom
 from webloom.bootstrap import open_services
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.entrypoints.cli.import_feeds import AT_ONCE
@@ -359,19 +359,7 @@ async def test_what_is_no_feed_is_told_with_exit_code_1(
 async def test_a_reader_who_has_seen_enough_ends_a_feed_quietly(
     site: Site, env: Environment
 ) -> None:
-    process = await start("feed", url(site, "/jobs/all.xml"), env=env)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        async with asyncio.timeout(60):
-            assert await process.stdout.readline()
-            process.stdout._transport.close()  # type: ignore[attr-defined]
-            assert await process.stderr.read() == b""
-            assert await process.wait() == 0
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    await ends_quietly_after_one_line(await start("feed", url(site, "/jobs/all.xml"), env=env))
 
 
 async def test_feeds_are_added_edited_paused_resumed_and_removed(

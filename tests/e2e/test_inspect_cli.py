@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from e2e.test_cli import Environment, environment, start, webloom
-from e2e.test_page_reader import is_there
+from proc import children_of, is_there
 from webloom.entrypoints.cli.inspect_pages_files import named_url
 from webloom.entrypoints.demo_site import Answer, Page, Site, serve
 
@@ -221,17 +221,12 @@ async def test_an_interrupt_ends_it_and_its_readers(env: Environment, tmp_path: 
     process = await start("inspect", *pages, "--json", env=env)
     assert process.stdout is not None
     await process.stdout.readline()
-    readers = children_of(process.pid)
+    readers = children_of(process.pid, running=b"page_process")
     assert 1 <= len(readers) <= 2
     process.send_signal(signal.SIGINT)
     _, err = await process.communicate()
     assert (process.returncode, err) == (130, b"")
     assert not any(map(is_there, readers))
-
-
-def children_of(process: int) -> list[int]:
-    listed = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return list(map(int, listed.split()))
 
 
 @pytest.mark.parametrize(

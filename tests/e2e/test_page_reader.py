@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, cast
 import pytest
 import uvloop
 
+from proc import children_of, environment, is_there
 from webloom.adapters.page_process import reader as reader_module
 from webloom.adapters.page_process import running_child
 from webloom.adapters.page_process.reader import ProcessPageReader
@@ -424,24 +425,4 @@ async def ended(pidfd: int) -> None:
 
 def children() -> list[int]:
     """Readers that this process has started and that still run."""
-    own = Path("/proc/self/task")
-    found = [
-        int(child) for task in own.iterdir() for child in (task / "children").read_text().split()
-    ]
-    return sorted(child for child in found if b"page_process" in _command(child))
-
-
-def environment(process: int) -> bytes:
-    return Path(f"/proc/{process}/environ").read_bytes()
-
-
-def _command(process: int) -> bytes:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def is_there(process: int) -> bool:
-    """Also as a zombie."""
-    return Path(f"/proc/{process}").exists()
+    return children_of(os.getpid(), running=b"page_process")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from e2e.running import PATIENCE_SECONDS
 from webloom.application.imports.run_import import CANCELLED, RunImport
 from webloom.bootstrap import Services, open_run_import, open_services
 from webloom.domain.errors import FetchFailed, StoreUnavailable
@@ -125,7 +126,7 @@ async def _room(folder: Path) -> AsyncIterator[Room]:
 
 
 async def until(look: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not await look():  # noqa: ASYNC110 - there is no event for what another process sees
             await asyncio.sleep(0.02)
 

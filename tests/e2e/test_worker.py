@@ -59,13 +59,13 @@ async def test_a_host_is_left_alone_between_two_requests(
 ) -> None:
     urls = [site.url(f"/slow?seconds=0&{number}") for number in range(4)]
     others = [other.url(f"/gated?{number}") for number in range(2)]
-    async with running("up", **given(tmp_path, host_delay=0.4)) as it:
+    async with running("up", **given(tmp_path, host_delay=1)) as it:
         api = Api(it.client, it.base)
         await api.submitted(*urls, *others)
         await completed(api, *urls)
         await until(lambda: len(other.requests) == 2)  # whose hosts do not wait for each other
     starts = sorted(moment for moment, _ in site.watch.starts)
-    assert starts[-1] - starts[0] >= 3 * 0.4 * 0.9
+    assert starts[-1] - starts[0] >= 2  # of three seconds: the site may be late to see who comes
     assert min(later - earlier for earlier, later in pairwise(starts)) >= 0.2
 
 
@@ -235,7 +235,7 @@ async def test_a_second_signal_ends_at_once(
             worker.send(first)
             await worker.logged("stopping")
             worker.send(second)
-            assert await worker.ended(within=20) == 128 + second
+            assert await worker.ended() == 128 + second
         site.opened.set()
         async with running("worker", **settings):  # gets it when the lease has run out
             [record] = await completed(api, url)
@@ -261,9 +261,9 @@ async def test_a_whole_installation_ends_in_good_order(
 
 async def test_an_idle_worker_ends_at_once(tmp_path: Path) -> None:
     async with running("worker", **given(tmp_path, grace=600)) as it:
-        assert await it.stop(within=20) == 0
+        assert await it.stop() == 0
     async with running("scheduler", **given(tmp_path)) as it:
-        assert await it.stop(within=20) == 0
+        assert await it.stop() == 0
 
 
 # Hostile sites.
@@ -275,7 +275,7 @@ def wary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webloom]:
     with running_for_module(
         "up",
         **given(tmp_path_factory.mktemp("wary")),
-        fetch_timeout=2,
+        fetch_timeout=5,
         max_body=MAX_BODY,
         retry_delay=0.02,
         slots=100,
@@ -292,7 +292,7 @@ async def api(wary: Webloom) -> AsyncIterator[Api]:
 
 MAX_BODY = 1 << 20
 TOO_LARGE = f"the body is larger than {MAX_BODY} bytes"
-TOO_SLOW = "no complete answer within 2 s"
+TOO_SLOW = "no complete answer within 5 s"
 
 # Path, what the record says, whether it was tried three times, the reason of the row.
 FAILURES: list[tuple[str, str, bool, str]] = [

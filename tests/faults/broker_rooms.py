@@ -38,8 +38,8 @@ from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 
+STALL = 30.0  # seconds for which a machine may do something else
 PROGRAM = Path(__file__).with_name("broker_process.py")
-SETTLED_SECONDS = 40.0
 
 MakeServer = Callable[[Path], PrivateServer]
 
@@ -55,7 +55,6 @@ class Backend:
     counts_kills: bool = True  # each; else a message only knows that it was redelivered
     shares_at_once: bool = True  # else a message may wait at a busy process while another is idle
     gives_up: float  # seconds after which a call has failed that nobody answers
-    latest: float = 0.5  # how many seconds a delayed message may come late
 
 
 BACKENDS = (
@@ -73,7 +72,6 @@ BACKENDS = (
         server="rabbitmq",
         counts_kills=False,
         gives_up=10,
-        latest=1.5,
     ),
     Backend(
         name="rabbitmq-quorum",
@@ -83,7 +81,6 @@ BACKENDS = (
         limit_is_exact=False,
         shares_at_once=False,
         gives_up=10,
-        latest=1.5,
     ),
 )
 
@@ -119,17 +116,17 @@ class BrokerProcess:
     def names(self, what: str) -> list[str]:
         return [event.name for event in self.events if event.what == what]
 
-    async def said(self, what: str, count: int = 1, *, within: float = 30.0) -> list[Event]:
+    async def said(self, what: str, count: int = 1) -> list[Event]:
         def look() -> bool:
             return len(self.names(what)) >= count or self._popen.poll() is not None
 
-        await eventually(look, within=within, what=f"the process says {what!r} {count} times")
+        await eventually(look, what=f"the process says {what!r} {count} times")
         found = [event for event in self.events if event.what == what]
         assert len(found) >= count, self.errors
         return found
 
-    async def ended(self, *, within: float = 60.0) -> None:
-        await eventually(lambda: self._popen.poll() is not None, within=within, what="it ends")
+    async def ended(self) -> None:
+        await eventually(lambda: self._popen.poll() is not None, what="it ends")
         assert self._popen.returncode == 0, self.errors
 
     def kill(self) -> None:
@@ -229,7 +226,7 @@ class BrokerRoom:
             self._lock.close()
             self._lock = None
 
-    async def reachable(self, broker: Broker, *, within: float = 40.0) -> None:
+    async def reachable(self, broker: Broker) -> None:
         async def look() -> bool:
             try:
                 await broker.depth(self.queue)
@@ -237,7 +234,7 @@ class BrokerRoom:
                 return False
             return True
 
-        await eventually_async(look, within=within, what="the broker is back")
+        await eventually_async(look, what="the broker is back")
 
     async def settled(self, say: Callable[[str], None], limit: int | None = None) -> None:
         """Drain the queue and check that nothing was lost, and nothing came again that must not."""
@@ -251,9 +248,7 @@ class BrokerRoom:
             slots = [asyncio.create_task(self.journal.acking(deliveries)) for _ in range(32)]
             try:
                 with suppress(AssertionError):  # `check` says more
-                    await eventually_async(
-                        lambda: self._drained(broker), within=SETTLED_SECONDS, what="it is empty"
-                    )
+                    await eventually_async(lambda: self._drained(broker), what="it is empty")
             finally:
                 for slot in slots:
                     slot.cancel()
@@ -329,10 +324,10 @@ def _new_room(backend: Backend, servers: ServerRoom, folder: Path) -> BrokerRoom
 
 
 class _Complaints(logging.Handler):
-    """What asyncio says of tasks that nobody looks after."""
+    """What asyncio says of tasks that nobody looks after. Of a lost connection it only warns."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.ERROR)
         self.heard: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -19,6 +19,12 @@ from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 
+HANGS_SECONDS = 900.0  # nothing takes that long, on the slowest machine
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.timeout(HANGS_SECONDS))
+
 
 class MakeFleet(Protocol):
     def __call__(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from faults.processes import eventually
+from faults.processes import Process, eventually
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +32,13 @@ class DatabaseFile:
     def connection(self, wait: float = 30.0) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self.path, timeout=wait, isolation_level=None)) as connection:
             yield connection
+
+    def stop(self, process: Process) -> None:
+        """SIGSTOP, while the process holds no lock that others would wait for in vain."""
+        with self.connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            process.stop()
+            connection.execute("ROLLBACK")
 
     def count(self, source: str) -> int:
         with self.connection() as connection:
@@ -106,7 +113,7 @@ class DatabaseFile:
             connection.execute("ROLLBACK")
         return False
 
-    async def settled(self, *, within: float) -> None:
+    async def settled(self) -> None:
         """Wait until no record is open and no message is left."""
 
         def look() -> bool:
@@ -120,7 +127,7 @@ class DatabaseFile:
             return bool(left == 0)
 
         try:
-            await eventually(look, within=within, what="every request has its final answer")
+            await eventually(look, what="every request has its final answer")
         except AssertionError as late:
             open_rows = [row for row in self.rows() if row.request_id is not None]
             raise AssertionError(

@@ -73,19 +73,21 @@ class ImportRoom:
         assert started.is_new
         return started.run.run_id
 
-    async def ended(self, services: Services, run_id: str, *, within: float) -> ImportRun:
-        async def look() -> ImportRun | None:
-            try:
-                run = await services.imports.find_run(run_id)
-            except Unavailable:
-                return None
-            return run if run is not None and run.status is not RunStatus.RUNNING else None
-
+    async def is_over(self, services: Services, run_id: str) -> bool:
+        """As far as the store answers, which may have been killed."""
         try:
-            run = await eventually_async(look, within=within, what="the run ends")
+            run = await services.imports.find_run(run_id)
+        except Unavailable:
+            return False
+        return run is not None and run.status is not RunStatus.RUNNING
+
+    async def ended(self, services: Services, run_id: str) -> ImportRun:
+        try:
+            await eventually_async(lambda: self.is_over(services, run_id), what="the run ends")
         except AssertionError as late:
             run = await services.imports.find_run(run_id)
             raise AssertionError(f"{late}: {run}") from None
+        run = await services.imports.find_run(run_id)
         assert run is not None
         return run
 

@@ -14,7 +14,6 @@ import asyncio
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,9 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from proc import states
+from servers.private import free_port
+
 RIGGED = Path(__file__).with_name("rigged.py")
 POLL_SECONDS = 0.02
-START_SECONDS = 30.0
+PATIENCE_SECONDS = 180.0  # how long something takes says more of the machine than of the code
 
 READY = {
     "api": "Webloom's API listens on",
@@ -39,22 +41,20 @@ READY = {
 Found = TypeVar("Found")
 
 
-async def eventually(look: Callable[[], Found], *, within: float, what: str) -> Found:
+async def eventually(look: Callable[[], Found], *, what: str) -> Found:
     """The first true thing that `look` finds."""
 
     async def look_soon() -> Found:
         return look()
 
-    return await eventually_async(look_soon, within=within, what=what)
+    return await eventually_async(look_soon, what=what)
 
 
-async def eventually_async(
-    look: Callable[[], Awaitable[Found]], *, within: float, what: str
-) -> Found:
-    deadline = time.monotonic() + within
+async def eventually_async(look: Callable[[], Awaitable[Found]], *, what: str) -> Found:
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not (found := await look()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within:.0f} s: {what}; the last look: {found!r}")
+            raise AssertionError(f"waited too long: {what}; the last look: {found!r}")
         await asyncio.sleep(POLL_SECONDS)
     return found
 
@@ -82,16 +82,16 @@ class Process:
     def output(self) -> str:
         return self.log.read_text(errors="replace")
 
-    async def said(self, text: str, *, within: float = START_SECONDS) -> None:
+    async def said(self, text: str) -> None:
         def look() -> bool:
             return text in self.output or not self.alive
 
-        await eventually(look, within=within, what=f"{self.role} says {text!r}")
+        await eventually(look, what=f"{self.role} says {text!r}")
         assert text in self.output, f"{self.role} ended with {self.code}: {self.output[-3000:]}"
 
-    async def ended(self, *, within: float) -> int:
+    async def ended(self) -> int:
         """Its code, once it has ended in the way that the test expects."""
-        await eventually(lambda: not self.alive, within=within, what=f"{self.role} ends")
+        await eventually(lambda: not self.alive, what=f"{self.role} ends")
         self.told_to_end = True
         return self._popen.wait()
 
@@ -104,8 +104,8 @@ class Process:
     def stop(self) -> None:
         """SIGSTOP, and stopped when this returns."""
         os.kill(self.pid, signal.SIGSTOP)
-        deadline = time.monotonic() + 5
-        while _state(self.pid) != "T":
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while states(self.pid) != {"T"}:
             assert time.monotonic() < deadline, f"{self.pid} does not stop"
 
     def go_on(self) -> None:
@@ -118,21 +118,12 @@ class Process:
             self.kill()
 
 
-def _state(pid: int) -> str:
-    """As the kernel shows it; every thread must have stopped."""
-    states = {
-        stat.read_text().rpartition(")")[2].split()[0]
-        for stat in Path(f"/proc/{pid}/task").glob("*/stat")
-    }
-    return states.pop() if len(states) == 1 else "mixed"
-
-
 @dataclass(kw_only=True)
 class Fleet:
     folder: Path
     settings: dict[str, str]
     data: Path
-    port: int = field(default_factory=lambda: free_port())  # of the API
+    port: int = field(default_factory=free_port)  # of the API
     prefix: Sequence[str] = ()  # a command that every process is started through
     processes: list[Process] = field(default_factory=list)
 
@@ -199,12 +190,6 @@ def _launch(
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,13 +47,13 @@ def rig() -> None:
     if "RIGGED_DEADLY_PATH" in os.environ:
         patch("webloom.entrypoints.worker.http_fetcher", deadly_fetcher).start()
     if "RIGGED_CLOCK_FILE" in os.environ:
-        patch("webloom.bootstrap.SystemClock", JumpingClock).start()
+        patch("webloom.bootstrap.opening.SystemClock", JumpingClock).start()
     if "RIGGED_TICK" in os.environ:
         seconds = float(os.environ["RIGGED_TICK"])
         patch("webloom.entrypoints.scheduler.TICK_SECONDS", seconds).start()
     if "RIGGED_QUIET" in os.environ:
         impatient = partial(RequeueForgotten, quiet_for=float(os.environ["RIGGED_QUIET"]))
-        patch("webloom.bootstrap.RequeueForgotten", impatient).start()
+        patch("webloom.bootstrap.services.RequeueForgotten", impatient).start()
     if "RIGGED_HEARTBEAT" in os.environ:
         beat = int(os.environ["RIGGED_HEARTBEAT"])
         patch("webloom.adapters.rabbitmq.link.HEARTBEAT", beat).start()

@@ -116,7 +116,7 @@ class Stack:
         async with open_services(load_settings(self.fleet.settings)) as services:
             yield services
 
-    async def settled(self, *, within: float) -> None:
+    async def settled(self) -> None:
         """Wait until every request has its final answer and no message is left."""
         async with self.services() as services:
 
@@ -131,7 +131,7 @@ class Stack:
                 return not waiting and not unfinished
 
             try:
-                await eventually_async(look, within=within, what="every request is answered")
+                await eventually_async(look, what="every request is answered")
             except AssertionError as late:
                 truth = await self._truth(services)
                 raise AssertionError(f"{late}: {truth.statuses}, {truth.depth}") from None
@@ -140,9 +140,9 @@ class Stack:
         async with self.services() as services:
             return await self._truth(services)
 
-    async def ends_well(self, client: Client, *, within: float = 30.0) -> Truth:
+    async def ends_well(self, client: Client) -> Truth:
         """Settled; every process ends when it is told to; nobody held a message in secret."""
-        await self.settled(within=within)
+        await self.settled()
         self.fleet.check()
         await self.shut_down()
         truth = await self.truth()
@@ -154,7 +154,7 @@ class Stack:
         for process in running:
             terminate(process)
         for process in running:
-            assert await process.ended(within=20) == 0, process.output[-3000:]
+            assert await process.ended() == 0, process.output[-3000:]
         self.fleet.check()
 
     async def health(self, client: Client) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -226,7 +226,7 @@ class Load:
             stop.set()
             await task
 
-    async def answered(self, status: int, *, since: float, within: float) -> float:
+    async def answered(self, status: int, *, since: float) -> float:
         """Wait for such an answer to what was asked since then; how long after it came."""
 
         async def look() -> float:
@@ -237,7 +237,7 @@ class Load:
             ]
             return min(times, default=0.0)
 
-        return await eventually_async(look, within=within, what=f"POST is answered with {status}")
+        return await eventually_async(look, what=f"POST is answered with {status}")
 
     def slowest(self) -> float:
         return max(each.seconds for each in self.answers)

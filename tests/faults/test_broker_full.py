@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from faults import broker_rooms
 from faults.broker_process import SQLITE, message
-from faults.broker_rooms import BrokerRoom, on_bullmq, on_rabbitmq, on_sqlite, with_a_server
+from faults.broker_rooms import STALL, BrokerRoom, on_bullmq, on_rabbitmq, on_sqlite, with_a_server
 from faults.processes import SmallDisk, eventually, eventually_async, small_disk
 from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq.layout import Layout
@@ -27,6 +27,7 @@ servers, room = broker_rooms.fixtures
 Say = Callable[[str], None]
 LIMIT = 100
 AT_ONCE = 8
+MORE_THAN_COMES_AND_GOES = 100_000  # bytes of Redis: buffers of connections
 # RabbitMQ 3.10 answers before a quorum queue is quite deleted. What is declared under its name in
 # the next milliseconds goes with it, and confirmed messages too.
 DELETION_SECONDS = 0.2
@@ -41,17 +42,16 @@ async def accepts(room: BrokerRoom, broker: Broker, name: str) -> bool:
     return True
 
 
-async def insist(room: BrokerRoom, broker: Broker, name: str, *, within: float = 40.0) -> None:
+async def insist(room: BrokerRoom, broker: Broker, name: str) -> None:
     async def taken() -> bool:
         try:
             return await accepts(room, broker, name)
         except BrokerUnavailable:
             return False
 
-    await eventually_async(taken, within=within, what=f"{name} is accepted")
+    await eventually_async(taken, what=f"{name} is accepted")
 
 
-@pytest.mark.timeout(60)
 async def test_5_processes_fill_a_queue_to_its_limit_and_it_opens_again(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -68,21 +68,29 @@ async def test_5_processes_fill_a_queue_to_its_limit_and_it_opens_again(
     async with room.open(limit=LIMIT) as broker:
         assert (await broker.depth(room.queue)).ready == accepted
         assert not await accepts(room, broker, "too much")
-        async with broker.deliveries(room.queue, 1) as deliveries:
-            taken = 0
-            while not await accepts(room, broker, "fits again"):
+        # A quorum queue that was full takes more when less than four fifths of its limit are left.
+        most = 2 if room.backend.limit_is_exact else accepted - LIMIT * 4 // 5 + 1
+        taken = 0
+
+        async def is_open_again() -> bool:
+            """A queue that is told of an ack counts a little later."""
+            nonlocal taken
+            if await accepts(room, broker, "fits again"):
+                return True
+            if taken < most:
                 taken += 1
                 delivery = await anext(deliveries)
                 room.journal.note("got", delivery.message_id)
                 await delivery.ack()
                 room.journal.note("acked", delivery.message_id)
-                await asyncio.sleep(0.02)  # a queue that is told of an ack counts a little later
+            return False
+
+        async with broker.deliveries(room.queue, 1) as deliveries:
+            await eventually_async(is_open_again, what=f"it is open again after {most} were taken")
     say(f"{accepted} of {LIMIT} accepted, {refused} refused; open again after {taken} were taken")
-    assert taken <= (2 if room.backend.limit_is_exact else LIMIT // 3)
     await room.settled(say, LIMIT)
 
 
-@pytest.mark.timeout(60)
 async def test_6_retries_that_are_due_while_the_queue_is_full_are_not_lost(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -97,17 +105,19 @@ async def test_6_retries_that_are_due_while_the_queue_is_full_are_not_lost(
                 await asyncio.sleep(0.02)
         for delay, delivery in zip((0.0, 0.2, 0.3, 0.3, 0.5, 0.7), held, strict=True):
             await delivery.retry(delay)  # the slots are closed, so that nothing else is taken
-        await asyncio.sleep(1.5)  # all are due
+
+        async def all_are_due() -> bool:
+            depth = await broker.depth(room.queue)
+            return (depth.ready, depth.delayed) == (6 + n, 0)
+
+        await eventually_async(all_are_due, what=f"{6 + n} are ready where 6 are allowed")
         if room.backend.limit_is_exact:
             assert not await accepts(room, broker, "too much")
-        depth = await broker.depth(room.queue)
-        assert (depth.ready, depth.delayed) == (6 + n, 0)
-    say(f"{depth.ready} ready where 6 are allowed")
     await room.settled(say, 6)
 
 
 @asynccontextmanager
-async def short_of_room(room: BrokerRoom, ballast: int) -> AsyncIterator[None]:
+async def short_of_room(room: BrokerRoom) -> AsyncIterator[None]:
     """The server takes nothing more; what is there can be worked off."""
     if isinstance(room.private_server, RabbitServer):
         ctl = room.private_server.ctl
@@ -131,7 +141,7 @@ async def short_of_room(room: BrokerRoom, ballast: int) -> AsyncIterator[None]:
     client = Redis.from_url(room.way().url)
     try:
         used = (await client.info("memory"))["used_memory"]
-        await client.config_set("maxmemory", used - ballast)
+        await client.config_set("maxmemory", used - MORE_THAN_COMES_AND_GOES)
         yield
     finally:
         await client.config_set("maxmemory", 0)
@@ -139,7 +149,6 @@ async def short_of_room(room: BrokerRoom, ballast: int) -> AsyncIterator[None]:
 
 
 @with_a_server
-@pytest.mark.timeout(90)
 async def test_14_a_server_without_room_refuses_in_time_and_is_worked_off(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -148,14 +157,14 @@ async def test_14_a_server_without_room_refuses_in_time_and_is_worked_off(
         for n in range(40):
             await insist(room, broker, f"m{n}")
         async with worker.deliveries(room.queue, 4) as deliveries:
-            async with short_of_room(room, ballast=1000):
+            async with short_of_room(room):
                 begun = time.monotonic()
                 with pytest.raises(BrokerUnavailable) as told:
                     await broker.publish(room.queue, message("no room"))
                 failed = time.monotonic() - begun
                 slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(4)]
                 await eventually(
-                    lambda: len(room.journal.names("acked")) == 40, within=20, what="all are served"
+                    lambda: len(room.journal.names("acked")) == 40, what="all are served"
                 )
             begun = time.monotonic()
             await insist(room, broker, "afterwards")
@@ -164,7 +173,7 @@ async def test_14_a_server_without_room_refuses_in_time_and_is_worked_off(
                 slot.cancel()
             await asyncio.wait(slots)
     say(f"refused after {failed:.1f} s ({told.value}); accepted again after {back:.1f} s")
-    assert failed < room.backend.gives_up + 4
+    assert failed < room.backend.gives_up + STALL
     await room.settled(say)
 
 
@@ -179,7 +188,6 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @on_sqlite
-@pytest.mark.timeout(60)
 async def test_14_a_full_disk_refuses_in_time_and_is_used_on_when_there_is_room(
     room: BrokerRoom, say: Say, disk: SmallDisk
 ) -> None:
@@ -190,11 +198,11 @@ async def test_14_a_full_disk_refuses_in_time_and_is_used_on_when_there_is_room(
     await publisher.said("accepted", 100)
     size = disk.fill()
     before = len(publisher.names("unsure"))
-    unsure = await publisher.said("unsure", before + 3, within=20)
+    unsure = await publisher.said("unsure", before + 3)
     disk.free()
     freed = time.monotonic()
     accepted = len(publisher.names("accepted"))
-    first = (await publisher.said("accepted", accepted + 100, within=20))[accepted]
+    first = (await publisher.said("accepted", accepted + 100))[accepted]
     say(
         f"{size >> 10} KiB filled it, {len(unsure)} refusals; accepted again after "
         f"{max(0.0, first.at - freed):.2f} s"
@@ -205,18 +213,17 @@ async def test_14_a_full_disk_refuses_in_time_and_is_used_on_when_there_is_room(
     await room.settled(say)
 
 
-@pytest.mark.timeout(90)
 async def test_14_four_processes_publish_and_consume_at_once(room: BrokerRoom, say: Say) -> None:
     """On SQLite a storm of writers that are in each other's way."""
     begun = time.monotonic()
-    processes = [room.start("share", f"p{n}", 300) for n in range(4)]
+    processes = [room.start("share", f"p{n}", 300, lease=15) for n in range(4)]
     for process in processes:
-        await process.said("accepted", 300, within=60)
+        await process.said("accepted", 300)
 
     def all_served() -> bool:
         return sum(len(set(process.names("acked"))) for process in processes) >= 4 * 300
 
-    await eventually(all_served, within=60, what="all are served")
+    await eventually(all_served, what="all are served")
     spent = time.monotonic() - begun
     unsure = sum(len(process.names("unsure")) for process in processes)
     acks = [name for process in processes for name in process.names("acked")]
@@ -239,7 +246,6 @@ async def administration(room: BrokerRoom) -> AsyncIterator[aiormq.abc.AbstractC
 
 
 @on_rabbitmq
-@pytest.mark.timeout(60)
 async def test_15_queues_that_are_deleted_under_use_are_there_again(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -248,7 +254,7 @@ async def test_15_queues_that_are_deleted_under_use_are_there_again(
         slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(2)]
         await broker.publish(room.queue, message("before"), delay=0.1)
         room.journal.note("accepted", "before")
-        await eventually(lambda: room.journal.names("acked"), within=10, what="it is served")
+        await eventually(lambda: room.journal.names("acked"), what="it is served")
         async with administration(room) as channel:
             for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
                 await channel.queue_delete(spec.name)
@@ -268,10 +274,8 @@ async def test_15_queues_that_are_deleted_under_use_are_there_again(
                 room.journal.note("accepted", f"delay{delay}")
                 return True
 
-            await eventually_async(taken, within=20, what=f"a delay of {delay} is accepted")
-        await eventually(
-            lambda: not room.journal.missing(()), within=20, what="everything is served"
-        )
+            await eventually_async(taken, what=f"a delay of {delay} is accepted")
+        await eventually(lambda: not room.journal.missing(()), what="everything is served")
         for slot in slots:
             slot.cancel()
         await asyncio.wait(slots)
@@ -279,7 +283,6 @@ async def test_15_queues_that_are_deleted_under_use_are_there_again(
 
 
 @on_rabbitmq
-@pytest.mark.timeout(60)
 async def test_15_a_queue_that_somebody_declared_otherwise_is_told_of_and_used_when_put_right(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -300,7 +303,6 @@ async def test_15_a_queue_that_somebody_declared_otherwise_is_told_of_and_used_w
 
 
 @on_bullmq
-@pytest.mark.timeout(60)
 async def test_15_a_redis_that_is_flushed_under_use_is_used_on(room: BrokerRoom, say: Say) -> None:
     """What it held is gone, and nothing else: waiting and delayed jobs, locks, scripts."""
     client = Redis.from_url(room.way().url)
@@ -317,9 +319,7 @@ async def test_15_a_redis_that_is_flushed_under_use_is_used_on(room: BrokerRoom,
             await insist(room, broker, f"m{n}")
         await broker.publish(room.queue, message("delayed"), delay=0.2)
         room.journal.note("accepted", "delayed")
-        await eventually(
-            lambda: not room.journal.missing(()), within=20, what="everything is served"
-        )
+        await eventually(lambda: not room.journal.missing(()), what="everything is served")
         for slot in slots:
             slot.cancel()
         await asyncio.wait(slots)

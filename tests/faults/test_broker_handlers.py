@@ -12,18 +12,19 @@ import pytest
 from faults import broker_rooms
 from faults.broker_process import message
 from faults.broker_rooms import BrokerRoom
-from faults.processes import eventually
+from faults.processes import PATIENCE_SECONDS, eventually
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Broker, Delivery
 
 servers, room = broker_rooms.fixtures
 
 Say = Callable[[str], None]
-LEASE = 0.9
+LEASE = 2.0
 HEARTBEAT = 1  # of RabbitMQ: its server gives a silent client up after two or three
 HOUR = 3600.0
-# In an order in which a queue that looks only at its head would be late with most of them.
-DELAYS = (2.0, 0.25, 1.1, 0.13, 0.6, 1.7, 0.4, 2.2, 0.05, 0.9)
+# By far the longest is the first: a queue that looks only at its head would keep the others for it.
+LONGEST = 6.0
+DELAYS = (LONGEST, 0.25, 1.1, 0.13, 0.6, 1.7, 0.4, 2.2, 0.05, 0.9)
 
 
 async def accepted(room: BrokerRoom, broker: Broker, name: str, delay: float = 0.0) -> None:
@@ -31,11 +32,10 @@ async def accepted(room: BrokerRoom, broker: Broker, name: str, delay: float = 0
     room.journal.note("accepted", name)
 
 
-@pytest.mark.timeout(60)
 async def test_7_a_job_that_takes_longer_than_the_lease_stays_with_its_holder(
     room: BrokerRoom, say: Say
 ) -> None:
-    holder = room.start("serve", 1, 4 * LEASE, lease=LEASE, heartbeat=HEARTBEAT)
+    holder = room.start("serve", 1, 2.5 * LEASE, lease=LEASE, heartbeat=HEARTBEAT)
     async with room.open(lease=LEASE) as broker:
         await accepted(room, broker, "long")
         await holder.said("got")
@@ -51,38 +51,36 @@ async def test_7_a_job_that_takes_longer_than_the_lease_stays_with_its_holder(
     await room.settled(say)
 
 
-@pytest.mark.timeout(60)
 async def test_7_an_event_loop_that_stands_still_costs_at_worst_a_duplicate(
     room: BrokerRoom, say: Say
 ) -> None:
     """The one who took over has the last word: the first holder's late ack changes nothing (8)."""
-    sleeper = room.start("block", 4.5, lease=LEASE, heartbeat=HEARTBEAT)
+    sleeper = room.start("block", 5 * LEASE, lease=LEASE, heartbeat=HEARTBEAT)
     async with room.open(lease=LEASE) as broker:
         await accepted(room, broker, "blocked")
         [got] = await sleeper.said("got")
         async with broker.deliveries(room.queue, 1) as deliveries:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 taken_over = await anext(deliveries)
             say(f"taken over after {time.monotonic() - got.at:.1f} s")
             assert (taken_over.message_id, taken_over.redelivered) == ("blocked", True)
             room.journal.note("unsure", "blocked")  # two hold it now
-            await sleeper.said("acked", within=20)
+            await sleeper.said("acked")
             await asyncio.sleep(1)
             depth = await broker.depth(room.queue)
             assert depth.in_flight in (1, None), "it is still the new holder's"
             await taken_over.retry(0.1)  # so that it is seen whether it was still there
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 again = await anext(deliveries)
             assert again.message_id == "blocked"
             await again.ack()
             room.journal.note("acked", "blocked")
         await accepted(room, broker, "next")
-        await sleeper.said("got", 2, within=20)
+        await sleeper.said("got", 2)
         sleeper.kill()
     await room.settled(say)
 
 
-@pytest.mark.timeout(60)
 async def test_7_nothing_waits_behind_a_long_job_while_somebody_is_idle(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -106,9 +104,7 @@ async def test_7_nothing_waits_behind_a_long_job_while_somebody_is_idle(
             await asyncio.sleep(1)
             await long.ack()
             slots.append(asyncio.create_task(room.journal.acking(deliveries)))
-        await eventually(
-            lambda: room.journal.names("acked") == names, within=10, what="all are served"
-        )
+        await eventually(lambda: room.journal.names("acked") == names, what="all are served")
         say(f"served within {time.monotonic() - begun:.1f} s")
         for slot in slots:
             slot.cancel()
@@ -118,7 +114,6 @@ async def test_7_nothing_waits_behind_a_long_job_while_somebody_is_idle(
     await room.settled(say)
 
 
-@pytest.mark.timeout(60)
 async def test_9_delays_of_all_lengths_hold_nobody_up_and_none_ends_early(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -141,25 +136,24 @@ async def test_9_delays_of_all_lengths_hold_nobody_up_and_none_ends_early(
 
     async with room.open() as broker, broker.deliveries(room.queue, 8) as deliveries:
         await broker.publish(room.queue, message("acked first"), delay=0.01)
-        async with asyncio.timeout(20):  # what a delay needs is there now
+        async with asyncio.timeout(PATIENCE_SECONDS):  # what a delay needs is there now
             await (await anext(deliveries)).ack()
         slots = [asyncio.create_task(serve(deliveries)) for _ in range(8)]
         for delay in DELAYS:
             due[f"delayed{delay}"] = loop.time() + delay
             await accepted(room, broker, f"delayed{delay}", delay)
             await accepted(room, broker, f"retry{delay}")
-        await eventually(lambda: len(late) == 2 * len(DELAYS), within=30, what="all have come")
+        await eventually(lambda: len(late) == 2 * len(DELAYS), what="all have come")
         for slot in slots:
             slot.cancel()
         await asyncio.wait(slots)
     say(f"late by {min(late.values()) * 1000:.0f} to {max(late.values()) * 1000:.0f} ms")
     assert min(late.values()) > -0.005, late
-    assert max(late.values()) < room.backend.latest, late
+    assert {*list(late)[-2:]} == {f"delayed{LONGEST}", f"retry{LONGEST}"}, late
     await room.settled(say)
 
 
 @pytest.mark.parametrize("error", [MemoryError, asyncio.CancelledError, RuntimeError])
-@pytest.mark.timeout(60)
 async def test_12_what_a_handler_raises_stops_no_other_and_loses_nothing(
     room: BrokerRoom, say: Say, error: type[BaseException]
 ) -> None:
@@ -186,16 +180,13 @@ async def test_12_what_a_handler_raises_stops_no_other_and_loses_nothing(
         slot = asyncio.create_task(room.journal.acking(deliveries))
         for n in range(20):
             await accepted(room, broker, f"m{n}")
-        await eventually(
-            lambda: len(room.journal.names("acked")) == 21, within=20, what="the slot works on"
-        )
+        await eventually(lambda: len(room.journal.names("acked")) == 21, what="the slot works on")
         slot.cancel()
         await asyncio.wait([slot])
     await room.settled(say)
 
 
 @pytest.mark.parametrize("error", [MemoryError, asyncio.CancelledError])
-@pytest.mark.timeout(60)
 async def test_12_an_error_may_leave_the_whole_context(
     room: BrokerRoom, say: Say, error: type[BaseException]
 ) -> None:
@@ -231,7 +222,6 @@ class SetClock(SystemClock):
 
 
 @pytest.mark.parametrize("jump", [-HOUR, HOUR], ids=["back", "forward"])
-@pytest.mark.timeout(60)
 async def test_13_a_jump_of_the_wall_clock_moves_no_hold_and_no_delay(
     room: BrokerRoom, say: Say, monkeypatch: pytest.MonkeyPatch, jump: float
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from faults import broker_rooms
 from faults.broker_process import message
-from faults.broker_rooms import BrokerRoom, each_server, with_a_server
+from faults.broker_rooms import STALL, BrokerRoom, each_server, with_a_server
 from faults.processes import eventually_async
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker
@@ -32,11 +32,10 @@ async def publish_again(room: BrokerRoom, broker: Broker, name: str) -> None:
         room.journal.note("accepted", name)
         return True
 
-    await eventually_async(possible, within=40, what=f"{name} is accepted")
+    await eventually_async(possible, what=f"{name} is accepted")
 
 
 @with_a_server
-@pytest.mark.timeout(60)
 async def test_4_a_publish_whose_answer_was_lost_is_repeated_without_loss(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -57,7 +56,7 @@ async def test_4_a_publish_whose_answer_was_lost_is_repeated_without_loss(
         async def stored() -> bool:
             return (await witness.depth(room.queue)).ready == 1 + len(names)
 
-        await eventually_async(stored, within=10, what="the server has them")
+        await eventually_async(stored, what="the server has them")
         assert proxy.dropped > 0
         proxy.cut()
         answers = await asyncio.gather(*publishing, return_exceptions=True)
@@ -74,7 +73,6 @@ async def test_4_a_publish_whose_answer_was_lost_is_repeated_without_loss(
 
 
 @each_server
-@pytest.mark.timeout(90)
 async def test_4_a_half_open_connection_is_given_up_in_time_and_made_anew(
     room: BrokerRoom, say: Say
 ) -> None:
@@ -104,7 +102,7 @@ async def test_4_a_half_open_connection_is_given_up_in_time_and_made_anew(
         async def served() -> bool:
             return "afterwards" in room.journal.names("acked")
 
-        await eventually_async(served, within=40, what="the consumer is back too")
+        await eventually_async(served, what="the consumer is back too")
         served_after = time.monotonic() - begun
         slot.cancel()
         await asyncio.wait([slot])
@@ -112,18 +110,17 @@ async def test_4_a_half_open_connection_is_given_up_in_time_and_made_anew(
         f"a publish failed after {failed:.1f} s, the next after {again:.1f} s; accepted again "
         f"after {back:.1f} s, served after {served_after:.1f} s"
     )
-    assert failed < room.backend.gives_up + 4
-    assert again < room.backend.gives_up + 4
+    assert failed < room.backend.gives_up + STALL
+    assert again < room.backend.gives_up + STALL
     await room.settled(say)
 
 
 @with_a_server
-@pytest.mark.timeout(60)
 async def test_4_a_slow_network_slows_nobody_but_the_one_who_waits(
     room: BrokerRoom, say: Say
 ) -> None:
     """Slots work in parallel, and so do publishers: what is measured is far less than the sum."""
-    names = [f"m{n}" for n in range(60)]
+    names = [f"m{n}" for n in range(150)]
     async with room.proxy() as proxy, room.open(port=proxy.port) as broker:
         await broker.publish(room.queue, message("warm"))
         room.journal.note("accepted", "warm")
@@ -140,20 +137,19 @@ async def test_4_a_slow_network_slows_nobody_but_the_one_who_waits(
             async def all_served() -> bool:
                 return room.journal.names("acked") == {"warm", *names}
 
-            await eventually_async(all_served, within=40, what="all are served")
+            await eventually_async(all_served, what="all are served")
             served = time.monotonic() - begun
             for slot in slots:
                 slot.cancel()
             await asyncio.wait(slots)
     one_by_one = 2 * LATENCY * len(names)
     say(f"{len(names)} published in {published:.1f} s, served in {served:.1f} s")
-    assert published < one_by_one / 3
+    assert published < one_by_one / 2
     assert served < one_by_one / 2
     await room.settled(say)
 
 
 @with_a_server
-@pytest.mark.timeout(60)
 async def test_4_connections_that_are_cut_again_and_again_lose_nothing(
     room: BrokerRoom, say: Say
 ) -> None:

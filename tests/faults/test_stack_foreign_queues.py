@@ -7,8 +7,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from faults.client import client_of
 from faults.processes import Process, eventually, eventually_async
 from faults.site import Site
@@ -31,7 +29,6 @@ def cpu_seconds(process: Process) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
-@pytest.mark.timeout(60)
 async def test_a_deleted_queue_is_declared_again_and_requests_go_on(
     site: Site, stacks: MakeStack, say: Say
 ) -> None:
@@ -42,21 +39,20 @@ async def test_a_deleted_queue_is_declared_again_and_requests_go_on(
         for number in range(3):
             before = [site.url(f"/before/{number}/{each}") for each in range(10)]
             await client.insist(before, batch=10)
-            await stack.settled(within=10)
+            await stack.settled()
             async with amqp_channel(stack.broker) as channel:
                 for name in (METADATA_QUEUE, f"{METADATA_QUEUE}.again")[: 1 + number % 2]:
                     await channel.queue_delete(name)
             deleted = time.monotonic()
             path = f"/behind/{number}"
             await client.insist([site.url(path)], batch=1)
-            await eventually(partial(site.count, path), within=10, what="it is served")
+            await eventually(partial(site.count, path), what="it is served")
             say(f"served {site.arrivals[path][0] - deleted:.2f} s after the queue was deleted")
         truth = await stack.ends_well(client)
     assert client.answers.keys() == {"202"}
     assert truth.statuses == {"COMPLETED": 33}
 
 
-@pytest.mark.timeout(60)
 async def test_a_queue_that_was_declared_otherwise_before_the_start_is_told_clearly(
     site: Site, stacks: MakeStack, say: Say
 ) -> None:
@@ -64,7 +60,7 @@ async def test_a_queue_that_was_declared_otherwise_before_the_start_is_told_clea
     await declare_otherwise(stack)
     api = await stack.start("api")
     worker = stack.fleet.launch("worker")
-    code = await worker.ended(within=20)
+    code = await worker.ended()
     async with client_of(stack.base) as client:
         assert await client.post(site.url("/")) == 503
         status, dependencies = await stack.health(client)
@@ -79,7 +75,6 @@ async def test_a_queue_that_was_declared_otherwise_before_the_start_is_told_clea
     stack.fleet.check()
 
 
-@pytest.mark.timeout(60)
 async def test_a_queue_that_is_declared_otherwise_meanwhile_is_told_and_waited_for_at_leisure(
     site: Site, stacks: MakeStack, say: Say
 ) -> None:
@@ -88,7 +83,7 @@ async def test_a_queue_that_is_declared_otherwise_meanwhile_is_told_and_waited_f
     api, worker = await asyncio.gather(stack.start("api"), stack.start("worker"))
     async with client_of(stack.base) as client:
         await client.insist([site.url("/before")], batch=1)
-        await stack.settled(within=10)
+        await stack.settled()
         worker.stop()  # it would declare the queue first
         await declare_otherwise(stack)
         worker.go_on()
@@ -98,8 +93,8 @@ async def test_a_queue_that_is_declared_otherwise_meanwhile_is_told_and_waited_f
             told = str(dependencies["broker"]["detail"])
             return status == 503 and "the queue metadata_queue" in told
 
-        await eventually_async(is_told, within=10, what="/health tells it")
-        await worker.said("the queue metadata_queue", within=10)
+        await eventually_async(is_told, what="/health tells it")
+        await worker.said("the queue metadata_queue")
         spent = [cpu_seconds(each) for each in (api, worker)]
         lines = worker.output.count("\n")
         await asyncio.sleep(4)

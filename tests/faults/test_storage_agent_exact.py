@@ -73,7 +73,6 @@ async def dead_letters(services: Any) -> list[DeadLetter]:
     return found
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_is_kept_depends_on_the_events_alone(
     kind: str,
@@ -107,7 +106,7 @@ async def test_what_is_kept_depends_on_the_events_alone(
             if len(havoc.killed) < KILLS:
                 await havoc.kill("storage-agent")
         await havoc.settle()
-        await room.served(services, within=60)
+        await room.served(services)
         state = masked(await state_of(services))
         dead = await dead_letters(services)
     wrong = differences(expected, state)

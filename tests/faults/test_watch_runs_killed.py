@@ -48,7 +48,6 @@ async def shop() -> AsyncIterator[WatchSite]:
         yield running
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", ["embedded", "mongodb+bullmq"])
 async def test_every_run_ends_with_exact_numbers(
     kind: str,
@@ -59,7 +58,7 @@ async def test_every_run_ends_with_exact_numbers(
     say: Say,
 ) -> None:
     room = await make_watch_room(
-        kind, shop, fleets, stacks, lease=3, watch_concurrency=3, retry_delay=0.1, fetch_timeout=2
+        kind, shop, fleets, stacks, lease=3, watch_concurrency=3, retry_delay=0.1, fetch_timeout=4
     )
     havoc = Havoc(room, rng)
     async with room.services() as services:
@@ -98,7 +97,7 @@ async def carried_out(services: Services, watch_id: str, havoc: Havoc, *, kills:
         return run is not None and run.status is not RunStatus.IN_PROGRESS
 
     await havoc.rage(kills, pause=(0.2, 0.8), is_over=is_over)
-    run = await run_ended(services, run_id, within=90)
+    run = await run_ended(services, run_id)
     again = await services.watches.find_run(run_id)
     assert again == run, "a run that has ended does not change"
     return run

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from faults.conftest import MakeFleet
-from faults.processes import READY, START_SECONDS, Fleet, Process, eventually_async
+from faults.processes import READY, Fleet, Process, eventually_async
 from faults.site import Site
 from faults.stack import MakeStack, amqp_channel
 from servers.private import PrivateServer
@@ -68,7 +68,7 @@ class WatchRoom:
 
     async def start(self, role: str, **rigging: str) -> Process:
         process = self.launch(role, **rigging)
-        await process.said(SAYS[role], within=START_SECONDS)
+        await process.said(SAYS[role])
         return process
 
     async def shut_down(self) -> None:
@@ -78,28 +78,28 @@ class WatchRoom:
             process.told_to_end = True
             os.kill(process.pid, signal.SIGTERM)
         for process in running:
-            assert await process.ended(within=30) == 0, process.output[-3000:]
+            assert await process.ended() == 0, process.output[-3000:]
         self.fleet.check()
 
-    async def served(self, services: Services, *, within: float) -> None:
+    async def served(self, services: Services) -> None:
         """Wait until no event waits any more. What RabbitMQ's consumers have in hand is not seen:
         told to end, agents give back what they have not begun."""
         for _ in range(MOST_AGENTS):
-            await self._empty(services, within=within)
+            await self._empty(services)
             await self.shut_down()
             if await waiting(services) == 0:
                 return
             await self.start("storage-agent")
         raise AssertionError(f"{await services.broker.depth(STORAGE_QUEUE)} after all")
 
-    async def _empty(self, services: Services, *, within: float) -> None:
+    async def _empty(self, services: Services) -> None:
         async def look() -> bool:
             try:
                 return await waiting(services) == 0
             except Unavailable:
                 return False
 
-        await eventually_async(look, within=within, what="every event is stored or refused")
+        await eventually_async(look, what="every event is stored or refused")
 
 
 async def waiting(services: Services) -> int:
@@ -269,7 +269,7 @@ def differences(expected: Any, found: Any, where: str = "") -> list[str]:
 # Runs of watches
 
 
-async def run_ended(services: Services, run_id: str, *, within: float) -> WatchRun:
+async def run_ended(services: Services, run_id: str) -> WatchRun:
     async def look() -> WatchRun | None:
         try:
             run = await services.watches.find_run(run_id)
@@ -278,7 +278,7 @@ async def run_ended(services: Services, run_id: str, *, within: float) -> WatchR
         return run if run is not None and run.status is not RunStatus.IN_PROGRESS else None
 
     try:
-        run = await eventually_async(look, within=within, what="the run ends")
+        run = await eventually_async(look, what="the run ends")
     except AssertionError as late:
         missing = await services.watches.unchecked(run_id)
         depths = {

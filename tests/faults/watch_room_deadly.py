@@ -128,7 +128,7 @@ def rig(order: Order, stop: asyncio.Event) -> None:
             ).start()
     connect = database.connect
     patch("webloom.adapters.sqlite.database.connect", traced).start()
-    patch("webloom.bootstrap.StoreEvent", storing).start()
+    patch("webloom.bootstrap.services.StoreEvent", storing).start()
 
 
 async def serve(order: Order) -> None:

@@ -6,7 +6,9 @@ server would be. Nothing here touches a server that happens to be running.
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import shutil
 import signal
 import socket
@@ -23,10 +25,18 @@ class Missing(Exception):
     """The program of a server is not on this machine; the text says how to get it."""
 
 
+# Below those that the system hands out, so that nobody gets one while its server is away; one
+# after the other from anywhere, as several runs of the tests choose at the same time.
+_PORTS = range(20_000, 32_000)
+_ports = itertools.islice(itertools.cycle(_PORTS), random.randrange(len(_PORTS)), None)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    while True:
+        port = next(_ports)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def program(name: str, advice: str, *also: str) -> str:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from servers.private import PrivateServer, free_port, program
+from servers.private import START_SECONDS, PrivateServer, free_port, program
 
 ADVICE = "apt-get install rabbitmq-server"
 DEBIAN = "/usr/lib/rabbitmq/bin"  # behind the wrappers that insist on their own user and folders
@@ -84,7 +84,7 @@ class RabbitServer(PrivateServer):
             env=os.environ | self.environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=START_SECONDS,
             check=True,
         )
         return done.stdout

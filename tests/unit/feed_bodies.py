@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Collection
 
-from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.element import Element, LaidOut, Record
 from webloom.parsing.feeds.records import Records, Unreadable
 from webloom.parsing.feeds.unpacking import Unpacked
 
@@ -32,7 +32,7 @@ class Read:
         source = Unpacked(io.BytesIO(body), max_bytes)
         self.records = Records(source, content_type=content_type, largest=largest)
         everything = list(self.records.read(names))
-        self.items = [each for each in everything if isinstance(each, Element)]
+        self.items = [each for each in everything if isinstance(each, Element | LaidOut)]
         self.failures = [each for each in everything if isinstance(each, Unreadable)]
         self.repairs = dict(self.records.repairs)
         self.is_whole = self.records.is_whole
@@ -41,7 +41,7 @@ class Read:
         return [text_of(item, name) for item in self.items]
 
 
-def text_of(item: Element, name: str) -> str:
+def text_of(item: Record, name: str) -> str:
     child = item.first(name)
     if child is None:
         return "(none)"
@@ -69,13 +69,13 @@ def feed_with(other: bytes, at: int = 50) -> bytes:
     return feed(*items)
 
 
-def tree_of(element: Element) -> tuple[object, ...]:
+def tree_of(element: Record) -> tuple[object, ...]:
     """As a value that can be compared."""
     return (
         element.prefix,
         element.name,
         element.attributes,
         element.text,
-        element.markup,
+        element.markup if isinstance(element, Element) else None,
         [tree_of(child) for child in element.children],
     )

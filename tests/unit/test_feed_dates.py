@@ -12,6 +12,12 @@ NOON = "2024-03-12T12:00:00"
 READ = [
     ("Tue, 12 Mar 2024 12:00:00 +0000", NOON, "RFC 822 as it should be"),
     ("Tue, 12 Mar 2024 12:00:00 GMT", NOON, "named UTC"),
+    ("Tue, 12 Mar 2024 13.00.00 +0100", NOON, "dots in the time"),
+    ("12.03.2024 12.00", NOON, "dots in both"),
+    ("2024-03-12 12.00.00", NOON, "dots in the time only"),
+    ("12 Μαρτίου 2024 12:00", NOON, "Greek"),
+    ("12 Kas\u0131m 2024", "2024-11-12T00:00:00", "an i without its dot"),
+    ("12 desember 2024", "2024-12-12T00:00:00", "Norwegian, Indonesian"),
     ("Tue, 12 Mar 2024 14:00:00 +0200", NOON, "an offset"),
     ("Tue, 12 Mar 2024 14:00:00 +02:00", NOON, "an offset with a colon"),
     ("Tue,12 Mar 2024 12:00:00 Z", NOON, "no blank behind the comma"),

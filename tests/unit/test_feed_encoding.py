@@ -78,6 +78,21 @@ def test_other_alphabets(codec: str, title: str) -> None:
     assert read.repairs == {}
 
 
+@pytest.mark.parametrize("declared", [None, "utf-8"])
+def test_russian_that_does_not_say_its_encoding(declared: str | None) -> None:
+    title = "Водитель категории в «ООО» Ромашка"  # noqa: RUF001
+    read = Read(body("windows-1251", declared, title))
+    assert read.texts("title") == ["Title 1", title]
+    assert read.repairs == WRONG
+
+
+def test_a_russian_word_in_a_feed_that_is_utf_8_does_not_change_the_others() -> None:
+    russian = item(2, title="Водитель грузовика сейчас".encode("cp1251"))
+    spanish = "Ñandú y piñón, año " * 9 + "."
+    read = Read(feed(item(1, title=spanish.encode()), russian, item(3, title=b"Caf\xe9")))
+    assert [read.texts("title")[at] for at in (0, 2)] == [spanish, "Café"]
+
+
 def test_letters_that_look_like_utf_8_do_not_mislead_a_feed_that_is_none() -> None:
     titles = [f"Wünsche {number}" for number in range(5)] + ["NESCAFÉ®"]
     items = b"".join(item(1, title=title.encode("cp1252")) for title in titles)

@@ -79,6 +79,79 @@ LAYOUTS: dict[str, tuple[str, str, dict[str, Any]]] = {
             "categories": ["R&D"],
         },
     ),
+    "job before every name": (
+        "json-feed",
+        '{"data": [{"job_id": "7", "job_title": "X", "employer_name": "Org", "job_apply_link":'
+        '"https://x.example/7", "job_is_remote": false, "job_city": "Reno", "job_min_salary": 30,'
+        '"job_max_salary": 40, "job_salary_currency": "USD", "job_salary_period": "HOUR",'
+        '"job_employment_type": "FULLTIME", "job_posted_at": "2024-03-12"}]}',
+        {
+            "externalId": "7",
+            "jobUrl": "https://x.example/7",
+            "remote": False,
+            "city": "Reno",
+            "salary": {"min": 30, "max": 40, "currency": "USD", "period": "hour"},
+            "jobType": "full-time",
+            "publishedAt": "2024-03-12T00:00:00Z",
+        },
+    ),
+    "a page of Spring, with names that are fields": (
+        "json-feed",
+        '{"totalFound": 1, "content": [{"id": "7", "name": "X", "company": {"name": "Org"},'
+        '"location": {"city": "Reno", "region": "NV"},'
+        '"typeOfEmployment": {"label": "Full-time"}}]}',
+        {"title": "X", "company": "Org", "location": "Reno, NV", "jobType": "full-time"},
+    ),
+    "German words in JSON": (
+        "json-feed",
+        '{"stellenangebote": [{"titel": "X", "refnr": "7", "arbeitgeber": "Org", "arbeitsort":'
+        '{"plz": "1", "ort": "Ulm", "land": "Deutschland"}, "anstellungsart": "Vollzeit"}]}',
+        {
+            "externalId": "7",
+            "company": "Org",
+            "city": "Ulm",
+            "location": "Ulm, Deutschland",
+            "jobType": "full-time",
+        },
+    ),
+    "a description of the position around its title": (
+        "json-feed",
+        '{"SearchResult": {"SearchResultItems": [{"MatchedObjectDescriptor": {"PositionID": "7",'
+        '"PositionTitle": "X", "PositionURI": "https://x.example/7", "PositionSchedule":'
+        '[{"Name": "Full-Time"}]}}]}}',
+        {"externalId": "7", "title": "X", "jobUrl": "https://x.example/7", "jobType": "full-time"},
+    ),
+    "kinds of contract in JSON": (
+        "json-feed",
+        '{"results": [{"id": "7", "title": "X", "contract_time": "full_time", "contract_type":'
+        '"permanent", "company": {"display_name": "Org"}}]}',
+        {"company": "Org", "jobType": "full-time, permanent"},
+    ),
+    "Polish words": (
+        "generic",
+        "<oferty><oferta><id>7</id><stanowisko>X</stanowisko><firma>Org</firma><miasto>Ulm</miasto>"
+        "<wynagrodzenie>5 000 zł</wynagrodzenie><data_publikacji>2024-03-12</data_publikacji>"
+        "<opis>Text</opis></oferta></oferty>",
+        {
+            "title": "X",
+            "company": "Org",
+            "city": "Ulm",
+            "salary": {"min": 5000, "max": 5000, "currency": "PLN", "text": "5 000 zł"},
+            "publishedAt": "2024-03-12T00:00:00Z",
+            "description": "Text",
+        },
+    ),
+    "a place with its coordinates": (
+        "generic",
+        "<vacancies><vacancy><id>7</id><job-name>X</job-name><addresses><address>"
+        "<location>Bonn</location><lng>7.1</lng></address></addresses></vacancy></vacancies>",
+        {"title": "X", "location": "Bonn"},
+    ),
+    "a link that is empty, and its address behind it": (
+        "rss",
+        "<rss><channel><item><title>X</title><link/>https://x.example/7</item></channel></rss>",
+        {"jobUrl": "https://x.example/7"},
+    ),
     "the words of schema.org": (
         "json-feed",
         '{"items": [{"title": "X", "identifier": {"name": "ats", "value": "77"},'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.element import LaidOut, Record
 from webloom.parsing.feeds.entities import References
 from webloom.parsing.feeds.formats.synonyms import COMMON
 from webloom.parsing.feeds.mapping import ANY_OF_OURS, FieldTable
@@ -33,7 +33,7 @@ def after_many() -> tuple[Tokenizer, Repairs]:
     return reading, repairs
 
 
-def plain(record: Element) -> object:
+def plain(record: Record) -> object:
     children = [(each.name, each.prefix, each.text, each.attributes) for each in record.children]
     return record.name, record.prefix, record.text, record.attributes, children
 
@@ -49,7 +49,8 @@ def table() -> FieldTable:
 def test_records_with_the_same_tags_share_a_layout() -> None:
     reading, _ = after_many()
     first, second = reading.parse(USUAL), reading.parse(USUAL.replace("Cook", "Baker"))
-    assert first.layout is not None
+    assert isinstance(first, LaidOut)
+    assert isinstance(second, LaidOut)
     assert second.layout is first.layout
 
 

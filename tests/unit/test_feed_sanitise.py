@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from webloom.parsing.feeds.sanitise import (
     LONGEST_DESCRIPTION,
     MOST_TAGS,
+    Markup,
     cleaner,
     description,
     is_html,
@@ -59,7 +60,7 @@ DESCRIPTIONS = [
 
 @pytest.mark.parametrize(("text", "expected", "reason"), DESCRIPTIONS)
 def test_descriptions(text: str, expected: str, reason: str) -> None:
-    assert description(text, CLEAN) == expected, reason
+    assert description(text, CLEAN, Markup()) == expected, reason
 
 
 LINES = [
@@ -91,13 +92,13 @@ def test_one_line(text: str, expected: str, reason: str) -> None:
     ],
 )
 def test_a_description_is_bounded(text: str, reason: str) -> None:
-    cut = description(text, CLEAN)
+    cut = description(text, CLEAN, Markup())
     assert len(cut) <= LONGEST_DESCRIPTION, reason
     assert not re.search(r"<[^>]*$|&[a-z]*$", cut), "cut at a safe place"
 
 
 def test_too_many_tags_leave_the_text() -> None:
-    assert description("<b>one</b> " * MOST_TAGS, CLEAN).startswith("one one one")
+    assert description("<b>one</b> " * MOST_TAGS, CLEAN, Markup()).startswith("one one one")
 
 
 def test_a_sample_is_plain_text() -> None:
@@ -136,7 +137,7 @@ WILD = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 
 @given(WILD)
 def test_nothing_that_leaves_starts_a_script(text: str) -> None:
-    shown = description(text, CLEAN)
+    shown = description(text, CLEAN, Markup())
     assert "<script" not in shown.lower()
     without_values = re.sub(r'"[^"]*"', '""', shown)
     assert not re.search(r"<[^<>]*[\s/\"']on\w+\s*=[^<>]*>", without_values)
@@ -160,8 +161,41 @@ USUAL = [
 
 @pytest.mark.parametrize(("text", "expected"), USUAL)
 def test_the_usual_markup_is_simplified_as_the_cleaner_would(text: str, expected: str) -> None:
-    assert description(text, CLEAN) == expected
+    assert description(text, CLEAN, Markup()) == expected
 
+
+TEMPLATE = (
+    '<p class="x">One <b>two</b></p>\n<p class="x">Three</p>'
+    '<ul><li>four <a class="b" href="https://a.example/1">five</a></li></ul><br>six'
+)
+
+
+def after_many() -> Markup:
+    markup = Markup()
+    for number in range(30):
+        description(TEMPLATE.replace("/1", f"/{number}"), CLEAN, markup)
+    return markup
+
+
+def test_descriptions_with_the_same_tags_share_a_template() -> None:
+    markup = after_many()
+    [template] = markup._templates
+    text = TEMPLATE.replace("One", "A < B".replace("<", "&lt;"))
+    assert template.simplified(text) == description(text, CLEAN, Markup())
+
+
+ANYTHING = ["<", ">", "&", '"', "<b>", "</b>", "<p>", "</p>", "<br>", "<i>x</i>", " onclick=x", "x",
+            '<a href="javascript:x">', '<a href="https://b.example/">y</a>', "<script>", "\n", "'",
+            "<!--", " href=", "`", " "]  # fmt: skip
+
+
+@given(st.sampled_from(ANYTHING), st.integers(0, len(TEMPLATE)), st.integers(0, 3))
+def test_a_description_is_cleaned_the_same_after_many_others(more: str, at: int, cut: int) -> None:
+    text = TEMPLATE[:at] + more + TEMPLATE[at + cut :]
+    assert description(text, CLEAN, AFTER_MANY) == description(text, CLEAN, Markup())
+
+
+AFTER_MANY = after_many()
 
 NOT_SO_USUAL = [
     '<p onclick="x()">a</p>',
@@ -182,7 +216,7 @@ NOT_SO_USUAL = [
 
 @pytest.mark.parametrize("text", NOT_SO_USUAL)
 def test_what_is_unusual_goes_through_the_cleaner(text: str) -> None:
-    cleaned = description(f"<p>{text}</p>", CLEAN)
+    cleaned = description(f"<p>{text}</p>", CLEAN, Markup())
     for bad in ("onclick", "javascript", "<script", "onmouseover", "class="):
         assert bad not in cleaned
 
@@ -195,7 +229,7 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES)))
 def test_simplified_markup_has_nothing_for_the_cleaner_to_remove(pieces: list[str]) -> None:
-    once = description("".join(pieces), CLEAN)
+    once = description("".join(pieces), CLEAN, Markup())
     tags = re.findall(r"</?[a-zA-Z][^>]*>", once)
     allowed = {"<p>", "</p>", "</a>", "<a>", "<br>", "<b>", "</b>"}
     link = '<a href="https://x.example/" rel="nofollow noopener">'

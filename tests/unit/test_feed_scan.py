@@ -190,6 +190,27 @@ def test_where_json_is_cut_changes_nothing() -> None:
 # JSON
 
 
+LINES = b'{"id": 1, "tags": ["a"]}\n\n{"id": 2}\r\n{"id": 3, "x": "}\\n{"}\n'
+
+
+def test_objects_on_lines_are_items() -> None:
+    read = Read(LINES)
+    assert read.texts("id") == ["1", "2", "3"]
+    assert read.is_whole
+    assert read.repairs == {}
+    expected = _json_items(LINES)
+    for cut in range(LINES.index(b"2"), len(LINES)):
+        assert _json_items(LINES[:cut], LINES[cut:]) == expected, cut
+
+
+def test_a_line_that_is_no_json_costs_itself_only() -> None:
+    read = Read(
+        b'{"id": 1}\n{"id": 2, "a": [}\n{"id": "3"}\n{"id": 4, "a": "\n{"id": 5}\n{"id": 6}'
+    )
+    assert read.texts("id") == ["1", "3", "5", "6"]
+    assert len(read.failures) == 2
+
+
 def test_json_becomes_elements() -> None:
     read = Read(JSON)
     head = read.records.head

@@ -200,6 +200,18 @@ def test_a_list_in_json_has_many_names(name: str) -> None:
     assert found.title == "T"
 
 
+@pytest.mark.parametrize("name", ["content", "list", "elements", "ads", "result"])
+def test_a_list_that_is_called_so_goes_before_one_that_may_be_something_else(name: str) -> None:
+    other = f'"{name}": [{{"id": "1", "name": "Not a job"}}]'
+    assert Read(f'{{{other}, "jobs": [{{"id": "2", "title": "T"}}]}}').only().title == "T"
+
+
+@pytest.mark.parametrize("name", ["payload", "body", "d", "_embedded"])
+def test_an_object_without_a_list_is_passed_over(name: str) -> None:
+    found = Read(f'{{"{name}": {{"page": 1}}, "jobs": [{{"id": "2", "title": "T"}}]}}').only()
+    assert found.title == "T"
+
+
 def test_we_work_remotely_has_remote_work_only() -> None:
     found = rss_item("<guid>1</guid><region>USA Only</region>", "<title>We Work Remotely</title>")
     assert (found.location, found.remote) == ("USA Only", True)
@@ -295,3 +307,107 @@ def test_dates_as_other_programs_and_languages_write_them(text: str, expected: d
 def test_a_tag_of_one_endless_word_is_passed_over() -> None:
     found = Read(f"<rss {'a' * 60_000}><channel><item><title>T</title><guid>1</guid></item>").only()
     assert found.title == "T"
+
+
+# More boards
+
+
+def test_names_with_hyphens_alone_do_not_make_it_remotive() -> None:
+    found = job("<company-name>Acme</company-name><job-type>permanent</job-type><desc>Cook</desc>")
+    assert (found.company, found.remote, found.description) == ("Acme", None, "Cook")
+
+
+def test_remotive_is_known_by_what_it_says_of_places() -> None:
+    found = job(
+        "<company-name>Acme</company-name>"
+        "<candidate-location-restriction>Europe</candidate-location-restriction>"
+    )
+    assert (found.location, found.remote) == ("Europe", True)
+
+
+def test_a_date_may_be_in_parts() -> None:
+    date = "<publishDate><day>11</day><month>12</month><year>2008</year></publishDate>"
+    assert job(date).published_at == datetime(2008, 12, 11, tzinfo=UTC)
+
+
+def test_pay_may_have_its_period_as_an_attribute() -> None:
+    found = job('<salary periodicity="year" currency="€">90 000</salary>').salary
+    assert found == Salary(min=90000, max=90000, currency="EUR", period="year", text="90 000")
+
+
+def test_hr_xml_has_its_fields_deep_down() -> None:
+    found = Read(
+        "<PositionOpenings><PositionOpening xmlns='http://ns.hr-xml.example'>"
+        "<PositionRecordInfo><Id><IdValue>77</IdValue></Id></PositionRecordInfo>"
+        "<PositionPostings><PositionPosting><Id><IdValue>77</IdValue></Id>"
+        "<Link>https://a.example/77</Link></PositionPosting></PositionPostings>"
+        "<PositionProfile><PositionDetail><Company><Name>Acme</Name></Company>"
+        "<PhysicalLocation><PostalAddress><Municipality>Bonn</Municipality></PostalAddress>"
+        "</PhysicalLocation><PositionTitle>Cook</PositionTitle></PositionDetail>"
+        "</PositionProfile></PositionOpening></PositionOpenings>"
+    ).only()
+    assert (found.external_id, found.title, found.job_url) == ("77", "Cook", "https://a.example/77")
+    assert (found.company, found.city) == ("Acme", "Bonn")
+
+
+def test_a_video_s_description_stands_in_its_group() -> None:
+    media = 'xmlns:media="http://search.yahoo.com/mrss/"'
+    group = "<media:group><media:description>A film</media:description></media:group>"
+    found = entry(f"><id>1</id><title>T</title>{group}", "", media)
+    assert found.description == "A film"
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [("No remote", False), ("Non-remote", False), ("Remoto", True), ("praca zdalna", True)],
+)
+def test_places_that_are_remote_or_say_that_they_are_not(place: str, expected: bool) -> None:
+    assert job(f"<location>{place}</location>").remote is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("£25k + bonus", (25000, 25000, "GBP")),
+        ("$90,000+", (90000, None, "USD")),
+        ("45-55 T€", (45000, 55000, "EUR")),
+    ],
+)
+def test_pay_with_a_plus_and_in_thousands(text: str, expected: tuple[int, int | None, str]) -> None:
+    found = salary(text=text)
+    assert found is not None
+    assert (found.min, found.max, found.currency) == expected
+
+
+def test_an_end_tag_may_lack_its_bracket() -> None:
+    found = rss_item("<guid>g5</guid\n<pubDate>Tue, 05 Mar 2024 10:00:00 GMT</pubDate>")
+    assert found.external_id == "g5"
+    assert found.published_at == datetime(2024, 3, 5, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("<![CDATA[R&D <![CDATA[Lead]]>]]>", "R&D Lead"),
+        ("Cook &lt;xss onfocus=alert(1)&gt;now", "Cook now"),
+    ],
+)
+def test_a_title_has_neither_sections_nor_handlers(title: str, expected: str) -> None:
+    record = f"<item><title>{title}</title><guid>1</guid></item>"
+    assert Read(f"<rss><channel>{record}</channel></rss>").only().title == expected
+
+
+def test_what_stands_in_the_record_itself_goes_before_what_is_deeper() -> None:
+    parts = (
+        "<about><title>About us</title></about>"
+        "<jobDescription><title>Tasks</title><text>&lt;p&gt;You cook&lt;/p&gt;</text>"
+        "</jobDescription>"
+    )
+    before = f"<jobs><job><id>1</id><ad><sections>{parts}</sections></ad><title>Cook</title></job>"
+    found = Read(f"{before}</jobs>").only()
+    assert (found.title, found.description) == ("Cook", "<p>You cook</p>")
+
+
+def test_categories_of_all_depths_are_taken() -> None:
+    found = job("<category>A</category><more><category>B</category></more>")
+    assert found.categories == ["A", "B"]

@@ -35,7 +35,7 @@ from webloom.domain.politeness import HostLimits
 from webloom.domain.retry import RetryPolicy
 from webloom.ports.inventory_store import NotedRequest
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 URL = "http://site.example/page"
 RECEIVED = Received(
     status_code=200,

@@ -10,7 +10,7 @@ from webloom.application.host_turns import MOST_HOSTS_REMEMBERED, HostTurns, Tur
 from webloom.domain.politeness import Defer, HostLimits
 
 HOST = "site.example"
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Hand:
@@ -100,7 +100,7 @@ async def test_the_hosts_limit_is_never_exceeded() -> None:
 async def test_the_delay_between_two_starts_is_kept() -> None:
     starts: list[float] = []
     loop = asyncio.get_running_loop()
-    turns = HostTurns(HostLimits(concurrency=8, delay=0.05), loop.time)
+    turns = HostTurns(HostLimits(concurrency=8, delay=0.2), loop.time)
 
     async def ask() -> None:
         while not isinstance(turn := await turns.take(HOST), Turn):
@@ -111,7 +111,7 @@ async def test_the_delay_between_two_starts_is_kept() -> None:
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*(ask() for _ in range(6)))
     assert len(starts) == 6
-    assert starts[-1] - starts[0] >= 5 * 0.05 - 0.01  # as a whole: one gap can look short
+    assert starts[-1] - starts[0] >= 4 * 0.2  # as a whole: one gap can look short
 
 
 async def test_one_who_left_the_line_is_passed_over() -> None:

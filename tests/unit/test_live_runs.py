@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, cast
 
 import msgspec
@@ -18,7 +19,7 @@ from webloom.entrypoints.api import live
 from webloom.entrypoints.api.live import EventStream, LiveRuns, moment_of
 from webloom.ports.import_store import ImportStore, RunFilter, RunPage
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -177,6 +178,40 @@ async def test_a_slow_listener_gets_the_latest_of_each_run_and_nothing_else(
         assert len(told) <= 3
 
 
+async def test_that_a_run_goes_on_is_told_at_every_other_look_but_its_end_at_once(
+    stopping: asyncio.Event,
+) -> None:
+    store = Runs()
+    heard: list[tuple[int, str, str]] = []  # at which look
+
+    async def listen(events: AsyncGenerator[bytes, None]) -> None:
+        while True:
+            told = await next_runs(events)
+            heard.extend((store.looks, each["runId"], each["status"]) for each in told)
+
+    async with aclosing(live_runs(store, stopping).events(None)) as events:
+        await anext(events)
+        listening = asyncio.create_task(listen(events))
+        await store.looked_again()
+        for fetched in range(10):
+            store.put(run("a", after=fetched / 100, fetched=fetched))
+            await store.looked_again(1)
+        ends = store.looks + 2
+        store.put(run("b"))
+        store.put(run("c"))
+        await store.looked_again(1)
+        for name in ("b", "c"):
+            store.put(replace(run(name, after=1), status=RunStatus.COMPLETED))
+            await store.looked_again(1)
+        await store.looked_again(1)
+        listening.cancel()
+        await asyncio.wait({listening})
+    _, *progress = [look for look, run_id, _ in heard if run_id == "a"]
+    assert {later - earlier for earlier, later in pairwise(progress)} == {2}
+    completed = [(look, run_id) for look, run_id, status in heard if status == "completed"]
+    assert completed == [(ends, "b"), (ends + 1, "c")]
+
+
 async def test_a_listener_that_is_too_far_behind_is_dropped(
     stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +255,25 @@ async def test_a_store_that_is_away_for_a_while_loses_no_change(stopping: asynci
         await until_fetched(events, 5)
 
 
+async def test_what_was_passed_over_is_told_though_others_changed_long_after_it(
+    stopping: asyncio.Event,
+) -> None:
+    """As after a long pause of this process: whichever look is the first, none is forgotten."""
+    for looks in (1, 2):
+        store = Runs(run("a"))
+        async with aclosing(live_runs(store, stopping).events(None)) as events:
+            await anext(events)
+            await next_run(events)
+            await store.looked_again(looks)
+            store.put(run("a", after=1, fetched=5))
+            store.put(run("b", after=100))
+            known = dict.fromkeys("ab", 0)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while known != {"a": 5, "b": 0}:
+                    for told in await next_runs(events):
+                        known[told["runId"]] = told["totalFetched"]
+
+
 async def test_a_listener_who_comes_while_the_store_is_away_is_sent_away(
     stopping: asyncio.Event,
 ) -> None:
@@ -258,6 +312,20 @@ async def test_a_client_that_takes_nothing_is_dropped(
     stream = EventStream(runs.events(None))
     await stream({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
     assert not runs.is_full
+    assert not runs._listeners
+
+
+async def test_of_many_who_ask_at_once_no_more_than_there_is_room_for_are_heard(
+    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "MOST_LISTENERS", 2)
+    runs = live_runs(Runs(), stopping)
+    asked = [runs.events(None) for _ in range(5)]
+    assert not runs.is_full
+    greetings = [await anext(each, None) for each in asked]
+    assert greetings == [live.GREETING] * 2 + [None] * 3
+    for each in asked:
+        await each.aclose()
     assert not runs._listeners
 
 

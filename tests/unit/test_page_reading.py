@@ -177,6 +177,9 @@ HOSTILE = {
     + " ".join(f'a{n}="<b>"' for n in range(100_000))
     + ">x</div>",
     "attributes without end": "<div " + " ".join(f"a{n}" for n in range(200_000)),
+    "attributes after a script": f"<script>if (a<b) c = '{'x ' * 2000}'</script><div "
+    + " ".join(f"a{n}" for n in range(600))
+    + ">x</div>",
     "nested divs": "<div>" * 100_000 + "x",
     "nested unknown elements": "<x><y>" * 60_000 + "x",
     "nested with wrong ends": "<div></span>" * 50_000 + "x",

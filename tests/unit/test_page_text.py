@@ -57,6 +57,7 @@ def main_lines(html: str) -> list[str]:
         ),
         pytest.param('<p title="a > b <i>">x</p>', ["x"], id="angle brackets in an attribute"),
         pytest.param("<p>a<!-- <p>b</p> -->c</p>", ["ac"], id="comments"),
+        pytest.param("<pre>a<!--\n-->\nb</pre>c\nd", ["a", "b", "c d"], id="comment in pre"),
         pytest.param("<script>x</script><style>y</style>z", ["z"], id="script and style"),
         pytest.param("<template>x</template><svg><text>y</text></svg>z", ["z"], id="template, svg"),
         pytest.param("<noscript><p>turn it on</p></noscript>z", ["z"], id="noscript"),

@@ -18,6 +18,7 @@ from webloom.application.watch.run_watches import (
     FORGOTTEN,
     LONGEST_SILENCE,
     PUBLISHED_AT_ONCE,
+    REST_AFTER_LONG_LOOK,
     RunWatches,
     StartRun,
 )
@@ -43,12 +44,14 @@ class World:
         self.told: list[str] = []
         self.asked: list[int] = []
         self.broken: set[str] = set()  # watches of which nobody can be told
+        self.long_look = 0.0  # seconds that it takes to find more runs than usual
+        run_watches: Any = RunWatches
+        self.run_watches = run_watches(
+            store=self, broker=self, clock=self.clock, after_run=self.after_run
+        )
 
     async def look(self) -> int:
-        run_watches: Any = RunWatches
-        result: int = await run_watches(
-            store=self, broker=self, clock=self.clock, after_run=self.after_run
-        )()
+        result: int = await self.run_watches()
         return result
 
     async def after_run(self, watch: Watch, run: WatchRun) -> None:
@@ -130,6 +133,8 @@ class World:
 
     async def attended(self, *, limit: int) -> list[Attended]:
         self.asked.append(limit)
+        if limit > ATTENDED_AT_ONCE[0]:
+            self.clock.advance(self.long_look)
         active = [run for run in self.runs.values() if run.status is RunStatus.IN_PROGRESS]
         return [
             Attended(
@@ -274,6 +279,37 @@ async def test_runs_that_only_wait_do_not_keep_later_ones_from_their_end(world: 
     await world.look()
     assert len(world.told) == some + 1
     assert world.asked == [some]
+
+
+async def test_what_is_due_waits_while_there_are_as_many_runs_as_are_attended(world: World) -> None:
+    some = ATTENDED_AT_ONCE[0]
+    for number in range(some + 5):
+        world.add(f"shop-{number}", pages=1)
+    assert await world.look() == some
+    assert len(world.runs) == len(world.messages) == some
+    for number in range(some // 2):
+        world.check(f"shop-{number}")
+    await world.look()
+    assert (len(world.told), len(world.runs)) == (some // 2, some), "they were at work"
+    await world.look()
+    assert len(world.runs) == len(world.messages) == some + 5
+    assert {each["jobId"] for each in world.messages} == set(world.watches)
+
+
+async def test_a_long_look_is_followed_by_short_ones(world: World) -> None:
+    some, more, _ = ATTENDED_AT_ONCE
+    for number in range(some + 1):
+        world.add(f"shop-{number}", pages=1)
+    world.long_look = 2.0
+    await world.look()
+    await world.look()
+    world.asked.clear()
+    world.clock.advance(2.0 * REST_AFTER_LONG_LOOK - 0.1)
+    await world.look()
+    assert world.asked == [some]
+    world.clock.advance(0.2)
+    await world.look()
+    assert world.asked == [some, some, more]
 
 
 async def test_a_run_that_can_not_be_closed_does_not_keep_others_open(world: World) -> None:

@@ -26,7 +26,7 @@ from webloom.domain.errors import NotSent, StoreUnavailable
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, Target, Watch, WatchConfig, WatchRun
 from webloom.ports.notifier import Told
-from webloom.ports.page_store import ChangeFilter, ChangeLog, PageStore, PriceRecord
+from webloom.ports.page_store import ChangeFilter, ChangeLog, Late, PageStore, PriceRecord
 from webloom.ports.watch_store import Notice, WatchStore
 
 HOOK = Target(url="https://hook.test/token", secret="s3cret")
@@ -75,12 +75,45 @@ def a_change(number: int, *alerts: str, run_id: str = "r1") -> ChangeLog:
 class FakePages:
     def __init__(self) -> None:
         self.logs: list[ChangeLog] = []
-        self.priced: dict[str, PriceRecord] = {}
+        self.batches: dict[int, str] = {}  # of logs, by their places
+        self.told: set[str] = set()
+        self.running: set[str] = set()
+        self.dies_at_note = False
+        self.priced: list[PriceRecord] = []
+
+    def _untold(self) -> list[tuple[int, ChangeLog]]:
+        return [
+            (place, each)
+            for place, each in enumerate(self.logs)
+            if each.alerts and self.batches.get(place) not in self.told
+        ]
+
+    async def late_alerts(self, *, limit: int) -> list[Late]:
+        found = {(each.job_id, each.run_id) for _, each in self._untold()}
+        late = [Late(job_id=job, run_id=run) for job, run in found if run not in self.running]
+        return late[:limit]
+
+    async def gather_alerts(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
+        of_run = [
+            place
+            for place, each in self._untold()
+            if (each.job_id, each.run_id) == (job_id, run_id)
+        ]
+        return list(dict.fromkeys(self.batches.setdefault(place, batch) for place in of_run))
+
+    async def note_told(self, batch: str) -> None:
+        if self.dies_at_note:
+            raise StoreUnavailable("gone")
+        self.told.add(batch)
 
     async def change_logs(
         self, chosen: ChangeFilter, *, limit: int, cursor: str | None = None
     ) -> tuple[list[ChangeLog], str | None]:
-        found = [each for each in self.logs if each.run_id == chosen.run_id]
+        found = [
+            each
+            for place, each in enumerate(self.logs)
+            if self.batches.get(place) == chosen.batch is not None
+        ]
         start = int(cursor or 0)
         end = start + limit
         return found[start:end], str(end) if end < len(found) else None
@@ -88,7 +121,8 @@ class FakePages:
     async def prices(
         self, job_id: str, url: str, *, limit: int, cursor: str | None = None
     ) -> tuple[list[PriceRecord], str | None]:
-        return [self.priced[url]] if url in self.priced else [], None
+        found = [each for each in reversed(self.priced) if each.url == url]
+        return found[:limit], "more" if len(found) > limit else None
 
 
 class FakeWatches:
@@ -179,18 +213,22 @@ async def test_all_alerts_of_a_run_are_one_message_for_each_target() -> None:
     assert await world.tell.send_due() == 0
 
 
+def a_price(number: int, amount: str, *, version: int, percent: str) -> PriceRecord:
+    return PriceRecord(
+        job_id="w",
+        url=f"https://shop.test/{number}",
+        price=Decimal(amount),
+        currency="EUR",
+        change_percent=Decimal(percent),
+        timestamp=1000 + number,
+        version=version,
+    )
+
+
 async def test_programs_are_told_the_same_with_prices() -> None:
     world = World(HOOK)
     url = "https://shop.test/1"
-    world.pages.priced[url] = PriceRecord(
-        job_id="w",
-        url=url,
-        price=Decimal("79.99"),
-        currency="EUR",
-        change_percent=Decimal("-5.00"),
-        timestamp=1001,
-        version=2,
-    )
+    world.pages.priced = [a_price(1, "79.99", version=2, percent="-5.00")]
     await world.run("r1", a_change(1, "the price fell"), a_change(2, "the page changed"))
     await world.tell.send_due()
     [(_, message)] = world.notifier.sent
@@ -219,6 +257,20 @@ async def test_programs_are_told_the_same_with_prices() -> None:
     ]
 
 
+async def test_each_change_of_a_digest_has_its_own_price() -> None:
+    world = World(replace(HOOK, digest_minutes=60.0))
+    for version, amount in ((2, "80"), (3, "60")):
+        world.pages.priced.append(a_price(1, amount, version=version, percent="-20"))
+        changed = a_change(1, f"the price fell to {amount}", run_id=f"r{version}")
+        await world.run(f"r{version}", replace(changed, current=version, timestamp=version))
+    world.pages.priced.append(a_price(1, "70", version=4, percent="20"))
+    world.clock.advance(3600)
+    await world.tell.send_due()
+    [(_, message)] = world.notifier.sent
+    prices = [change["price"]["current"] for change in message.payload["changes"]]
+    assert prices == [Decimal(80), Decimal(60)]
+
+
 async def test_nothing_is_told_where_nothing_has_an_alert() -> None:
     world = World(HOOK)
     await world.run("r1", a_change(1))
@@ -232,6 +284,83 @@ async def test_the_end_of_a_run_may_be_repeated() -> None:
     await world.run("r1")
     assert await world.tell.send_due() == 0
     assert len(world.notifier.sent) == 1
+
+
+async def test_what_is_stored_after_its_run_is_told_too_and_once() -> None:
+    world = World(HOOK, Target(url="ntfy://topic"))
+    world.pages.running = {"r2"}
+    await world.run("r1", a_change(1, "first"))
+    world.pages.logs += [a_change(2, "late"), a_change(3, "not yet", run_id="r2"), a_change(4)]
+    await world.tell.gather_late()
+    await world.tell.gather_late()
+    await world.tell.send_due()
+    assert sorted(line for _, message in world.notifier.sent for line in message.lines) == sorted(
+        ["https://shop.test/1: first", "https://shop.test/2: late"] * 2
+    )
+    told = [message.payload["changes"] for _, message in world.notifier.sent]
+    assert sorted(change["url"] for changes in told for change in changes) == sorted(
+        ["https://shop.test/1", "https://shop.test/2"] * 2
+    )
+    assert {message.payload["runId"] for _, message in world.notifier.sent} == {"r1"}
+
+
+async def test_however_many_are_late_all_are_told() -> None:
+    world = World(HOOK)
+    world.pages.logs += [a_change(number, "x", run_id=f"r{number}") for number in range(250)]
+    await world.tell.gather_late()
+    assert len(world.watches.kept) == 250
+
+
+async def test_what_names_no_run_is_told_with_the_run_of_its_day() -> None:
+    world = World(HOOK)
+    world.pages.logs.append(replace(a_change(1, "x"), run_id=None))
+    await world.tell.gather_late()
+    await world.tell.send_due()
+    [(_, message)] = world.notifier.sent
+    assert message.payload["runId"] == "w:1970-01-01"
+
+
+async def test_killed_before_it_is_noted_everything_is_told_once() -> None:
+    """More may have come meanwhile."""
+    world = World(HOOK)
+    world.pages.dies_at_note = True
+    with pytest.raises(StoreUnavailable):
+        await world.run("r1", a_change(1, "first"))
+    await world.tell.send_due()
+    world.pages.dies_at_note = False
+    await world.run("r1", a_change(2, "second"))
+    await world.tell.send_due()
+    world.pages.logs.append(a_change(3, "third"))
+    await world.tell.gather_late()
+    await world.tell.send_due()
+    assert [message.lines for _, message in world.notifier.sent] == [
+        ["https://shop.test/1: first"],
+        ["https://shop.test/2: second"],
+        ["https://shop.test/3: third"],
+    ]
+
+
+@pytest.mark.parametrize("missing", ["watch", "target"])
+async def test_what_nobody_wants_to_know_is_not_kept_for_later(missing: str) -> None:
+    world = World()
+    if missing == "watch":
+        world.watches.watches = {}
+    world.pages.logs.append(a_change(1, "x"))
+    await world.tell.gather_late()
+    world.watches.watches = {"w": a_watch(HOOK)}
+    await world.tell.gather_late()
+    assert world.watches.kept == {}
+    assert await world.pages.late_alerts(limit=1) == []
+
+
+async def test_a_watch_that_nobody_foresaw_does_not_keep_others_from_being_told() -> None:
+    world = World(HOOK)
+    broken = replace(a_change(1, "x"), job_id="odd", timestamp=10**20)
+    world.watches.watches["odd"] = a_watch(HOOK, watch_id="odd")
+    world.pages.logs += [replace(broken, run_id=None), a_change(2, "y")]
+    await world.tell.gather_late()
+    await world.tell.send_due()
+    assert [message.lines for _, message in world.notifier.sent] == [["https://shop.test/2: y"]]
 
 
 async def test_a_message_is_bounded_and_says_how_much_more_there_is() -> None:
@@ -308,7 +437,7 @@ async def test_a_digest_that_fails_stays_together_and_keeps_its_id() -> None:
 def test_the_wait_grows_until_it_is_given_up(
     attempts: int, failure: NotSent, wait: timedelta | None
 ) -> None:
-    [notice] = notices_of(a_watch(HOOK), a_run(), [a_change(1, "x")], NOON)
+    [notice] = notices_of(a_watch(HOOK), "batch", [a_change(1, "x")], NOON)
     again = next_attempt(replace(notice, attempts=attempts), failure, NOON)
     assert again == (None if wait is None else NOON + wait)
 
@@ -389,7 +518,7 @@ async def test_a_slow_target_does_not_keep_others_waiting() -> None:
     world.notifier = Slow()
     world.tell = replace(world.tell, notifier=world.notifier)
     await world.run("r1", a_change(1, "x"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await world.tell.send_due()
     assert len(world.notifier.sent) == 2
 

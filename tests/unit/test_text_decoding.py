@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import codecs
-from time import monotonic, process_time
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -129,6 +129,6 @@ def test_a_slice_boundary_does_not_break_a_character() -> None:
     ids=["endless spaces", "endless repetitions"],
 )
 def test_a_hostile_content_type_costs_no_time(content_type: str) -> None:
-    started = monotonic()
+    started = process_time()
     assert decode_body(b"<p>text</p>", content_type) == "<p>text</p>"
-    assert monotonic() - started < 2
+    assert process_time() - started < 2

@@ -179,6 +179,14 @@ def status_at_end(counts: Counts, *, error: str | None) -> RunStatus:
     return RunStatus.PARTIAL if stored else RunStatus.FAILED
 
 
+def error_at_end(run: ImportRun, error: str | None) -> str | None:
+    """Of a balanced run. One that failed without an error failed by its records."""
+    if error is not None or status_at_end(run.counts, error=None) is not RunStatus.FAILED:
+        return error
+    reasons = run.failure_reasons
+    return f"no record could be used: {max(reasons, key=reasons.__getitem__)}" if reasons else None
+
+
 def balanced(run: ImportRun) -> ImportRun:
     """A run at its end, so that the identity holds. What was fetched and never stored has failed;
     what the ledger has beyond was fetched by a producer that died before it could say so."""

@@ -90,7 +90,7 @@ class StorageEvent:
     @property
     def counting_run(self) -> str:
         """The run that it counts for. Events that name none count for one run a day and job."""
-        return self.run_id or f"{self.job_id}:{moment_of(self.ts):%Y-%m-%d}"
+        return self.run_id or run_of_day(self.job_id, self.ts)
 
 
 class Claimed(NamedTuple):
@@ -108,6 +108,10 @@ def renumbered(before: int, versions: Iterable[Claimed]) -> list[int]:
         before = max(version.place.claimed, before + 1)
         numbers.append(before)
     return numbers
+
+
+def run_of_day(job_id: str, ts: int) -> str:
+    return f"{job_id}:{moment_of(ts):%Y-%m-%d}"
 
 
 def page_key(job_id: str, url: str) -> str:

@@ -13,9 +13,13 @@ from dataclasses import replace
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.bootstrap import Services
 from webloom.domain.errors import BackendRefused, Unavailable
+from webloom.ending import ended
+from webloom.entrypoints.slots import Slots
 from webloom.ports.heartbeats import Heartbeat
 
 BEAT_SECONDS = 5.0
+
+Served = dict[str, Slots]  # by queue
 
 
 def first_beat(services: Services, role: str, slots: int = 0) -> Heartbeat:
@@ -49,21 +53,28 @@ async def beating(
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await ended(task)
         with suppress(Unavailable, BackendRefused):
             await services.heartbeats.leave(beat.process_id)
 
 
-def with_tally(fetch_url: FetchUrl) -> Callable[[Heartbeat], Heartbeat]:
+def with_tally(fetch_url: FetchUrl, served: Served) -> Callable[[Heartbeat], Heartbeat]:
+    handled = with_handled(served)
+
     def current(beat: Heartbeat) -> Heartbeat:
         return replace(
-            beat,
+            handled(beat),
             in_flight=len(fetch_url.in_flight),
             completed=fetch_url.tally.completed,
             retried=fetch_url.tally.retried,
             failed=fetch_url.tally.failed,
         )
+
+    return current
+
+
+def with_handled(served: Served) -> Callable[[Heartbeat], Heartbeat]:
+    def current(beat: Heartbeat) -> Heartbeat:
+        return replace(beat, handled={queue: slots.handled for queue, slots in served.items()})
 
     return current

@@ -16,6 +16,7 @@ import uvicorn
 
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import SettingsError
+from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.app import create_app
 from webloom.entrypoints.api.bounded_http import BoundedHttp
 from webloom.entrypoints.heartbeat import beating, first_beat
@@ -110,8 +111,9 @@ async def _run_api(
     services: Services, listener: socket.socket, ready: asyncio.Event, stop: asyncio.Event
 ) -> None:
     beat = first_beat(services, "api")
+    activity = Activity(services, beat, stop)
     config = uvicorn.Config(
-        create_app(services, beat, stop),
+        create_app(services, beat, activity, stop),
         loop="uvloop",
         http=BoundedHttp,
         ws="none",
@@ -123,7 +125,7 @@ async def _run_api(
         timeout_graceful_shutdown=10,
     )
     server = _Server(config, ready)
-    async with beating(services, beat):
+    async with beating(services, beat), activity.sampler.sampling():
         serving = asyncio.create_task(server.serve([listener]))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)

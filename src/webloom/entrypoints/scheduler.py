@@ -13,6 +13,7 @@ from webloom.bootstrap import Services, open_run_import, open_tell_people, run_w
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import ImportRun
 from webloom.entrypoints.heartbeat import beating, first_beat
+from webloom.entrypoints.lease import while_holding
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ TICK_SECONDS = 60.0
 LOOK_SECONDS = 0.25  # how soon an import that was asked for begins
 WATCH_SECONDS = 15.0  # for which a scheduler has the watches
 TELL_SECONDS = 5.0
-TELL_LEASE = 300.0  # longer than telling what is due may take
+TELL_LEASE = 20.0  # after which others tell people, when a scheduler has died
 MOST_RUNS = 8  # that one scheduler carries out at a time
 
 
@@ -40,6 +41,7 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
                 lambda: _tick(services, beat.process_id),
                 lambda: _clear_spool(services),
                 lambda: _prune(services),
+                watcher.gather,
             ):
                 group.create_task(_again_and_again(regularly, stop, TICK_SECONDS))
             group.create_task(producer.run(stop))
@@ -54,11 +56,15 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
 async def _again_and_again(
     action: Callable[[], Awaitable[None]], stop: asyncio.Event, pause: float
 ) -> None:
+    trouble = ""
     while not stop.is_set():
         try:
             await action()
+            trouble = ""
         except Unavailable as error:
-            log.warning("a tick failed", extra={"error": str(error)})
+            if trouble != str(error):
+                trouble = str(error)
+                log.warning("a tick failed", extra={"error": trouble})
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), pause)
 
@@ -107,8 +113,14 @@ class _Watcher:
         return is_ours
 
     async def tell(self) -> None:
-        if await self._lock.acquire(TELL_LOCK, self._owner, TELL_LEASE) is not None:
-            await self._tell_people.send_due()
+        await self._as_teller(self._tell_people.send_due)
+
+    async def gather(self) -> None:
+        """Seldom, so that what comes one by one is told in few messages."""
+        await self._as_teller(self._tell_people.gather_late)
+
+    async def _as_teller(self, action: Callable[[], Awaitable[object]]) -> None:
+        await while_holding(self._lock, TELL_LOCK, self._owner, TELL_LEASE, action)
 
 
 class _Producer:

@@ -20,6 +20,7 @@ class Slots:
     def __init__(
         self, handle: Callable[[Delivery], Awaitable[None]], deliveries: AsyncIterator[Delivery]
     ) -> None:
+        self.handled = 0  # messages that are done with: those that were given back come again
         self._handle_delivery = handle
         self._deliveries = deliveries
         self._idle: set[asyncio.Task[None]] = set()
@@ -63,7 +64,8 @@ class Slots:
                 self._idle.discard(task)
             await self._handle(delivery)
 
-    async def _handle(self, delivery: Delivery) -> None:
+    async def _handle(self, taken: Delivery) -> None:
+        delivery = _Noted(taken)
         try:
             await self._handle_delivery(delivery)
         except asyncio.CancelledError:
@@ -76,3 +78,22 @@ class Slots:
             log.exception("a delivery failed", extra={"message_id": delivery.message_id})
             reason = f"unexpected {type(error).__name__}: {error}"
             await persist(lambda: delivery.bury(reason))
+        self.handled += not delivery.comes_again
+
+
+class _Noted:
+    """A delivery of which is known whether it was given back."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self.message_id = delivery.message_id
+        self.body = delivery.body
+        self.attempt = delivery.attempt
+        self.redelivered = delivery.redelivered
+        self.ack = delivery.ack
+        self.bury = delivery.bury
+        self.comes_again = False
+        self._give_back = delivery.retry
+
+    async def retry(self, after: float = 0.0) -> None:
+        await self._give_back(after)
+        self.comes_again = True

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
+Job = TypeVar("Job")
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]  # UTC
 
 
@@ -52,13 +53,14 @@ class JobPosting(
     expires_at: Moment | None = None
 
 
-class ImportBatch(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The message on `import-feed`, named IMPORT_FEED_BATCH where a broker has names."""
+class ImportBatch(msgspec.Struct, Generic[Job], frozen=True, kw_only=True, rename="camel"):
+    """The message on `import-feed`, named IMPORT_FEED_BATCH where a broker has names. Its jobs are
+    postings; where one is not, it must not cost the others, and they are read one by one."""
 
     run_id: str
     source_url: str
     batch_index: int  # from 0
-    jobs: list[msgspec.Raw]  # each a JobPosting; one that is not must not cost the others
+    jobs: list[Job]
     total_batches: int | None = None  # once it is known
     # Postings that are as they were at the last import: for each, in hexadecimal digits, its key
     # (40) and its content hash (32).

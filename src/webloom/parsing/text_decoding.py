@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 _SLICE = 64 * 1024
 _SNIFFED = 1024  # bytes that decide, as in the encoding and MIME sniffing standards
@@ -81,8 +82,19 @@ _TEXT_BYTES = bytes(b for b in range(256) if b >= 0x20 or b in b"\t\n\f\r\x1b")
 _BINARY_SHARE = 32  # of a body that calls itself text, one binary byte in so many gives it away
 
 
+class Decoded(NamedTuple):
+    text: str
+    utf8: bytes | None  # the same text, where the body has it as valid UTF-8
+
+
 def decode_body(body: bytes, content_type: str | None) -> str | None:
-    """The text of a body, undecodable bytes replaced, or None when it is not text. Never raises.
+    """The text of a body, undecodable bytes replaced, or None when it is not text. Never raises."""
+    decoded = decode(body, content_type)
+    return decoded.text if decoded is not None else None
+
+
+def decode(body: bytes, content_type: str | None) -> Decoded | None:
+    """As `decode_body`.
 
     The charset is the first known one of: byte order mark, Content-Type, what HTML or XML declare
     within themselves; else UTF-8 when that fits, else windows-1252.
@@ -105,7 +117,7 @@ def decode_body(body: bytes, content_type: str | None) -> str | None:
     if declared is not None:
         return _decode(body, declared)
     try:
-        return body.decode("utf-8")
+        return Decoded(body.decode("utf-8"), body)
     except UnicodeDecodeError:
         return _decode(body, "cp1252")
 
@@ -132,9 +144,16 @@ def _declared_within(head: bytes) -> str | None:
     return "utf-8" if codec is not None and codec.startswith("utf-16") else codec
 
 
-def _decode(body: bytes, codec: str) -> str:
-    if codec == "utf-8":
-        return body.decode("utf-8", "replace")
+def _decode(body: bytes, codec: str) -> Decoded:
+    if codec != "utf-8":
+        return Decoded(_decode_other(body, codec), None)
+    try:
+        return Decoded(body.decode("utf-8"), body)
+    except UnicodeDecodeError:
+        return Decoded(body.decode("utf-8", "replace"), None)
+
+
+def _decode_other(body: bytes, codec: str) -> str:
     if _SINGLE_BYTE.fullmatch(codec):
         # A table without holes: the codec itself calls its error handler for every bad byte.
         return codecs.charmap_decode(body, "replace", _table(codec))[0]

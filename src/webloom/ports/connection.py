@@ -15,3 +15,9 @@ class Connection:
 class Connected(Protocol):
     def connection(self) -> Connection:
         """As far as this process knows, without asking the server."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokerLink:
+    connected: Connected
+    queues: list[str]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -10,7 +11,7 @@ ALIVE_SECONDS = 20.0  # without a beat for so long, a process counts as gone
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Heartbeat:
     process_id: str  # unique for the life of the process
-    role: str  # worker, scheduler
+    role: str  # worker, storage-agent, scheduler, api
     host: str
     pid: int
     slots: int
@@ -19,6 +20,8 @@ class Heartbeat:
     retried: int
     failed: int
     started_at: datetime
+    # Deliveries that were settled since the process started, by queue.
+    handled: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +31,10 @@ class SeenProcess:
 
 
 class Heartbeats(Protocol):
-    """Which workers and schedulers are alive. Raises StoreUnavailable."""
+    """Signs of life: which processes are alive, and what they do.
+
+    Raises StoreUnavailable.
+    """
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Remember the newest heartbeat of a process; the same again only renews its age."""

@@ -139,6 +139,15 @@ class ChangeFilter:
     job_id: str | None = None
     url: str | None = None
     run_id: str | None = None
+    batch: str | None = None  # of `gather_alerts`; then nothing else counts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Late:
+    """Where change logs with alerts came from whose run can't tell of them."""
+
+    job_id: str
+    run_id: str | None  # that has ended, or is not known; None: they name none
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,6 +208,18 @@ class PageStore(Protocol):
     ) -> tuple[list[ChangeLog], str | None]:
         """The latest first."""
 
+    async def late_alerts(self, *, limit: int) -> list[Late]:
+        """Of change logs with alerts that nobody was told of, and whose run is not in progress."""
+
+    async def gather_alerts(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
+        """Put the change logs with alerts that are in no batch yet into this one, which nobody has
+        used before. Returns all batches of that job and run that are not noted as told, this one
+        among them if anything is in it. What is in a batch stays in it, and nothing is added
+        later: each change log is told once, also if an event of its version comes again."""
+
+    async def note_told(self, batch: str) -> None:
+        """What is in the batch is to be told: it stands in notices, or nobody wants to know."""
+
     async def prices(
         self, job_id: str, url: str, *, limit: int, cursor: str | None = None
     ) -> tuple[list[PriceRecord], str | None]:
@@ -209,11 +230,14 @@ class PageStore(Protocol):
     async def forget_job(self, job_id: str) -> None:
         """Remove all that is kept of its pages."""
 
-    async def usage(self) -> list[Usage]: ...
+    async def usage(self, *, with_superseded: bool = True) -> list[Usage]:
+        """To know what is superseded, some stores look at all of it. Without, it is cheap."""
 
     async def prune(self) -> int:
         """Remove what has expired, where the database does not do that by itself; then, while the
-        budget is passed, the oldest of what is superseded. Returns how many items went."""
+        budget is passed, the oldest of what is superseded. Change logs that people are still to be
+        told of go last, and only as far as they don't fit in the budget. Returns how many items
+        went."""
 
     async def is_full(self) -> bool:
         """Whether `store_event` would raise StorageFull; cheap."""

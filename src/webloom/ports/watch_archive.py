@@ -119,6 +119,8 @@ class WholeLog:
     changes: bytes  # JSON
     alerts: list[str]
     expires_at: datetime
+    batch: str | None = None
+    untold: bool = False
 
 
 # As they are carried
@@ -293,8 +295,11 @@ def is_newer_price(one: WholePrice, other: WholePrice) -> bool:
 
 
 def is_newer_log(one: WholeLog, other: WholeLog) -> bool:
-    """Its version has a higher number, or an earlier event has told of it since."""
-    return one.number > other.number or one.place < other.place
+    """Its version has a higher number, an earlier event has told of it since, or people are told
+    of it by now."""
+    if one.number > other.number or one.place < other.place:
+        return True
+    return (one.batch is not None, not one.untold) > (other.batch is not None, not other.untold)
 
 
 def is_newer_notice(one: Notice, other: Notice) -> bool:

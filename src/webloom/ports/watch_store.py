@@ -34,10 +34,19 @@ class Notice:
     run_id: str
     due_at: datetime
     lines: list[str] = field(default_factory=list)
+    batch: str | None = None  # of the change logs that it tells
     attempts: int = 0
     error: str | None = None  # of the latest attempt
     sent_at: datetime | None = None
     given_up: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchCounts:
+    all: int
+    enabled: int
+    checking: int  # a run of theirs is active
+    failing: int  # their latest run failed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +76,9 @@ class WatchStore(Protocol):
         self, *, limit: int, cursor: str | None = None
     ) -> tuple[list[Watch], str | None]:
         """By name and id, and where to go on."""
+
+    async def count_watches(self) -> WatchCounts:
+        """Cheap, however many URLs they have."""
 
     async def edit_watch(
         self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None

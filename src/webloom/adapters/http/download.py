@@ -60,12 +60,14 @@ class HttpDownloader:
         policy: NetworkPolicy,
         accept: str = FEEDS,  # what is asked for
         any_status: bool = False,  # keep the body of every answer
+        may_cut: bool = False,  # keep the beginning of a body that is too large
         limits: DownloadLimits | None = None,
         resolver: AbstractResolver | None = None,  # closed with the downloader
         ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
     ) -> None:
         self._limits = limits or DownloadLimits()
         self._any_status = any_status
+        self._may_cut = may_cut
         self._client = GatedClient(
             ClientResponse,
             policy=policy,
@@ -124,9 +126,11 @@ class HttpDownloader:
                 retryable=False,
             )
         if 200 <= response.status < 300 or self._any_status:
-            refuse_declared(headers, self._limits.max_bytes)
+            limit = self._limits.max_bytes
+            if not self._may_cut:
+                refuse_declared(headers, limit)
             encoding = headers.get("content-encoding", "").strip().lower()
-            with Spool(into, encoding, limit=self._limits.max_bytes) as spool:
+            with Spool(into, encoding, limit=limit, may_cut=self._may_cut) as spool:
                 await self._pour(response.content, spool, stall)
             written, sha256 = spool.bytes, spool.sha256
         retry_after = headers.get("retry-after")
@@ -151,6 +155,8 @@ class HttpDownloader:
                 stall.reschedule(None)  # from here on it is our disk that is waited for
                 await asyncio.wait({writing})  # which, unlike `await writing`, never cancels it
                 writing.result()
+                if spool.is_cut:
+                    break
                 writing = loop.run_in_executor(None, spool.write, block)
             stall.reschedule(None)
         finally:

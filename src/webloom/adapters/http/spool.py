@@ -22,13 +22,16 @@ _MEMBER_BYTES = 1024  # on average, of a gzip body with more members than those
 class Spool:
     """Raises FetchFailed for a body that is too large or corrupt, and when it can't be written."""
 
-    def __init__(self, path: Path, encoding: str, *, limit: int) -> None:
+    def __init__(self, path: Path, encoding: str, *, limit: int, may_cut: bool = False) -> None:
+        """With `may_cut`, the beginning is kept of a body that is too large."""
         self._path = path
         self._limit = limit
+        self._may_cut = may_cut
         self._decoder = _decoder_of(encoding)
         self._hash = hashlib.sha256()
         self._received = 0
         self.bytes = 0  # in the file
+        self.is_cut = False  # there is more, and it is not wanted
 
     def __enter__(self) -> Self:
         try:
@@ -54,30 +57,41 @@ class Spool:
         return self._hash.hexdigest()
 
     def write(self, block: bytes) -> None:
+        block = self._fitting(block, self._limit - self._received)
         self._received += len(block)
-        if self._received > self._limit:
-            raise too_large(self._limit)
         if self._decoder is None:
             self._keep(block)
             return
         self._decoder.feed(block)
         while output := self._decoder.next_output():
-            self._keep(output)
+            if not self._keep(output):
+                return
 
     def finish(self) -> None:
         """The body is complete: what is not in the file by now is missing."""
-        if self._decoder is not None and self._received and not self._decoder.is_complete:
+        if self._decoder is None or not self._received or self.is_cut:
+            return
+        if not self._decoder.is_complete:
             raise FetchFailed(reason="the compressed body ends too early", retryable=True)
 
-    def _keep(self, output: bytes) -> None:
-        self.bytes += len(output)
-        if self.bytes > self._limit:
-            raise too_large(self._limit)
-        self._hash.update(output)
+    def _keep(self, output: bytes) -> bool:
+        """Whether there was room for all of it."""
+        fitting = self._fitting(output, self._limit - self.bytes)
+        self.bytes += len(fitting)
+        self._hash.update(fitting)
         try:
-            self._file.write(output)
+            self._file.write(fitting)
         except OSError as error:
             raise self._unwritable(error) from error
+        return len(fitting) == len(output)
+
+    def _fitting(self, data: bytes, room: int) -> bytes:
+        if len(data) <= room:
+            return data
+        if not self._may_cut:
+            raise too_large(self._limit)
+        self.is_cut = True
+        return data[:room]
 
     def _unwritable(self, error: OSError) -> FetchFailed:
         return FetchFailed(

@@ -7,8 +7,10 @@ than sent, the marks tell whose; the others are read and decided again. Of sever
 URL in a batch, the first that writes ends the round for that URL, so that the next sees what it
 did.
 
-A beginning is answered before it is safe from a crash of the server: what that undoes is found out
-at the end of the attempt, whose token is then newer than the record's. So tokens follow the time.
+A first attempt is answered before it is safe from a crash of the server: what that undoes is found
+out at the end of the attempt, whose token is then newer than the record's. So tokens follow the
+time. All else is safe before it is answered: a record that was made here and undone would leave the
+outcome no place, and what ends a request is followed by the end of its message.
 
 When the answer to a write is lost, nobody knows whether it was made. Its mark is kept in memory:
 whoever asks again in this process, and finds the mark in the record, has the attempt already.
@@ -122,7 +124,7 @@ class _Planned:
 class Attempts:
     def __init__(self, database: MongoDatabase, marks: Marks, places: Places) -> None:
         self._db = database
-        self._records = database.records.with_options(write_concern=WriteConcern(w=1))
+        self._soon_safe = database.records.with_options(write_concern=WriteConcern(w=1))
         self._marks = marks
         self._places = places
         self._unanswered: Unanswered[str] = Unanswered()
@@ -176,7 +178,7 @@ class Attempts:
         begun = await self._write(
             planned,
             lambda: change_each(
-                self._records,
+                self._soon_safe,
                 (Change(key, plan.fields) for key, plan in planned.items()),
                 condition=WAITS,
                 result=FIRST,
@@ -246,8 +248,8 @@ class Attempts:
             for key, plan in planned.items()
             if plan.read is not None
         )
-        made = await change_each(self._records, changes, condition=UNCHANGED, result=CHANGED)
-        return made + await insert_new(self._records, new)
+        made = await change_each(self._db.records, changes, condition=UNCHANGED, result=CHANGED)
+        return made + await insert_new(self._db.records, new)
 
     def _plan(self, key: str, item: BeginAttempt, document: Document | None) -> Busy | _Planned:
         moment = Moment(self._db.now(), self._db.wall(), self._marks.next())

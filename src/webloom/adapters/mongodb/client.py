@@ -28,9 +28,11 @@ from pymongo.errors import ConfigurationError, InvalidURI
 
 from webloom.adapters.mongodb import indexes
 from webloom.adapters.mongodb.errors import NotTried, Unsure, translated
-from webloom.adapters.mongodb.gathering import Gathering
+from webloom.adapters.mongodb.gathering import ENOUGH, MOST_TOGETHER, Gathering
 from webloom.adapters.mongodb.indexes import Collection
+from webloom.adapters.mongodb.upgrade import note_what_is_untold
 from webloom.domain.errors import BackendRefused, StoreUnavailable, WebloomError
+from webloom.ending import ended
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
@@ -161,9 +163,14 @@ class MongoDatabase:
         run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]],
         *,
         linger: float = 0.0,
+        pace: float = 0.0,
+        most: int = MOST_TOGETHER,
+        enough: int = ENOUGH,
     ) -> Gathering[Item, Result]:
         """Ends with the database."""
-        gathering: Gathering[Item, Result] = Gathering(run, linger=linger)
+        gathering: Gathering[Item, Result] = Gathering(
+            run, linger=linger, pace=pace, most=most, enough=enough
+        )
         self._gatherings.append(gathering)
         return gathering
 
@@ -240,6 +247,7 @@ class MongoDatabase:
             await indexes.make(collection, wanted, self.address)
         for collection in (self.locks, self.copies):
             await indexes.make_collection(collection)
+        await note_what_is_untold(self.change_logs, self.job_runs, self.notices)
 
     def _note_trouble(self, error: WebloomError) -> None:
         if self._trouble is None:
@@ -272,9 +280,7 @@ async def open_mongodb(
             yield opened
         finally:
             await opened.close()
-            keeper.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeper
+            await ended(keeper)
     finally:
         await client.close()
 

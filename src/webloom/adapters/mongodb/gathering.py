@@ -4,8 +4,9 @@
 
 While a batch is on its way to the server and back, the next one gathers. A call that finds nobody
 else goes at once. Under load, a kind of call that nobody waits for at a screen may linger a little
-for others to come: a batch costs the server and us a millisecond, whatever its size. When enough
-have come, a second batch sets out beside the first, which most of the time waits for a disk.
+for others to come: a batch costs the server and us a millisecond, whatever its size. A kind with a
+pace rests after every batch, so that calls which come one after the other go on together. When
+enough have come, a second batch sets out beside the first, which most of the time waits for a disk.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_TOGETHER = 500
-ENOUGH = 24  # calls that wait, for a batch to go
+ENOUGH = 24  # calls that wait, for a second batch to go
 MOST_BATCHES = 2  # of one kind on their way at once
 
 
@@ -34,10 +35,16 @@ class Gathering(Generic[Item, Result]):
         run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]],
         *,
         linger: float = 0.0,
+        pace: float = 0.0,
+        most: int = MOST_TOGETHER,
+        enough: int = ENOUGH,
     ) -> None:
         """`run` answers in the order of its items; an error stands for the answer to one."""
         self._run = run
         self._linger = linger
+        self._pace = pace
+        self._most = most
+        self._enough = enough
         self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
         self._servers: set[asyncio.Task[None] | None] = set()
         self._closed = False
@@ -48,7 +55,7 @@ class Gathering(Generic[Item, Result]):
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
         if not self._servers or (
-            len(self._waiting) >= ENOUGH and len(self._servers) < MOST_BATCHES
+            len(self._waiting) >= self._enough and len(self._servers) < MOST_BATCHES
         ):
             self._servers.add(asyncio.create_task(self._serve()))
         return await future
@@ -61,11 +68,12 @@ class Gathering(Generic[Item, Result]):
     async def _serve(self) -> None:
         try:
             while self._waiting:
-                batch = self._waiting[:MOST_TOGETHER]
-                del self._waiting[:MOST_TOGETHER]
+                batch = self._waiting[: self._most]
+                del self._waiting[: self._most]
                 await self._answer(batch)
-                if self._linger and 0 < len(self._waiting) < ENOUGH and not self._closed:
-                    await asyncio.sleep(self._linger)
+                pause = self._pace or (self._linger if self._waiting else 0.0)
+                if pause and len(self._waiting) < self._enough and not self._closed:
+                    await asyncio.sleep(pause)
         finally:  # at once, so that whoever asks next knows that nobody serves
             self._servers.discard(asyncio.current_task())
 

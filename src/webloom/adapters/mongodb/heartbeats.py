@@ -37,5 +37,6 @@ class MongoHeartbeats:
 
 def _seen(document: dict[str, Any], now: float) -> SeenProcess:
     known = document | {"process_id": document["_id"]}
-    heartbeat = Heartbeat(**{field.name: known[field.name] for field in fields(Heartbeat)})
+    named = [field.name for field in fields(Heartbeat) if field.name in known]
+    heartbeat = Heartbeat(**{name: known[name] for name in named})
     return SeenProcess(heartbeat=heartbeat, age=max(0.0, now - document["beat"]))

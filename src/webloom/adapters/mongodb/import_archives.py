@@ -30,7 +30,7 @@ from webloom.adapters.mongodb.postings_documents import (
     new_document,
     stored_posting,
 )
-from webloom.adapters.mongodb.postings_words import hash_of, list_of, words_in
+from webloom.adapters.mongodb.postings_words import list_of
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
@@ -231,7 +231,6 @@ class MongoPostingArchive(_MongoArchive[StoredPosting]):
             created_at=item.created_at,
             updated_at=item.updated_at,
             created_by=mark_text(item.created_by),
-            words_hash=hash_of(words_in(item.posting)),
         )
         if item.changed_by != item.created_by:
             document["changedBy"] = mark_text(item.changed_by)
@@ -240,7 +239,7 @@ class MongoPostingArchive(_MongoArchive[StoredPosting]):
         return document
 
     async def write(self, items: Sequence[StoredPosting]) -> Fingerprint:
-        listed = [(self.key(item), words_in(item.posting)) for item in items]
+        listed = [(self.key(item), item.posting) for item in items]
         with self._db.use():
             await self._db.job_words.insert_one(list_of(listed))
         return await super().write(items)

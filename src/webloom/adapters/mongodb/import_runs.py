@@ -4,7 +4,8 @@ Two documents take part where a run begins and ends, its own and its feed's, and
 between them:
 
     begin   the feed names its run, with all that the run begins with -> the run's document
-    end     the run's document, with all that it means for its feed -> the feed is set free
+    end     the run's document, with all that it means for its feed -> rows of batches that came
+            meanwhile are counted -> the feed is set free
 
 Whoever finds only the first half makes the second: `start`, and `claim` on its way.
 
@@ -38,6 +39,7 @@ from webloom.domain.import_run import (
     Reading,
     RunStatus,
     balanced,
+    error_at_end,
     merged_failures,
     merged_reasons,
     status_at_end,
@@ -128,7 +130,7 @@ class Runs:
                 {"$set": {"activeRunId": None}, "$unset": {"activeRun": True}},
             )
         elif run["status"] != RunStatus.RUNNING:
-            await self._set_free(run, feed["_id"])
+            await self._after_end(run_of(run))
         else:
             return run
         return None
@@ -213,8 +215,7 @@ class Runs:
                 if document is None:
                     return None
                 if document["status"] != RunStatus.RUNNING:
-                    await self._set_free(document, document["feedId"])
-                    return run_of(document)
+                    return await self._after_end(run_of(document))
                 if document["work"]["token"] != claim.token:
                     return None
                 run = await self._ended(document, reading, ending.error)
@@ -232,7 +233,7 @@ class Runs:
             updated_at=self._now(),
             finished_at=self._db.wall(),
             duration_ms=round((self._db.now() - document["work"]["started"]) * 1000),
-            error=error,
+            error=error_at_end(counted, error),
         )
 
     async def _after_end(self, run: ImportRun) -> ImportRun | None:
@@ -242,7 +243,7 @@ class Runs:
         document = await self._runs.find_one({"_id": plain(run.run_id)})
         if document is None:
             return None
-        await self._set_free(document, document["feedId"])
+        await self._set_free(document)
         return run_of(document)
 
     async def count_again(self, run_id: str) -> None:
@@ -298,7 +299,7 @@ class Runs:
         )
         return written.matched_count == 1
 
-    async def _set_free(self, run: Document, feed_id: str) -> None:
+    async def _set_free(self, run: Document) -> None:
         """What the run means for its feed. An edit since the run began stands."""
         ending = run["work"]["ending"] or {}
         is_as_read = {"$eq": ["$revision", run["work"]["revision"]]}
@@ -324,7 +325,7 @@ class Runs:
         if ending.get("lastFetch") is not None:
             fields["lastFetch"] = unless_edited("lastFetch", ending["lastFetch"])
         await self._feeds.update_one(
-            {"_id": feed_id, "activeRunId": run["_id"]},
+            {"_id": run["feedId"], "activeRunId": run["_id"]},
             [{"$set": fields}, {"$unset": "activeRun"}],
         )
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pymongo import ASCENDING, DESCENDING
 
@@ -11,8 +11,7 @@ from webloom.adapters.mongodb.import_runs_documents import run_of
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.ports.import_store import RunFilter, RunPage
 
-LATEST_FIRST = [("startedAt", DESCENDING), ("_id", DESCENDING)]
-_ALL: Document = {"startedAt": {"$gt": datetime(1970, 1, 1, tzinfo=UTC)}}  # counted by its index
+LATEST_FIRST = [("startedAt", DESCENDING)]  # as the indexes have it, so that nothing is sorted
 OLDEST_CHANGE_FIRST = [("updatedAt", ASCENDING), ("_id", ASCENDING)]
 
 
@@ -29,9 +28,9 @@ class RunListing:
     async def page(self, chosen: RunFilter, offset: int, limit: int) -> RunPage:
         wanted = _wanted(chosen)
         with self._db.use():
-            counted = await self._runs.database.command(
-                "count", self._runs.name, query=wanted or _ALL
-            )
+            # Without a filter this is what MongoDB keeps count of, however many there are. After a
+            # crash of the server it may be a few off, until somebody validates the collection.
+            counted = await self._runs.database.command("count", self._runs.name, query=wanted)
             found = self._runs.find(
                 wanted, sort=LATEST_FIRST, skip=offset, limit=limit, batch_size=limit
             )

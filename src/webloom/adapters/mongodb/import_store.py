@@ -25,6 +25,9 @@ from webloom.ports.import_store import (
     StoredPosting,
 )
 
+# Batches come one by one. Those that set out together share each of the six commands that follow.
+PACE = 0.025
+
 
 class MongoImportStore:
     def __init__(self, database: MongoDatabase) -> None:
@@ -35,7 +38,7 @@ class MongoImportStore:
         self._ledger = ledger
         self._runs = Runs(database, ledger, self._postings)
         self._listing = RunListing(database)
-        self._looking_up: Gathering[Mark, Seen] = database.gather(ledger.look_up)
+        self._looking_up: Gathering[Mark, Seen] = database.gather(ledger.look_up, pace=PACE)
         self._writing_rows: Gathering[Entry, Written] = database.gather(ledger.write)
 
     # Feeds
@@ -103,8 +106,11 @@ class MongoImportStore:
 
     async def apply_batch(self, batch: Batch) -> Counts | None:
         seen = await self._looking_up.ask(batch.mark)
-        if not seen.is_running or seen.counts is not None:
-            return seen.counts if seen.is_running else None
+        if not seen.is_running:
+            await self._count_late(batch, seen)
+            return None
+        if seen.counts is not None:
+            return seen.counts
         as_before = await self._postings.judge_known(batch.source_url, batch.known, batch.mark)
         if as_before is None:
             return None
@@ -113,6 +119,15 @@ class MongoImportStore:
         counts = count(verdicts, failed=len(failures)).plus(count(as_before))
         counts = counts.plus(Counts(duplicate=batch.duplicates))
         return await self._write_row(Entry(batch.mark, counts, failures))
+
+    async def _count_late(self, batch: Batch, seen: Seen) -> None:
+        """What a worker has stored that died while the run ended, and that nobody has counted. If
+        it still lives, what it stores from now on is not counted."""
+        if seen.counts is not None:
+            with self._db.use():
+                await self._runs.count_again(batch.mark.run_id)
+        elif made := await self._postings.made_by(batch.jobs, batch.mark):
+            await self._write_row(Entry(batch.mark, count(made), []))
 
     async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:
         seen = await self._looking_up.ask(mark)

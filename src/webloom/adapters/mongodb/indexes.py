@@ -126,6 +126,14 @@ PAGES_OF_JOB = [("jobId", ASCENDING), *PAGES_LATEST_FIRST]
 CHANGES_LATEST_FIRST = [("timestamp", DESCENDING), ("_id", DESCENDING)]
 CHANGES_OF_JOB = [("jobId", ASCENDING), *CHANGES_LATEST_FIRST]
 CHANGES_OF_RUN = [("runId", ASCENDING), *CHANGES_LATEST_FIRST]
+CHANGES_OF_BATCH = [("batch", ASCENDING), *CHANGES_LATEST_FIRST]
+CHANGES_UNTOLD = [
+    ("untold", ASCENDING),
+    ("jobId", ASCENDING),
+    ("runId", ASCENDING),
+    ("batch", ASCENDING),
+]
+WATCHES_COUNTED = [("enabled", ASCENDING), ("activeRunId", ASCENDING), ("failures", ASCENDING)]
 RUNS_LATEST_FIRST = [("startedAt", DESCENDING), ("made", DESCENDING)]
 NOTICES_LATEST_FIRST = [("watchId", ASCENDING), ("made", DESCENDING)]
 IN_PLACE = [("page", ASCENDING), ("place", ASCENDING)]
@@ -157,6 +165,8 @@ def of_change_logs(*, is_sharded: bool) -> list[IndexModel]:
         IndexModel(CHANGES_LATEST_FIRST),
         IndexModel(CHANGES_OF_JOB),
         IndexModel(CHANGES_OF_RUN, partialFilterExpression={"runId": {"$type": "string"}}),
+        IndexModel(CHANGES_OF_BATCH, partialFilterExpression={"batch": {"$type": "string"}}),
+        IndexModel(CHANGES_UNTOLD, partialFilterExpression={"untold": True}),
         _EXPIRING,
     ]
 
@@ -176,6 +186,7 @@ OF_JOB_RUNS = [
 ]
 OF_WATCHES = [
     IndexModel([("name", ASCENDING), ("_id", ASCENDING)]),
+    IndexModel(WATCHES_COUNTED),
     IndexModel("nextRunAt"),
     IndexModel("activeRunId", partialFilterExpression={"activeRunId": {"$type": "string"}}),
 ]

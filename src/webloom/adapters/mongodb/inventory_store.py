@@ -55,7 +55,7 @@ class MongoInventoryStore:
         self._beginning: Gathering[BeginAttempt, Begun] = database.gather(
             Attempts(database, marks, places).begin, linger=LINGER
         )
-        self._finishing = database.gather(Outcomes(database, marks).finish, linger=LINGER)
+        self._finishing = database.gather(Outcomes(database, marks, places).finish, linger=LINGER)
 
     async def find(self, url: str, *, with_source: bool = True) -> Record | None:
         finding = self._finding_whole if with_source else self._finding

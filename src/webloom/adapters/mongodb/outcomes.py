@@ -3,6 +3,10 @@ that it was not finished before.
 
 When the answer to it is lost, the outcome may be stored or not. The caller asks again; then the
 mark of the first writing, in `work.finish`, tells that it was his.
+
+A crash of the server may have undone the beginning of the attempt, and the note before it that had
+made the record. Its message is there, and is ended after this: so the record is made again, and
+says all that the beginning had said.
 """
 
 from __future__ import annotations
@@ -14,11 +18,13 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import (
     Document,
+    new_document,
     plain,
     response_fields,
     url_key,
 )
-from webloom.adapters.mongodb.marks import Marks, Unanswered
+from webloom.adapters.mongodb.insertion import insert_unless_deleted
+from webloom.adapters.mongodb.marks import Marks, Places, Unanswered
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import (
     Attempt,
@@ -43,11 +49,12 @@ STANDS = {
     ]
 }
 # A refresh that runs behind a readable record, and is not done yet, leaves its status as it is.
+_IS_SHOWN = {"$in": ["$status", [Status.PENDING.value, Status.IN_PROGRESS.value]]}
 FINISHED = {
     "$mergeObjects": [
         "$$ROOT",
         "$$given.fields",
-        {"$cond": [{"$eq": ["$status", Status.IN_PROGRESS.value]}, "$$given.if_shown", {}]},
+        {"$cond": [_IS_SHOWN, "$$given.if_shown", {}]},
         {
             "processing": {"$mergeObjects": ["$processing", "$$given.processing"]},
             "work": {
@@ -68,9 +75,10 @@ class FinishAttempt(NamedTuple):
 
 
 class Outcomes:
-    def __init__(self, database: MongoDatabase, marks: Marks) -> None:
+    def __init__(self, database: MongoDatabase, marks: Marks, places: Places) -> None:
         self._db = database
         self._marks = marks
+        self._places = places
         self._unanswered: Unanswered[tuple[str, int]] = Unanswered()
 
     async def finish(self, items: list[FinishAttempt]) -> list[bool]:
@@ -80,11 +88,16 @@ class Outcomes:
         for place, attempt in enumerate(attempts):
             first.setdefault(attempt, place)
         marks = {attempt: self._marks.next() for attempt in first}
-        changes = [
-            self._change(attempt, items[place], marks[attempt]) for attempt, place in first.items()
-        ]
+        changes = {
+            attempt: self._change(attempt, items[place], marks[attempt])
+            for attempt, place in first.items()
+        }
         try:
-            answers = await self._write(changes, marks)
+            answers, missing = await self._write(changes, marks)
+            if missing:
+                await self._make([items[first[attempt]].attempt for attempt in missing])
+                again = {attempt: changes[attempt] for attempt in missing}
+                answers |= (await self._write(again, marks))[0]
         except WebloomError:
             for attempt, mark in marks.items():
                 self._unanswered.remember(mark, attempt)
@@ -94,24 +107,38 @@ class Outcomes:
         ]
 
     async def _write(
-        self, changes: list[Change], marks: dict[tuple[str, int], str]
-    ) -> dict[tuple[str, int], bool]:
+        self, changes: dict[tuple[str, int], Change], marks: dict[tuple[str, int], str]
+    ) -> tuple[dict[tuple[str, int], bool], list[tuple[str, int]]]:
+        """Whether each stands, and those of which there is no record."""
         with self._db.use():
             records = self._db.records
-            made = await change_each(records, changes, condition=STANDS, result=FINISHED)
-            if made == len(marks):
-                return dict.fromkeys(marks, True)
+            made = await change_each(records, changes.values(), condition=STANDS, result=FINISHED)
+            if made == len(changes):
+                return dict.fromkeys(changes, True), []
             found = records.find(
-                {"_id": {"$in": [key for key, _ in marks]}},
+                {"_id": {"$in": [key for key, _ in changes]}},
                 {"work.finish": True},
-                batch_size=len(marks) + 1,
+                batch_size=len(changes) + 1,
             )
             finishes = {each["_id"]: each["work"]["finish"] for each in await found.to_list()}
-        return {
-            attempt: (finish := finishes.get(attempt[0])) == mark
+        answers = {
+            attempt: (finish := finishes.get(attempt[0])) == marks[attempt]
             or self._unanswered.is_for(finish, attempt)
-            for attempt, mark in marks.items()
+            for attempt in changes
         }
+        return answers, [attempt for attempt in changes if attempt[0] not in finishes]
+
+    async def _make(self, attempts: list[Attempt]) -> None:
+        """Their records, as they were before the attempts began."""
+        now, wall = self._db.now(), self._db.wall()
+        made: dict[str, Document] = {}
+        for each in attempts:
+            place = self._places.next(wall)
+            document = new_document(each.url, each.request_id, now=now, wall=wall, place=place)
+            document["work"]["token"] = each.token - 1
+            made[document["_id"]] = document
+        with self._db.use():
+            await insert_unless_deleted(self._db, made, by_token=True)
 
     def _change(self, attempt: tuple[str, int], item: FinishAttempt, mark: str) -> Change:
         key, token = attempt
@@ -120,7 +147,7 @@ class Outcomes:
             case Completed() | Failed() as outcome:
                 given = _settled(item.attempt, outcome, moment)
             case RetryLater() as later:
-                given = _postponed(later, moment)
+                given = _postponed(item.attempt, later, moment)
             case GivenBack():
                 given = _released(item.attempt, moment)
         return Change(key, given | {"token": token}, _bytes(given))
@@ -135,18 +162,17 @@ def _settled(attempt: Attempt, outcome: Completed | Failed, moment: Moment) -> D
     response = {} if outcome.received is None else response_fields(outcome.received)
     return {
         "fields": response | {"shelf": status.value} | _shown(status, moment),
-        "processing": {"retry_count": failures, "error_message": reason and plain(reason)},
+        "processing": _tried(attempt)
+        | {"retry_count": failures, "error_message": reason and plain(reason)},
         "work": _ended(moment) | {"request_id": None, "background": False, "retry_due": None},
     }
 
 
-def _postponed(later: RetryLater, moment: Moment) -> Document:
+def _postponed(attempt: Attempt, later: RetryLater, moment: Moment) -> Document:
     return {
         "if_shown": _shown(Status.FAILED_RETRYABLE, moment),
-        "processing": {
-            "retry_count": later.retry_count,
-            "error_message": plain(later.reason),
-        },
+        "processing": _tried(attempt)
+        | {"retry_count": later.retry_count, "error_message": plain(later.reason)},
         "work": _ended(moment) | {"retry_due": moment.now + later.seconds},
     }
 
@@ -157,6 +183,11 @@ def _released(attempt: Attempt, moment: Moment) -> Document:
         "processing": {"attempt_number": attempt.number - 1},
         "work": _ended(moment),
     }
+
+
+def _tried(attempt: Attempt) -> Document:
+    """As its beginning has written."""
+    return {"attempt_number": attempt.number, "last_request_id": plain(attempt.request_id)}
 
 
 def _bytes(given: Document) -> int:

@@ -245,6 +245,7 @@ class MongoChangeLogArchive(WatchArchive[WholeLog]):
             waiting = [make(documents[index] | {"numbered": False}) for index in taken]
             await bulk(self._documents, waiting)
         await bulk(self._documents, [_changed_log(each) for each in documents])
+        await bulk(self._documents, [_gathered_log(each) for each in items if each.batch])
 
     def is_newer(self, one: WholeLog, other: WholeLog) -> bool:
         return is_newer_log(one, other)
@@ -262,6 +263,8 @@ def _log_of(document: Document) -> WholeLog:
         changes=plain_json(log.changes),
         alerts=log.alerts,
         expires_at=document["expireAt"],
+        batch=document.get("batch"),
+        untold=document.get("untold", False),
     )
 
 
@@ -281,6 +284,7 @@ def _log_document(log: WholeLog, version: Document | None) -> Document:
         "timestamp": Int64(log.place.ts),
         "runId": log.run_id and plain(log.run_id),
         "alerts": [plain(each) for each in log.alerts],
+        "untold": log.untold,
         "numbered": True,
         "version": log_numbers(number, before),
         "expireAt": log.expires_at,
@@ -292,8 +296,14 @@ def _added_log(document: Document) -> UpdateOne:
 
 
 def _changed_log(document: Document) -> UpdateOne:
+    """What people were told of here is told."""
     here = {"_id": document["_id"], "place": {"$gte": document["place"]}}
-    return UpdateOne(here, {"$set": document})
+    fields = {name: value for name, value in document.items() if name != "untold"}
+    return UpdateOne(here, {"$set": fields, "$min": {"untold": document["untold"]}})
+
+
+def _gathered_log(log: WholeLog) -> UpdateOne:
+    return UpdateOne({"_id": log.key, "batch": None}, {"$set": {"batch": log.batch}})
 
 
 class MongoPriceArchive(WatchArchive[WholePrice]):

@@ -62,45 +62,71 @@ class Budget:
         with self._db.use():
             self._size = await self._total()
             if self._size > self._budget:
-                removed, freed = await self._prune(self._size - int(ENOUGH_FREE * self._budget))
-                self._size -= freed
+                removed = await self._prune()
             self._is_full = self._size > self._budget
         self._seen_at = time.monotonic()
         return removed
 
-    async def _prune(self, surplus: int) -> tuple[int, int]:
-        """How many items, and bytes. The first to expire go first, and so what is a delta goes
-        before what it was made with."""
-        removed = freed = 0
-        for collection in (self._db.snapshots, self._db.change_logs, self._db.price_history):
-            while freed < surplus:
-                found = await collection.find(
-                    {"expireAt": {"$exists": True}},
-                    {"bytes": {"$bsonSize": "$$ROOT"}},
-                    sort=[("expireAt", ASCENDING)],
-                    limit=_AT_ONCE,
-                ).to_list()
-                keys = []
-                for each in found:
-                    if freed >= surplus:
-                        break
-                    keys.append(each["_id"])
-                    freed += each["bytes"]
-                if not keys:
+    async def _prune(self) -> int:
+        """How many items. What people are still to be told of goes at last, as far as there is no
+        room for it."""
+        enough = int(ENOUGH_FREE * self._budget)
+        removed = 0
+        for collection, chosen, goal in (
+            (self._db.snapshots, {}, enough),
+            (self._db.change_logs, {"untold": {"$ne": True}}, enough),
+            (self._db.price_history, {}, enough),
+            (self._db.change_logs, {}, self._budget),
+        ):
+            removed += await self._remove_oldest(collection, chosen, goal)
+        return removed
+
+    async def _remove_oldest(self, collection: Collection, chosen: Document, goal: int) -> int:
+        """Until no more bytes are taken than that. The first to expire go first, and so what is a
+        delta goes before what it was made with."""
+        superseded = chosen | {"expireAt": {"$exists": True}}
+        removed = 0
+        while self._size > goal:
+            found = await collection.find(
+                superseded,
+                {"bytes": {"$bsonSize": "$$ROOT"}},
+                sort=[("expireAt", ASCENDING)],
+                limit=_AT_ONCE,
+            ).to_list()
+            keys = []
+            for each in found:
+                if self._size <= goal:
                     break
-                # One that has become the newest meanwhile stays.
-                gone = await collection.delete_many(
-                    {"_id": {"$in": keys}, "expireAt": {"$exists": True}}
-                )
-                removed += gone.deleted_count
-        return removed, freed
+                keys.append(each["_id"])
+                self._size -= each["bytes"]
+            if not keys:
+                break
+            # One that has become the newest meanwhile stays.
+            gone = await collection.delete_many(superseded | {"_id": {"$in": keys}})
+            removed += gone.deleted_count
+        return removed
 
-    async def usage(self) -> list[Usage]:
+    async def usage(self, *, with_superseded: bool) -> list[Usage]:
         with self._db.use():
-            return [await self._usage(collection) for collection in self._collections()]
+            return [
+                await self._usage(collection, with_superseded=with_superseded)
+                for collection in self._collections()
+            ]
 
-    async def _usage(self, collection: Collection) -> Usage:
+    async def _usage(self, collection: Collection, *, with_superseded: bool) -> Usage:
         stats = await _stats(collection)
+        superseded = {"items": 0, "bytes": 0}
+        if with_superseded:
+            superseded = await self._superseded(collection) or superseded
+        return Usage(
+            collection=collection.name,
+            items=int(stats["count"]),
+            bytes=_bytes(stats),
+            superseded_items=superseded["items"],
+            superseded_bytes=superseded["bytes"],
+        )
+
+    async def _superseded(self, collection: Collection) -> Document | None:
         grouped = await collection.aggregate(
             [
                 {"$match": {"expireAt": {"$exists": True}}},
@@ -113,14 +139,7 @@ class Budget:
                 },
             ]
         )
-        superseded = (await grouped.to_list() or [{"items": 0, "bytes": 0}])[0]
-        return Usage(
-            collection=collection.name,
-            items=int(stats["count"]),
-            bytes=_bytes(stats),
-            superseded_items=superseded["items"],
-            superseded_bytes=superseded["bytes"],
-        )
+        return next(iter(await grouped.to_list()), None)
 
     async def _total(self) -> int:
         return sum([_bytes(await _stats(collection)) for collection in self._collections()])

@@ -9,7 +9,7 @@
     price_history  {_id, jobId, url, price, currency, changePercent, timestamp, version, expireAt,
                     page, place, rank, versionKey, claimed}
     change_logs    {_id, jobId, url, changes, version: {previous, current}, timestamp, runId,
-                    alerts, expireAt, page, place, numbered, exact}
+                    alerts, untold, batch, joining, expireAt, page, place, numbered, exact}
 
 A place is a text that sorts as the events do. Each part of a page has the place of the event that
 it came with. `parsed` is compressed, alone or as a delta against `base`. A version that is `bare`
@@ -310,6 +310,7 @@ def log_document(event: StorageEvent) -> Document:
             "timestamp": Int64(event.ts),
             "runId": event.run_id and plain(event.run_id),
             "alerts": [plain(each) for each in event.alerts],
+            "untold": bool(event.alerts),
             "numbered": True,
         }
     )

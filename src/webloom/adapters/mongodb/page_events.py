@@ -186,11 +186,16 @@ class Events:
             inserted = Inserted.THERE if waiting is Inserted.THERE else Inserted.TAKEN
         if inserted is Inserted.THERE:  # the earliest event of a version tells what has changed
             names = ("changes", "timestamp", "runId", "alerts", "place")
-            told = {name: made.log[name] for name in names}
+            told = {name: made.log[name] for name in names} | {"exact": made.log.get("exact")}
+            later = {"_id": made.log["_id"], "place": {"$gt": made.log["place"]}}
             with self._db.use():
-                await self._db.change_logs.update_one(
-                    {"_id": made.log["_id"], "place": {"$gt": made.log["place"]}},
-                    {"$set": told | {"exact": made.log.get("exact")}},
+                await self._db.change_logs.bulk_write(
+                    [
+                        UpdateOne(
+                            later | {"batch": None}, {"$set": told | {"untold": made.log["untold"]}}
+                        ),
+                        UpdateOne(later, {"$set": told}),  # people are told of it already
+                    ]
                 )
         return inserted
 

@@ -12,6 +12,7 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import (
     CHANGES_LATEST_FIRST,
+    CHANGES_OF_BATCH,
     CHANGES_OF_JOB,
     CHANGES_OF_RUN,
     PAGES_LATEST_FIRST,
@@ -100,7 +101,9 @@ class PageListing:
         within = _behind("timestamp", cursor)
         index: Index = CHANGES_LATEST_FIRST
         found: Document = {}
-        if chosen.run_id is not None:
+        if chosen.batch is not None:
+            index, found = CHANGES_OF_BATCH, {"batch": plain(chosen.batch)}
+        elif chosen.run_id is not None:
             index, found = CHANGES_OF_RUN, {"runId": plain(chosen.run_id)}
         elif chosen.job_id is not None:
             index, found = CHANGES_OF_JOB, {"jobId": plain(chosen.job_id)}

@@ -9,6 +9,7 @@ from typing import Any
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import plain
+from webloom.adapters.mongodb.page_alerts import Alerts
 from webloom.adapters.mongodb.page_budget import Budget
 from webloom.adapters.mongodb.page_contents import Contents
 from webloom.adapters.mongodb.page_documents import (
@@ -30,6 +31,7 @@ from webloom.ports.page_store import (
     ChangeFilter,
     ChangeLog,
     Checked,
+    Late,
     PageFilter,
     PriceRecord,
     PriceSummary,
@@ -50,6 +52,7 @@ class MongoPageStore:
         self._events = Events(database, self._writes, self._ledger, retention)
         self._listing = PageListing(database)
         self._budget = Budget(database, budget)
+        self._alerts = Alerts(database)
 
     # What the agent and the workers write
 
@@ -117,6 +120,17 @@ class MongoPageStore:
     async def price_summary(self, job_id: str, url: str) -> PriceSummary | None:
         return await self._listing.price_summary(job_id, url)
 
+    # What people are told of
+
+    async def late_alerts(self, *, limit: int) -> list[Late]:
+        return await self._alerts.late(limit)
+
+    async def gather_alerts(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
+        return await self._alerts.gather(job_id, run_id, batch)
+
+    async def note_told(self, batch: str) -> None:
+        await self._alerts.note_told(batch)
+
     # What goes
 
     async def forget_job(self, job_id: str) -> None:
@@ -129,8 +143,8 @@ class MongoPageStore:
             ):
                 await collection.delete_many({"jobId": plain(job_id)})
 
-    async def usage(self) -> list[Usage]:
-        return await self._budget.usage()
+    async def usage(self, *, with_superseded: bool = True) -> list[Usage]:
+        return await self._budget.usage(with_superseded=with_superseded)
 
     async def prune(self) -> int:
         return await self._budget.prune()

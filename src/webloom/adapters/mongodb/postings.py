@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
@@ -44,7 +45,7 @@ from webloom.adapters.mongodb.postings_documents import (
     start_of_source,
     stored_posting,
 )
-from webloom.adapters.mongodb.postings_words import Listed, hash_of, list_of, words_in
+from webloom.adapters.mongodb.postings_words import Listed, has_words_of, list_of
 from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark, Verdict, judge
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_store import StoredPosting
@@ -52,9 +53,12 @@ from webloom.ports.import_store import StoredPosting
 CLOSED_AT_ONCE = 1000
 MOST_RUNS = 1000  # that are remembered as new
 BATCHES_IN_A_LIST = 4  # of words
+BATCHES_IN_AN_INSERT = 8  # so that a slow server answers in time
+BATCHES_WAITING = 2  # for a second insert to set out: the server should never wait for one
 COUNT_SECONDS = 60.0
 COUNTED_FOR = 2.0
 _BY_KEY = [("dedupeKey", 1)]
+_MADE_BEFORE = (Verdict.WAS_NEW, Verdict.WAS_UPDATED)
 
 # What a server answers that will not have a document, whoever asks and whenever.
 _WILL_NOT_HAVE = (2, 9, 22, 52, 57, 121, 171, 10334, 17280, 17419, 17420)
@@ -79,7 +83,15 @@ class _Wanted(NamedTuple):
 
     job: JobPosting
     document: RawBSONDocument
-    words: list[str] | None  # None: as they were
+    has_other_words: bool = True  # than those that it is found by already
+
+
+class _Problem(NamedTuple):
+    """Why a posting was not inserted."""
+
+    place: int  # among those of its batch
+    code: int
+    reason: str
 
 
 class _Asked(NamedTuple):
@@ -98,6 +110,9 @@ class Postings:
         self._reading: Gathering[list[str], dict[str, Document]] = database.gather(self._find_all)
         self._comparing: Gathering[_Asked, bool] = database.gather(self._are_unchanged)
         self._listing: Gathering[list[Listed], None] = database.gather(self._list_words)
+        self._inserting: Gathering[list[RawBSONDocument], list[_Problem]] = database.gather(
+            self._insert_all, most=BATCHES_IN_AN_INSERT, enough=BATCHES_WAITING
+        )
         self._changing: Gathering[list[Change], bool | None] = database.gather(self._change_all)
         self._new_runs: set[str] = set()  # of which the last batch found nothing stored
         self._counts = (0, 0)
@@ -117,20 +132,20 @@ class Postings:
             changed: list[tuple[_Wanted, Document]] = []
             for job in jobs:
                 document = found.get(job.dedupe_key)
-                if document is None and job.dedupe_key in taken:
-                    failures.append(_refused(job, "another source has a posting with its key"))
+                if document is None:
+                    if job.dedupe_key in taken:
+                        failures.append(_refused(job, "another source has a posting with its key"))
+                    elif (wanted := _wanted(job, by, now, failures)) is not None:
+                        new.append(wanted)
                     continue
-                known = None if document is None else known_of(document)
-                verdict = judge(known, job.content_hash, mark)
-                if verdict is Verdict.INSERT or verdict is Verdict.UPDATE:
-                    wanted = _wanted(job, by, now, document, failures)
+                verdict = judge(known_of(document), job.content_hash, mark)
+                if verdict is Verdict.UPDATE:
+                    wanted = _wanted(job, by, now, failures, document)
                     if wanted is None:
                         continue
-                    if document is None:
-                        new.append(wanted)
-                    else:
-                        changed.append((wanted, document))
+                    changed.append((wanted, document))
                 verdicts[verdict] += 1
+            verdicts[Verdict.INSERT] += len(new)
             jobs = []
             await self._write_words([*new, *(wanted for wanted, _ in changed)])
             if new:
@@ -145,6 +160,16 @@ class Postings:
                 self._new_runs.discard(mark.run_id)
                 taken |= {job.dedupe_key for job in jobs}
         return verdicts, failures
+
+    async def made_by(self, jobs: Sequence[JobPosting], mark: Mark) -> dict[Verdict, int]:
+        """Those that the batch has made or changed before."""
+        found = await self._reading.ask([plain(id_of(job)) for job in jobs])
+        verdicts = Counter(
+            judge(known_of(document), job.content_hash, mark)
+            for job in jobs
+            if (document := found.get(job.dedupe_key)) is not None
+        )
+        return {each: verdicts[each] for each in _MADE_BEFORE if verdicts[each]}
 
     async def judge_known(
         self, source_url: str, known: Sequence[tuple[str, str]], mark: Mark
@@ -211,7 +236,7 @@ class Postings:
         return [by_key] * len(asked)
 
     async def _write_words(self, wanted: list[_Wanted]) -> None:
-        listed = [(id_of(each.job), each.words) for each in wanted if each.words is not None]
+        listed = [(id_of(each.job), each.job) for each in wanted if each.has_other_words]
         if listed:
             await self._listing.ask(listed)
 
@@ -225,22 +250,34 @@ class Postings:
     async def _insert(self, new: list[_Wanted], failures: list[Failure]) -> list[JobPosting | None]:
         """Those that were not made: to be judged again, or None for one that is refused."""
         lost: list[JobPosting | None] = []
+        for problem in await self._inserting.ask([each.document for each in new]):
+            job = new[problem.place].job
+            if problem.code == DUPLICATE_KEY:
+                lost.append(job)
+            else:
+                failures.append(_refused(job, problem.reason))
+                lost.append(None)
+        return lost
+
+    async def _insert_all(self, asked: list[list[RawBSONDocument]]) -> list[list[_Problem]]:
+        problems: list[list[_Problem]] = [[] for _ in asked]
         with self._db.use():
             try:
-                await self._raw.insert_many([each.document for each in new], ordered=False)
+                await self._raw.insert_many(chain.from_iterable(asked), ordered=False)
             except BulkWriteError as error:
                 if error.details["writeConcernErrors"]:
                     raise
+                whose = [
+                    (some, place)
+                    for some, each in zip(problems, asked, strict=True)
+                    for place in range(len(each))
+                ]
                 for problem in error.details["writeErrors"]:
-                    job = new[problem["index"]].job
-                    if problem["code"] == DUPLICATE_KEY:
-                        lost.append(job)
-                    elif problem["code"] in _WILL_NOT_HAVE:
-                        failures.append(_refused(job, problem["errmsg"]))
-                        lost.append(None)
-                    else:
+                    if problem["code"] not in (DUPLICATE_KEY, *_WILL_NOT_HAVE):
                         raise
-        return lost
+                    some, place = whose[problem["index"]]
+                    some.append(_Problem(place, problem["code"], problem["errmsg"]))
+        return problems
 
     async def _change(
         self, changed: list[tuple[_Wanted, Document]], failures: list[Failure]
@@ -353,23 +390,17 @@ class Postings:
 
 
 def _wanted(
-    job: JobPosting, by: str, now: datetime, known: Document | None, failures: list[Failure]
+    job: JobPosting, by: str, now: datetime, failures: list[Failure], known: Document | None = None
 ) -> _Wanted | None:
     """None: it is refused."""
     try:
-        words = words_in(job)
-        document = new_document(
-            job,
-            created_at=now if known is None else known.get("createdAt", now),
-            updated_at=now,
-            created_by=by,
-            words_hash=hash_of(words),
-        )
         if known is None:
-            return _Wanted(job, encoded(document), words)
+            document = new_document(job, created_at=now, updated_at=now, created_by=by)
+            return _Wanted(job, encoded(document))
+        born = known.get("createdAt", now)
+        document = new_document(job, created_at=born, updated_at=now, created_by=by)
         document["changedBy"] = by
-        is_same = known["wordsHash"] == document["wordsHash"]
-        return _Wanted(job, encoded(document), None if is_same else words)
+        return _Wanted(job, encoded(document), not has_words_of(known, job))
     except (*REFUSALS, DocumentTooLarge) as error:
         failures.append(_refused(job, str(error)))
         return None

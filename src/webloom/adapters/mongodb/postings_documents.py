@@ -2,7 +2,7 @@
 
     {_id: of source and key, dedupeKey, contentHash, sourceUrl, title, ...,   as the feed has it
      createdAt, updatedAt, createdBy, changedBy, closedAt, closedBy,          what became of it
-     place, wordsHash}                                                        what it is found by
+     place}                                                                   where it is listed
 
 What is not known is not there. `changedBy` is not there until it is changed, and what begins with
 `closed` only where it is closed. Marks are texts, as a batch reads two hundred of them at a time.
@@ -38,7 +38,9 @@ WHAT_IS_KNOWN = {
     "createdBy": True,
     "changedBy": True,
     "closedBy": True,
-    "wordsHash": True,
+    "title": True,
+    "company": True,
+    "location": True,
 }
 
 _EPOCH = datetime(1, 1, 1, tzinfo=UTC)
@@ -99,7 +101,6 @@ def new_document(
     created_at: datetime,
     updated_at: datetime,
     created_by: str,
-    words_hash: bytes,
 ) -> Document:
     document: Document = msgspec.to_builtins(job, builtin_types=_DATES)
     document["_id"] = id_of(job)
@@ -107,7 +108,6 @@ def new_document(
     document["updatedAt"] = updated_at
     document["createdBy"] = created_by
     document["place"] = place_of(job.published_at or created_at, job.dedupe_key)
-    document["wordsHash"] = words_hash
     return document
 
 

@@ -13,9 +13,7 @@ who uses it looks at the posting. A posting whose words stay the same needs no n
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
-from functools import lru_cache
 
 from webloom.adapters.mongodb.documents import Document, literal
 from webloom.adapters.mongodb.indexes import Collection
@@ -28,36 +26,46 @@ MOST_LISTS = 2000  # read for one search
 MOST_IDS = 5000
 LISTS_AT_ONCE = 25
 
-Listed = tuple[str, list[str]]  # the id of a posting, and its words
-
-
-def words_in(job: JobPosting) -> list[str]:
-    """Each once; not all of a text that is out of proportion."""
-    whose = f"{job.company or ''} {job.location or ''}"
-    words = list(dict.fromkeys([*words_of(job.title), *_words_again(whose)]))
-    if len(job.title) + len(whose) > LONGEST_WORD:  # else neither limit can be passed
-        words = [word[:LONGEST_WORD] for word in words[:MOST_WORDS]]
-    return words
-
-
-@lru_cache(maxsize=2000)
-def _words_again(text: str) -> list[str]:
-    """Of a text that many postings share."""
-    return words_of(text)
-
-
-def hash_of(words: list[str]) -> bytes:
-    return hashlib.blake2b(" ".join(words).encode(), digest_size=8).digest()
+Listed = tuple[str, JobPosting]  # with its id
 
 
 def list_of(postings: Iterable[Listed]) -> Document:
     ids: list[str] = []
     hits: dict[str, list[int]] = {}
-    for place, (posting_id, words) in enumerate(postings):
+    shared: dict[str, list[int]] = {}  # by a text that many postings have
+    for place, (posting_id, job) in enumerate(postings):
         ids.append(posting_id)
+        whose = f"{job.company or ''} {job.location or ''}"
+        if len(job.title) + len(whose) <= LONGEST_WORD:  # so that neither limit can be passed
+            words = words_of(job.title)
+            shared.setdefault(whose, []).append(place)
+        else:
+            words = _limited([*words_of(job.title), *words_of(whose)])
         for word in words:
-            hits.setdefault(word, []).append(place)
+            places = hits.get(word)
+            if places is None:
+                hits[word] = [place]
+            elif places[-1] != place:
+                places.append(place)
+    for whose, places in shared.items():
+        for word in words_of(whose):
+            others = hits.get(word)
+            hits[word] = places if others is None else sorted({*others, *places})
     return {"words": list(hits), "hits": list(hits.values()), "ids": ids}
+
+
+def _limited(words: list[str]) -> list[str]:
+    """Not all of a text that is out of proportion."""
+    return [word[:LONGEST_WORD] for word in list(dict.fromkeys(words))[:MOST_WORDS]]
+
+
+def has_words_of(known: Document, job: JobPosting) -> bool:
+    """Whether a posting that is stored is found by the same words."""
+    return (known["title"], known.get("company"), known.get("location")) == (
+        job.title,
+        job.company,
+        job.location,
+    )
 
 
 async def postings_with(lists: Collection, words: list[str]) -> list[str] | None:

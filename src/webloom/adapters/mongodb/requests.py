@@ -18,7 +18,7 @@ from webloom.adapters.mongodb.documents import (
     url_key,
 )
 from webloom.adapters.mongodb.indexes import REFRESHING
-from webloom.adapters.mongodb.insertion import insert_new
+from webloom.adapters.mongodb.insertion import insert_unless_deleted
 from webloom.adapters.mongodb.marks import Places
 from webloom.domain.inventory import Attempt, FetchRequest, Status
 from webloom.ports.inventory_store import NotedRequest
@@ -38,12 +38,7 @@ class Requests:
         return [None] * len(items)
 
     async def _insert(self, requests: list[FetchRequest]) -> None:
-        """Make the records that are unknown.
-
-        A note can come so late that its request was answered and the record deleted. A deletion
-        leaves word in `forgotten` first; so whoever looks there after having made a record sees
-        every deletion that came before.
-        """
+        """Make the records that are unknown."""
         if not requests:
             return
         now, wall = self._db.now(), self._db.wall()
@@ -55,13 +50,7 @@ class Requests:
                 made[key] = new_document(
                     request.url, request.request_id, now=now, wall=wall, place=place
                 )
-        await insert_new(self._db.records, made.values())
-        async for gone in self._db.forgotten.find({"_id": {"$in": list(made)}}):
-            key, request_id = gone["_id"], gone["request_id"]
-            if request_id == made[key]["work"]["request_id"]:
-                await self._db.records.delete_one(
-                    {"_id": key, "work.version": 0, "work.request_id": request_id}
-                )
+        await insert_unless_deleted(self._db, made)
 
     def _reopening(self, noted: NotedRequest) -> UpdateOne:
         """For a record that has begun no attempt since the requester saw it."""
@@ -161,6 +150,7 @@ class Requests:
     async def _leave_word(self, document: Document) -> None:
         word = {
             "request_id": document["processing"]["last_request_id"],
+            "token": document["work"]["token"],
             "at": self._db.server_time(),
         }
         await self._db.forgotten.replace_one({"_id": document["_id"]}, word, upsert=True)

@@ -6,8 +6,8 @@
     job_runs  {_id, jobId, runId, status, trigger, pagesTotal, pagesProcessed, pagesFailed,
                changesDetected, priceChangesDetected, runDuration, startedAt, updatedAt, lastRunAt,
                finishedAt, publishedAt, failures: [{url, reason}], made, nextRunAt, expireAt}
-    notices   {_id, watchId, targetUrl, runId, dueAt, lines, attempts, error, sentAt, givenUp,
-               made, isOpen, expireAt}
+    notices   {_id, watchId, targetUrl, runId, dueAt, lines, batch, attempts, error, sentAt,
+               givenUp, made, isOpen, expireAt}
 
 `made` keeps those apart, and in order, that are made within a millisecond. `activeRunId` decides
 which run is the watch's; `activeRun` is that run as it began, from which its document is made by
@@ -218,6 +218,7 @@ def notice_document(notice: Notice) -> Document:
         "runId": plain(notice.run_id),
         "dueAt": moment(notice.due_at),
         "lines": _texts(notice.lines),
+        "batch": notice.batch and plain(notice.batch),
         "attempts": notice.attempts,
         "error": notice.error and plain(notice.error),
         "sentAt": moment(notice.sent_at),
@@ -235,6 +236,7 @@ def notice_of(document: Mapping[str, Any]) -> Notice:
         run_id=document["runId"],
         due_at=document["dueAt"],
         lines=document["lines"],
+        batch=document.get("batch"),
         attempts=document["attempts"],
         error=document["error"],
         sent_at=document["sentAt"],

@@ -99,9 +99,18 @@ class WatchLedger:
 
     async def sums(self, run_id: str) -> Sums:
         """To be called within `use`."""
-        counted = (await self._sums([plain(run_id)])).get(plain(run_id))
-        if counted is None:
-            return Sums()
+        return (await self.sums_of([run_id]))[run_id]
+
+    async def sums_of(self, run_ids: Sequence[str]) -> dict[str, Sums]:
+        """By run. To be called within `use`."""
+        counted = await self._sums([plain(run_id) for run_id in run_ids])
+        sums = {}
+        for run_id in run_ids:
+            numbers = counted.get(plain(run_id))
+            sums[run_id] = Sums() if numbers is None else await self._with_failures(run_id, numbers)
+        return sums
+
+    async def _with_failures(self, run_id: str, counted: Document) -> Sums:
         failures: list[PageFailure] = []
         if counted["failed"]:
             async for row in self._ledger.find(

@@ -28,7 +28,13 @@ from webloom.adapters.mongodb.watch_documents import (
     tally_fields,
     watch_of,
 )
-from webloom.adapters.mongodb.watch_ledger import EVENTS, IN_PROGRESS, WatchLedger, page_in_run
+from webloom.adapters.mongodb.watch_ledger import (
+    EVENTS,
+    IN_PROGRESS,
+    Sums,
+    WatchLedger,
+    page_in_run,
+)
 from webloom.domain.watch import (
     MOST_FAILURES,
     PageFailure,
@@ -109,26 +115,30 @@ class WatchRuns:
             ).to_list()
             named = {"_id": {"$in": [run["jobId"] for run in found]}}
             watches = {each["_id"]: each for each in await self._watches.find(named).to_list()}
-            attended = []
             for run in found:
-                if run["jobId"] in watches:
-                    each = Attended(
-                        run=await self._counted(run),
-                        watch=watch_of(watches[run["jobId"]]),
-                        published_at=run["publishedAt"],
-                    )
-                    attended.append(each)
-                else:
+                if run["jobId"] not in watches:
                     await self._end(run["_id"], None)
-        return attended
+            kept = [run for run in found if run["jobId"] in watches]
+            sums = await self._ledger.sums_of([run["_id"] for run in kept])
+            return [
+                Attended(
+                    run=_with_sums(run_of(run), sums[run["_id"]]),
+                    watch=watch_of(watches[run["jobId"]]),
+                    published_at=run["publishedAt"],
+                )
+                for run in kept
+            ]
 
     async def _set_watches_right(self) -> None:
-        watches = await self._watches.find({"activeRunId": {"$type": "string"}}).to_list()
-        named = {"_id": {"$in": [watch["activeRunId"] for watch in watches]}}
+        has_run = {"activeRunId": {"$type": "string"}}
+        active = await self._watches.find(has_run, {"activeRunId": True}).to_list()
+        named = {"_id": {"$in": [watch["activeRunId"] for watch in active]}}
         found = await self._runs.find(IN_PROGRESS | named, {"_id": True}).to_list()
         running = {run["_id"] for run in found}
-        for watch in watches:
-            if watch["activeRunId"] not in running:
+        for as_seen in active:
+            if as_seen["activeRunId"] in running:
+                continue
+            if (watch := await self._watches.find_one(as_seen)) is not None:
                 await self._active_run(watch)
 
     async def unchecked(self, run_id: str) -> list[str]:
@@ -157,8 +167,7 @@ class WatchRuns:
         run = run_of(document)
         if run.status is not RunStatus.IN_PROGRESS:
             return run
-        sums = await self._ledger.sums(run.run_id)
-        return replace(run, tally=sums.tally, failures=sums.failures)
+        return _with_sums(run, await self._ledger.sums(run.run_id))
 
     # How it ends
 
@@ -242,3 +251,7 @@ class WatchRuns:
 
 def _is_due(watch: Document, now: datetime) -> bool:
     return watch["nextRunAt"] is not None and watch["nextRunAt"] <= now
+
+
+def _with_sums(run: WatchRun, sums: Sums) -> WatchRun:
+    return replace(run, tally=sums.tally, failures=sums.failures)

@@ -15,7 +15,11 @@ from pymongo.errors import DuplicateKeyError
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.indexes import NOTICES_LATEST_FIRST, RUNS_LATEST_FIRST
+from webloom.adapters.mongodb.indexes import (
+    NOTICES_LATEST_FIRST,
+    RUNS_LATEST_FIRST,
+    WATCHES_COUNTED,
+)
 from webloom.adapters.mongodb.insertion import insert_new
 from webloom.adapters.mongodb.page_documents import place_at, validator_fields
 from webloom.adapters.mongodb.watch_documents import (
@@ -34,10 +38,16 @@ from webloom.domain.errors import BadCursor
 from webloom.domain.storage_event import milliseconds_of, moment_of
 from webloom.domain.watch import Watch, WatchConfig, WatchRun
 from webloom.ports.page_store import Retention
-from webloom.ports.watch_store import Attended, NewRun, Notice, RunFilter
+from webloom.ports.watch_store import Attended, NewRun, Notice, RunFilter, WatchCounts
 
 _BY_NAME = [("name", ASCENDING), ("_id", ASCENDING)]
 _WITHOUT_RUN = {"activeRun": False}
+_COUNTS: Document = {
+    "all": {"$sum": 1},
+    "enabled": {"$sum": {"$cond": ["$enabled", 1, 0]}},
+    "checking": {"$sum": {"$cond": ["$activeRunId", 1, 0]}},
+    "failing": {"$sum": {"$cond": ["$failures", 1, 0]}},
+}
 
 
 class MongoWatchStore:
@@ -85,6 +95,14 @@ class MongoWatchStore:
         following = None if is_last else _cursor(last["name"], last["_id"])
         return [watch_of(each) for each in documents[:limit]], following
 
+    async def count_watches(self) -> WatchCounts:
+        with self._db.use():
+            grouped = await self._db.watches.aggregate(
+                [{"$group": {"_id": None, **_COUNTS}}], hint=dict(WATCHES_COUNTED)
+            )
+            counted = (await grouped.to_list() or [dict.fromkeys(_COUNTS, 0)])[0]
+        return WatchCounts(**{name: counted[name] for name in _COUNTS})
+
     async def edit_watch(
         self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
     ) -> Watch | None:
@@ -122,7 +140,8 @@ class MongoWatchStore:
             found = self._db.watches.find(
                 {"nextRunAt": {"$lte": now}, "activeRunId": None},
                 _WITHOUT_RUN,
-                sort=[("nextRunAt", ASCENDING), ("_id", ASCENDING)],
+                # And not by _id: 100,000 that are due at one moment would all be sorted.
+                sort=[("nextRunAt", ASCENDING)],
                 limit=limit,
             )
             return [watch_of(each) for each in await found.to_list()]

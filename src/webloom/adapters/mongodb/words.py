@@ -10,6 +10,20 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+_MOST_REMEMBERED = 5000  # characters
+
+
+class _Bare(dict[int, int | None]):
+    """For `str.translate`: without what stands above and below letters."""
+
+    def __missing__(self, code: int) -> int | None:
+        kept = None if unicodedata.category(chr(code)) == "Mn" else code
+        if len(self) < _MOST_REMEMBERED:
+            self[code] = kept
+        return kept
+
+
+_BARE = _Bare()
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"[^\W_]+")
 
@@ -17,8 +31,7 @@ _WORD = re.compile(r"[^\W_]+")
 def words_of(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    apart = unicodedata.normalize("NFD", text)
-    bare = "".join(each for each in apart if unicodedata.category(each) != "Mn")
+    bare = unicodedata.normalize("NFD", text).translate(_BARE)
     return _WORD.findall(bare.casefold())
 
 

@@ -315,9 +315,9 @@ class SqliteBroker:
     def _delete(self, connection: sqlite3.Connection, holds: list[Hold]) -> list[None]:
         change(
             connection,
-            given("id", "owner", "attempt")
-            + "DELETE FROM messages WHERE (id, owner, attempt) IN given",
-            [(hold.row, hold.owner, hold.attempt) for hold in holds],
+            given("id", "message_id", "owner", "attempt")
+            + "DELETE FROM messages WHERE (id, message_id, owner, attempt) IN given",
+            [(hold.row, hold.message_id, hold.owner, hold.attempt) for hold in holds],
         )
         return [None] * len(holds)
 
@@ -326,18 +326,19 @@ class SqliteBroker:
     ) -> list[None]:
         change(
             connection,
-            given("row", "holder", "number", "time")
+            given("row", "name", "holder", "number", "time")
             + """
             UPDATE messages SET owner = NULL, lease = NULL, due = given.time
-            FROM given WHERE id = given.row AND owner = given.holder AND attempt = given.number
+            FROM given WHERE id = given.row AND message_id = given.name AND owner = given.holder
+                AND attempt = given.number
             """,
-            [(hold.row, hold.owner, hold.attempt, due) for hold, due in items],
+            [(hold.row, hold.message_id, hold.owner, hold.attempt, due) for hold, due in items],
         )
         return [None] * len(items)
 
     def _bury(self, connection: sqlite3.Connection, items: list[tuple[Hold, str]]) -> list[None]:
         for hold, reason in items:
-            proof = (hold.row, hold.owner, hold.attempt)
+            proof = (hold.row, hold.message_id, hold.owner, hold.attempt)
             connection.execute(
                 """
                 INSERT OR REPLACE INTO dead_letters
@@ -345,12 +346,14 @@ class SqliteBroker:
                 SELECT queue, message_id, key,
                        coalesce(CAST(large_bodies.body AS TEXT), messages.body), ?, ?
                 FROM messages LEFT JOIN large_bodies ON message = id
-                WHERE id = ? AND owner = ? AND attempt = ?
+                WHERE id = ? AND message_id = ? AND owner = ? AND attempt = ?
                 """,
                 (plain(reason), self._db.wall_ms(), *proof),
             )
             connection.execute(
-                "DELETE FROM messages WHERE id = ? AND owner = ? AND attempt = ?", proof
+                "DELETE FROM messages "
+                "WHERE id = ? AND message_id = ? AND owner = ? AND attempt = ?",
+                proof,
             )
         return [None] * len(items)
 

@@ -32,7 +32,8 @@ class Taken(NamedTuple):
 class Hold:
     """Proof that a message is in this consumer's hands."""
 
-    row: int
+    row: int  # another message has it once this one is gone
+    message_id: str
     owner: str
     attempt: int
 
@@ -187,7 +188,9 @@ class Consumer:
 class SqliteDelivery:
     def __init__(self, *, consumer: Consumer, owner: str, taken: Taken) -> None:
         self._consumer = consumer
-        self._hold = Hold(row=taken.row, owner=owner, attempt=taken.attempt)
+        self._hold = Hold(
+            row=taken.row, message_id=taken.message_id, owner=owner, attempt=taken.attempt
+        )
         self._taken = taken
         self._settled = False
 

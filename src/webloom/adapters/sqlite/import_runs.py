@@ -30,6 +30,7 @@ from webloom.domain.import_run import (
     Reading,
     RunStatus,
     balanced,
+    error_at_end,
     merged_failures,
     merged_reasons,
     status_at_end,
@@ -246,7 +247,7 @@ def _ended(
         closed_jobs=closed,
         finished_at=instant(moment.wall),
         duration_ms=round((moment.now - row.started) * 1000),
-        error=ending.error,
+        error=error_at_end(run, ending.error),
     )
 
 

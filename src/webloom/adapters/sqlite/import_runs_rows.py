@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,8 @@ from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.import_feeds import encoded, milliseconds
 from webloom.domain.import_run import ImportRun
 from webloom.ports.import_store import RunFilter, RunPage
+
+COUNT_ALL_SECONDS = 60.0  # as long as a run with a lower number may be missed
 
 _COLUMNS = "run, body, feed_id, revision, started, owner, token, lease"
 
@@ -104,7 +108,31 @@ def insert(
     )
 
 
-def page(connection: sqlite3.Connection, chosen: RunFilter, offset: int, limit: int) -> RunPage:
+class AllRuns:
+    """How many runs there are. None is ever removed and nearly each new one has a higher number, so
+    that only those behind the last count are counted. But a posting that is copied gives a number
+    to its run before the run is there: now and then all are counted anew."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._known = (0, 0)  # the number of the last run that is counted, and how many those are
+        self._all_counted_at = now()
+
+    def count(self, connection: sqlite3.Connection) -> int:
+        now = self._now()
+        if now - self._all_counted_at >= COUNT_ALL_SECONDS:
+            self._known, self._all_counted_at = (0, 0), now
+        last, known = self._known
+        newest, more = connection.execute(
+            "SELECT max(run), count(*) FROM import_runs WHERE run > ?", (last,)
+        ).fetchone()
+        self._known = (newest or last, known + more)
+        return int(known + more)
+
+
+def page(
+    connection: sqlite3.Connection, chosen: RunFilter, offset: int, limit: int, every: AllRuns
+) -> RunPage:
     conditions: dict[str, Any] = {
         "status = ?": chosen.status,
         "source_url = ?": chosen.source_url and plain(chosen.source_url),
@@ -114,9 +142,12 @@ def page(connection: sqlite3.Connection, chosen: RunFilter, offset: int, limit: 
     }
     given = {condition: value for condition, value in conditions.items() if value is not None}
     where, values = " AND ".join(given) or "true", given.values()
-    [total] = connection.execute(
-        f"SELECT count(*) FROM import_runs WHERE {where}", tuple(values)
-    ).fetchone()
+    if given:
+        [total] = connection.execute(
+            f"SELECT count(*) FROM import_runs WHERE {where}", tuple(values)
+        ).fetchone()
+    else:
+        total = every.count(connection)
     order = "ORDER BY started_at DESC, run DESC LIMIT ? OFFSET ?"
     rows = find(connection, f"{where} {order}", *values, limit, offset)
     return RunPage(runs=[row.run for row in rows], total=total)

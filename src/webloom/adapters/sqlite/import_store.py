@@ -54,6 +54,7 @@ class SqliteImportStore:
         )
         self._failing = Verb(run=self._fail, durable=durable_batches)
         self._counted: tuple[float, tuple[int, int]] | None = None
+        self._every_run = import_runs_rows.AllRuns()
 
     # Feeds
 
@@ -142,7 +143,9 @@ class SqliteImportStore:
 
     async def page_of_runs(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage:
         return await self._db.scan(
-            lambda connection: import_runs_rows.page(connection, chosen, offset, limit)
+            lambda connection: import_runs_rows.page(
+                connection, chosen, offset, limit, self._every_run
+            )
         )
 
     async def changed_runs(self, since: datetime | None, *, limit: int) -> list[ImportRun]:

@@ -169,7 +169,7 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
     """
     columns = (
         "snapshot, snapshots.key, pages.job_id, pages.url, number, change_logs.ts, claimed, hash, "
-        "run_id, body, change_logs.expire_at"
+        "run_id, body, change_logs.expire_at, batch, untold"
     )
     place, first = "snapshot", 0
     carried = "change_logs.expire_at > :soon"
@@ -179,7 +179,8 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
         return bytes.fromhex(item.key)
 
     def item(self, connection: sqlite3.Connection, row: Row) -> WholeLog:
-        _, key, job_id, url, number, ts, claimed, snapshot_hash, run_id, body, expire_at = row
+        _, key, job_id, url, number, ts, claimed, snapshot_hash, run_id, body, *telling = row
+        expire_at, batch, untold = telling
         told = msgspec.json.decode(restored(body))
         return WholeLog(
             key=key.hex(),
@@ -191,6 +192,8 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
             changes=plain_json(told["changes"]),
             alerts=told["alerts"],
             expires_at=instant(expire_at),
+            batch=batch,
+            untold=bool(untold),
         )
 
     def put(self, connection: sqlite3.Connection, item: WholeLog) -> None:
@@ -205,10 +208,12 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
         told = {"changes": msgspec.json.decode(item.changes), "alerts": item.alerts}
         connection.execute(
             """
-            INSERT INTO change_logs (snapshot, page, job_id, ts, rank, run_id, body, expire_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO change_logs (snapshot, page, job_id, ts, rank, run_id, body, expire_at,
+                                     batch, untold)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (snapshot) DO UPDATE SET ts = excluded.ts, rank = excluded.rank,
-                run_id = excluded.run_id, body = excluded.body, expire_at = excluded.expire_at
+                run_id = excluded.run_id, body = excluded.body, expire_at = excluded.expire_at,
+                batch = coalesce(batch, excluded.batch), untold = min(untold, excluded.untold)
             WHERE excluded.ts <= change_logs.ts
             """,
             (
@@ -220,6 +225,8 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
                 item.run_id and plain(item.run_id),
                 compressed(plain_json(told)),
                 milliseconds(item.expires_at),
+                item.batch,
+                item.untold,
             ),
         )
 

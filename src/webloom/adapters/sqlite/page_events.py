@@ -234,10 +234,12 @@ class Writing:
         expire_at = self._after(self._retention.change_logs)
         self._connection.execute(
             """
-            INSERT INTO change_logs (snapshot, page, job_id, ts, rank, run_id, body, expire_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO change_logs (snapshot, page, job_id, ts, rank, run_id, body, expire_at,
+                                     untold)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (snapshot) DO UPDATE SET ts = excluded.ts, rank = excluded.rank,
-                run_id = excluded.run_id, body = excluded.body, expire_at = excluded.expire_at
+                run_id = excluded.run_id, body = excluded.body, expire_at = excluded.expire_at,
+                untold = iif(batch IS NULL, excluded.untold, untold)
             """,
             (
                 slot.id,
@@ -248,6 +250,7 @@ class Writing:
                 run_id,
                 log.body,
                 expire_at,
+                bool(event.alerts),
             ),
         )
         return True

@@ -110,8 +110,11 @@ def change_logs(chosen: ChangeFilter, limit: int, cursor: str | None) -> Read:
         "run_id": chosen.run_id and plain(chosen.run_id),
         "job_id": chosen.job_id and plain(chosen.job_id),
         "url": chosen.url and plain(chosen.url),
+        "batch": chosen.batch and plain(chosen.batch),
     }
-    if chosen.run_id is not None:
+    if chosen.batch is not None:
+        known, looked_at = "batch = :batch", "true"
+    elif chosen.run_id is not None:
         known = "run_id = :run_id"
         looked_at = _given(
             values,

@@ -1,8 +1,9 @@
 """What the tables take, and what goes from them: slice by slice, so that others can write.
 
 What has expired goes first. While the budget is passed, so does the oldest of what is superseded:
-contents of versions, then change logs, then price records; at last the rows of versions without
-content.
+contents of versions, then change logs, then price records, then the rows of versions without
+content. Change logs that people are still to be told of go at last, as many as the budget has no
+room for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ DAY = 24 * 3600 * 1000  # milliseconds
 SLICE = 500  # rows that one transaction removes
 SLICE_OF_PAGES = 20
 PRUNED_TO = 0.9  # of the budget
+_WITHOUT_LOG = "NOT EXISTS (SELECT 1 FROM change_logs WHERE snapshot = snapshots.id)"
 
 
 class Taken(NamedTuple):
@@ -146,7 +148,8 @@ def _expire_runs(connection: sqlite3.Connection, wall: int) -> tuple[int, int]:
 def relieve(connection: sqlite3.Connection, budget: int, wall: int, retention: Retention) -> int:
     """Remove a slice of what is superseded while most of the budget is used; 0: enough is free, or
     nothing is left."""
-    excess = taken(connection).bytes - int(budget * PRUNED_TO)
+    used = taken(connection).bytes
+    excess = used - int(budget * PRUNED_TO)
     if excess <= 0:
         return 0
     contents = _oldest(
@@ -158,15 +161,18 @@ def relieve(connection: sqlite3.Connection, budget: int, wall: int, retention: R
     if contents:
         _drop_contents(connection, [slot for slot, _ in contents], wall, retention)
         return len(contents)
-    for table, key, size in (
-        ("change_logs", "snapshot", "150 + length(body)"),
-        ("price_history", "key", "200"),
-        ("snapshots", "id", "200"),
+    for table, key, size, chosen, surplus in (
+        ("change_logs", "snapshot", "150 + length(body)", "untold = 0", excess),
+        ("price_history", "key", "200", "true", excess),
+        ("snapshots", "id", "200", _WITHOUT_LOG, excess),
+        # With each goes the row of its version, next time.
+        ("change_logs", "snapshot", "350 + length(body)", "true", used - budget),
     ):
         rows = _oldest(
             connection,
-            f"SELECT {key}, {size} FROM {table} WHERE expire_at IS NOT NULL ORDER BY expire_at",
-            excess,
+            f"SELECT {key}, {size} FROM {table} WHERE expire_at IS NOT NULL AND {chosen} "
+            "ORDER BY expire_at",
+            surplus,
         )
         if rows:
             connection.executemany(

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite import (
+    page_alerts,
     page_events,
     page_listing,
     page_prices,
@@ -26,6 +27,7 @@ from webloom.ports.page_store import (
     ChangeFilter,
     ChangeLog,
     Checked,
+    Late,
     PageFilter,
     PriceRecord,
     PriceSummary,
@@ -54,6 +56,8 @@ class SqlitePageStore:
         self._expiring = Verb(run=self._expire)
         self._relieving = Verb(run=self._relieve)
         self._forgetting = Verb(run=self._forget)
+        self._gathering = Verb(run=self._gather)
+        self._telling = Verb(run=self._tell)
 
     async def store_event(self, event: StorageEvent) -> Stored:
         draft = Draft(event=event)
@@ -100,6 +104,19 @@ class SqlitePageStore:
     ) -> tuple[list[ChangeLog], str | None]:
         return await self._db.scan(page_listing.change_logs(chosen, limit, cursor))
 
+    async def late_alerts(self, *, limit: int) -> list[Late]:
+        return await self._db.read(lambda connection: page_alerts.late(connection, limit))
+
+    async def gather_alerts(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
+        if not await self._db.read(
+            lambda connection: page_alerts.is_waiting(connection, job_id, run_id)
+        ):
+            return []
+        return await self._db.write(self._gathering, (job_id, run_id, batch))
+
+    async def note_told(self, batch: str) -> None:
+        await self._db.write(self._telling, batch)
+
     async def prices(
         self, job_id: str, url: str, *, limit: int, cursor: str | None = None
     ) -> tuple[list[PriceRecord], str | None]:
@@ -112,7 +129,7 @@ class SqlitePageStore:
         while await self._db.write(self._forgetting, job_id):
             pass
 
-    async def usage(self) -> list[Usage]:
+    async def usage(self, *, with_superseded: bool = True) -> list[Usage]:
         return await self._db.read(page_pruning.usage)
 
     async def prune(self) -> int:
@@ -161,3 +178,13 @@ class SqlitePageStore:
 
     def _forget(self, connection: sqlite3.Connection, jobs: list[str]) -> list[bool]:
         return [page_pruning.forget(connection, job_id) for job_id in jobs]
+
+    def _gather(
+        self, connection: sqlite3.Connection, asked: list[tuple[str, str | None, str]]
+    ) -> list[list[str]]:
+        return [page_alerts.gather(connection, *each) for each in asked]
+
+    def _tell(self, connection: sqlite3.Connection, batches: list[str]) -> list[None]:
+        for batch in batches:
+            page_alerts.note_told(connection, batch)
+        return [None] * len(batches)

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import sqlite3
 
-from webloom.adapters.sqlite.watch_schema import WATCHES
+from webloom.adapters.sqlite.watch_schema import ALERTS, WATCHES
 from webloom.ports.clock import Clock
 
 APPLICATION_ID = 0x57EB1003
-VERSION = 4
+VERSION = 5
 
 TABLES = """
 CREATE TABLE timeline (  -- one row: what is added to the steady clock of this boot
@@ -227,7 +227,34 @@ CREATE VIRTUAL TABLE posting_words USING fts5 (  -- its rows are places
     content='', columnsize=0, tokenize='unicode61 remove_diacritics 2'
 );
 """
-CHANGES = {1: COPIES, 2: IMPORTS, 3: WATCHES}  # what brings a file of this layout to the next
+# A number for each pipeline, which grows with every change that a reader can see. It is added to
+# any file that lacks it: a Webloom that does not know of it keeps it up all the same.
+_VISIBLE = " OR ".join(
+    f"old.{column} <> new.{column}"
+    for column in ("token", "status", "updated_at", "attempt_number", "retry_count")
+)
+_COUNTED = {
+    "inventory": ["records"],
+    "watch": ["watches", "job_runs", "pages", "page_checks", "change_logs", "notices"],
+}
+REVISIONS = """
+CREATE TABLE IF NOT EXISTS revisions (
+    pipeline TEXT PRIMARY KEY,
+    number INTEGER NOT NULL DEFAULT 0
+) STRICT;
+""" + "".join(
+    f"""
+CREATE TRIGGER IF NOT EXISTS {table}_{verb.lower()}_seen AFTER {verb} ON {table}
+{f"WHEN {_VISIBLE}" if (table, verb) == ("records", "UPDATE") else ""} BEGIN
+    UPDATE revisions SET number = number + 1 WHERE pipeline = '{pipeline}';
+END;
+"""
+    for pipeline, tables in _COUNTED.items()
+    for table in tables
+    for verb in ("INSERT", "UPDATE", "DELETE")
+)
+# What brings a file of this layout to the next.
+CHANGES = {1: COPIES, 2: IMPORTS, 3: WATCHES, 4: ALERTS}
 
 
 class NotOurs(Exception):
@@ -239,6 +266,11 @@ def prepare(connection: sqlite3.Connection, clock: Clock) -> float:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     _create_or_check(connection)
+    for statement in _statements(REVISIONS):
+        connection.execute(statement)
+    connection.executemany(
+        "INSERT OR IGNORE INTO revisions (pipeline) VALUES (?)", [(each,) for each in _COUNTED]
+    )
     offset = _timeline_offset(connection, clock)
     connection.execute("COMMIT")
     return float(offset)
@@ -250,7 +282,7 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
     if version == 0 and owner == 0:
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             raise NotOurs("it is another program's SQLite database")
-        for statement in _statements(TABLES + COPIES + IMPORTS + WATCHES):
+        for statement in _statements(TABLES + COPIES + IMPORTS + WATCHES + ALERTS):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -15,7 +15,8 @@ from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
 from webloom.ports.watch_store import Notice
 
 NOTICE_COLUMNS = (
-    "notice_id, watch_id, target_url, run_id, due_at, lines, attempts, error, sent_at, given_up"
+    "notice_id, watch_id, target_url, run_id, due_at, lines, attempts, error, sent_at, given_up, "
+    "batch"
 )
 _OPEN = "sent_at IS NULL AND given_up = 0"
 _LAST = (1 << 63) - 1
@@ -36,13 +37,14 @@ def notice_of(row: Sequence[Any]) -> Notice:
         error=row[7],
         sent_at=instant(row[8]),
         given_up=bool(row[9]),
+        batch=row[10],
     )
 
 
 def add(connection: sqlite3.Connection, notices: Sequence[Notice]) -> None:
     connection.executemany(
         f"""
-        INSERT INTO notices ({NOTICE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO notices ({NOTICE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (notice_id) DO NOTHING
         """,
         [
@@ -57,6 +59,7 @@ def add(connection: sqlite3.Connection, notices: Sequence[Notice]) -> None:
                 each.error and plain(each.error),
                 milliseconds(each.sent_at),
                 each.given_up,
+                each.batch and plain(each.batch),
             )
             for each in notices
         ],

@@ -14,6 +14,7 @@ from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
 from webloom.adapters.sqlite.page_rows import forget_validators
 from webloom.domain.watch import RunStatus, Watch, WatchConfig
+from webloom.ports.watch_store import WatchCounts
 
 COLUMNS = (
     "watches.watch_id, config, created_at, watches.updated_at, next_run_at, active_run_id, "
@@ -62,6 +63,17 @@ def listed(
         return found[:limit], cursor_of(plain(last.config.name), last.watch_id)
 
     return query
+
+
+def counted(connection: sqlite3.Connection) -> WatchCounts:
+    every, *some = connection.execute(
+        """
+        SELECT count(*), sum(enabled), sum(active_run_id IS NOT NULL), sum(failures > 0)
+        FROM watches INDEXED BY watches_counted
+        """
+    ).fetchone()
+    enabled, checking, failing = (each or 0 for each in some)
+    return WatchCounts(all=every, enabled=enabled, checking=checking, failing=failing)
 
 
 def add(
@@ -118,9 +130,10 @@ def edit(
 
 
 def due(connection: sqlite3.Connection, now: datetime, limit: int) -> list[Watch]:
+    # By the row and not by the id: 100,000 that are due at one moment are not sorted then.
     return find(
         connection,
-        "next_run_at <= ? AND active_run_id IS NULL ORDER BY next_run_at, watch_id LIMIT ?",
+        "next_run_at <= ? AND active_run_id IS NULL ORDER BY next_run_at, rowid LIMIT ?",
         milliseconds(now),
         limit,
     )

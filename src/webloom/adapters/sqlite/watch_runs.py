@@ -55,11 +55,13 @@ def run_of(connection: sqlite3.Connection, row: Sequence[Any]) -> WatchRun:
         finished_at=instant(finished_at),
         pages_total=total,
         tally=tally,
-        failures=_failed(connection, run) if is_open else _failures.decode(row[13]),
+        failures=_failed(connection, run, tally) if is_open else _failures.decode(row[13]),
     )
 
 
-def _failed(connection: sqlite3.Connection, run: int) -> list[PageFailure]:
+def _failed(connection: sqlite3.Connection, run: int, tally: Tally) -> list[PageFailure]:
+    if tally.failed == 0:
+        return []
     rows = connection.execute(
         "SELECT url, error FROM watch_ledger WHERE run = ? AND outcome = 0 LIMIT ?",
         (run, MOST_FAILURES),

@@ -224,3 +224,22 @@ WATCHES = (
     )
     + _counted("job_runs", size="300 + length(row.failures)")
 )
+
+# Of change logs with alerts: which are still to be told. And what counting watches needs, apart
+# from their URLs.
+ALERTS = """
+ALTER TABLE change_logs ADD COLUMN untold INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE change_logs ADD COLUMN batch TEXT;  -- NULL: it is in none yet
+UPDATE change_logs SET untold = 1
+    WHERE run_id IN (SELECT run_id FROM job_runs WHERE status = 'in_progress');
+CREATE INDEX change_logs_untold ON change_logs (untold, job_id, run_id, batch) WHERE untold = 1;
+CREATE INDEX change_logs_by_batch ON change_logs (batch, ts) WHERE batch IS NOT NULL;
+ALTER TABLE notices ADD COLUMN batch TEXT;
+UPDATE change_logs SET batch = run_id, untold = 0
+    WHERE (job_id, run_id) IN (SELECT watch_id, run_id FROM notices);
+UPDATE notices SET batch = run_id;
+
+ALTER TABLE watches ADD COLUMN enabled INTEGER
+    GENERATED ALWAYS AS (json_extract(config, '$.enabled')) VIRTUAL;
+CREATE INDEX watches_counted ON watches (enabled, active_run_id, failures);
+"""

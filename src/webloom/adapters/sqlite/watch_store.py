@@ -12,7 +12,7 @@ from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.page_pruning import DAY
 from webloom.domain.watch import Watch, WatchConfig, WatchRun
 from webloom.ports.page_store import Retention
-from webloom.ports.watch_store import Attended, NewRun, Notice, RunFilter
+from webloom.ports.watch_store import Attended, NewRun, Notice, RunFilter, WatchCounts
 
 Result = TypeVar("Result")
 Change = Callable[[sqlite3.Connection, int], Result]  # with the time, in milliseconds
@@ -40,6 +40,9 @@ class SqliteWatchStore:
         self, *, limit: int, cursor: str | None = None
     ) -> tuple[list[Watch], str | None]:
         return await self._db.read(watch_rows.listed(limit, cursor))
+
+    async def count_watches(self) -> WatchCounts:
+        return await self._db.read(watch_rows.counted)
 
     async def edit_watch(
         self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None

@@ -1,18 +1,21 @@
 """Remove files of runs that have ended: of producers that died, and of runs that another machine
-has gone on with. And what was learnt of feeds that are no more, and pages whose check is over."""
+has gone on with. And what was learnt of feeds that are no more, and pages and previews whose time
+is over."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from webloom.application.previews import PREVIEW_FOLDERS
 from webloom.domain.import_run import RunStatus
 from webloom.ports.import_store import ImportStore
 
-PAGE_SECONDS = 3600.0  # far longer than a check of a page takes
+PAGE_SECONDS = 3600.0  # far longer than a check of a page or a preview takes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,10 +39,13 @@ class ClearSpool:
         return removed
 
     def _remove_old_pages(self) -> int:
-        """Of checks whose worker died."""
+        """Of checks and previews whose process died."""
         oldest = time.time() - PAGE_SECONDS
         pages = [path for path in self.spool.glob("*.page") if _written(path) < oldest]
-        return _remove(pages)
+        folders = [path for path in self.spool.glob(PREVIEW_FOLDERS) if _written(path) < oldest]
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        return _remove(pages) + len(folders)
 
     def _files(self) -> list[Path]:
         kinds = ("*.feed", "*.feed.*", "*.part")

@@ -34,6 +34,7 @@ from webloom.domain.import_run import (
     merged_failures,
     status_at_end,
 )
+from webloom.ending import ended
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions
@@ -120,10 +121,10 @@ class _Production:
             await asyncio.wait({work, report}, return_when=asyncio.FIRST_COMPLETED)
             first = work if work.done() else report
         except asyncio.CancelledError:
-            await _ended(work, report)
+            await ended(work, report)
             await self._give_back()
             raise
-        await _ended(work, report)
+        await ended(work, report)
         return await self._finish(self._told_by(first))
 
     def _told_by(self, task: asyncio.Task[_End]) -> _End:
@@ -366,9 +367,3 @@ class _Production:
             await self._use.store.give_up_run(self._claim)
         except Unavailable as error:  # then the lease runs out
             log.warning("cannot give a run back", extra={"error": str(error)})
-
-
-async def _ended(*tasks: asyncio.Task[_End]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)

@@ -27,7 +27,8 @@ MOST_DELIVERIES = 20  # of a batch whose workers die one after the other
 KEY_DIGITS, KNOWN_DIGITS = 40, 72
 
 _HEX = re.compile("[0-9a-f]*")
-_batches = msgspec.json.Decoder(ImportBatch)
+_usual_batches = msgspec.json.Decoder(ImportBatch[JobPosting])
+_batches = msgspec.json.Decoder(ImportBatch[msgspec.Raw])
 _postings = msgspec.json.Decoder(JobPosting)
 
 
@@ -37,7 +38,7 @@ class StoreBatch:
 
     async def __call__(self, delivery: Delivery) -> None:
         try:
-            message = _batches.decode(delivery.body)
+            message = decoded(delivery.body)
             if message.batch_index < 0:
                 raise msgspec.ValidationError("batchIndex is negative")
             if len(message.known) % KNOWN_DIGITS or _HEX.fullmatch(message.known) is None:
@@ -64,14 +65,26 @@ class StoreBatch:
         await persist(lambda: delivery.bury(reason))
 
 
-def sorted_out(message: ImportBatch, mark: Mark) -> Batch:
+def decoded(body: bytes) -> ImportBatch[JobPosting] | ImportBatch[msgspec.Raw]:
+    try:
+        return _usual_batches.decode(body)
+    except (msgspec.MsgspecError, UnicodeError):
+        return _batches.decode(body)
+
+
+def sorted_out(message: ImportBatch[JobPosting] | ImportBatch[msgspec.Raw], mark: Mark) -> Batch:
     jobs: dict[str, JobPosting] = {}
     failures: list[Failure] = []
-    for raw in message.jobs:
+    for job in message.jobs:
         try:
-            posting = _posting(raw, message.source_url)
+            posting = job if isinstance(job, JobPosting) else _posting(job, message.source_url)
+            if not posting.title.strip():
+                raise msgspec.ValidationError("title is missing")
+            if not (posting.external_id or posting.job_url):
+                raise msgspec.ValidationError("externalId and jobUrl are missing")
         except (msgspec.MsgspecError, UnicodeError, OverflowError) as error:
-            sample = bytes(raw).decode(errors="replace")[:LONGEST_SAMPLE]
+            raw = msgspec.json.encode(job) if isinstance(job, JobPosting) else bytes(job)
+            sample = raw.decode(errors="replace")[:LONGEST_SAMPLE]
             failures.append(Failure(reason=f"not a posting: {error}", sample=sample))
         else:
             jobs.setdefault(posting.dedupe_key, posting)
@@ -91,14 +104,9 @@ def sorted_out(message: ImportBatch, mark: Mark) -> Batch:
 
 def _posting(raw: msgspec.Raw, source_url: str) -> JobPosting:
     try:
-        posting = _postings.decode(raw)
+        return _postings.decode(raw)
     except msgspec.ValidationError:
-        posting = _completed(msgspec.json.decode(raw), source_url)
-    if not posting.title.strip():
-        raise msgspec.ValidationError("title is missing")
-    if not (posting.external_id or posting.job_url):
-        raise msgspec.ValidationError("externalId and jobUrl are missing")
-    return posting
+        return _completed(msgspec.json.decode(raw), source_url)
 
 
 def _completed(fields: Any, source_url: str) -> JobPosting:

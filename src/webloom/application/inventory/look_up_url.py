@@ -3,6 +3,8 @@
 find -> final and fresh: here it is
      -> final and old:   here it is, marked stale, with a refresh queued behind it
      -> otherwise:       wait; an unknown URL is submitted first
+
+Who only looks changes nothing: what is unknown stays so, and nothing is refreshed.
 """
 
 from __future__ import annotations
@@ -39,10 +41,15 @@ class LookUpUrl:
     clock: Clock
     cache_ttl: float
 
-    async def __call__(self, url: str, *, with_source: bool) -> Found | Waiting:
-        """Raises UrlRefused, and for an unknown URL what SubmitUrl raises."""
+    async def __call__(
+        self, url: str, *, with_source: bool, only_look: bool = False
+    ) -> Found | Waiting | None:
+        """None: it is unknown, to one who only looks. Raises UrlRefused, and for an unknown URL
+        what SubmitUrl raises."""
         url = self.submit.check(url)
         record = await self.store.find(url, with_source=with_source)
+        if record is None and only_look:
+            return None
         if record is None:
             return _waiting(await self.submit.one(url))
         if not record.status.is_final:
@@ -51,7 +58,7 @@ class LookUpUrl:
             )
         age = (self.clock.now() - record.updated_at).total_seconds()
         stale = age > self.cache_ttl
-        if stale:
+        if stale and not only_look:
             await self._refresh(url)
         return Found(record=record, stale=stale)
 

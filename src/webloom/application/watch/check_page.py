@@ -26,16 +26,17 @@ import msgspec
 from webloom.application.host_turns import HostTurns
 from webloom.application.persist import persist, spread
 from webloom.application.watch.page_event import page_event
+from webloom.application.watch.page_problems import content_problem, size_problem, status_problem
 from webloom.domain.errors import FetchFailed, PageUnreadable, QueueFull, UrlRefused
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import MAX_ATTEMPTS
-from webloom.domain.page import CHECK_QUEUE, PageType
+from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.politeness import Defer
 from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy
 from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import Outcome, Watch
 from webloom.parsing.pages.page import ParsedPage
-from webloom.parsing.storage_event import LAST_TS, MOST_PARSED, canonical, encoded
+from webloom.parsing.storage_event import LAST_TS, encoded
 from webloom.parsing.web_url import host_of, normalise
 from webloom.ports.broker import Broker, Delivery, Message
 from webloom.ports.clock import Clock
@@ -164,11 +165,8 @@ class CheckPage:
         got: Downloaded,
         read: PageRead,
     ) -> None:
-        seen = read.reading.classification
-        if not seen.type.is_content:
-            why = f": {seen.reasons[0]}" if seen.reasons else ""
-            what = "a wall" if seen.type is PageType.BLOCKED else "an error"
-            raise PageUnreadable(f"{what} was served instead of the page{why}")
+        if problem := content_problem(read.reading.classification):
+            raise PageUnreadable(problem)
         if page is not None and page.snapshot_hash == read.reading.snapshot_hash:
             await self._note_unchanged(check, began, got)
             return
@@ -179,12 +177,8 @@ class CheckPage:
             "ts": _later(page, began),
             **page_event(watch, page, got, read),
         }
-        size = len(canonical(message["parsed"]))
-        if size > MOST_PARSED:
-            raise PageUnreadable(
-                f"what was read of the page takes {size:,} bytes, more than the {MOST_PARSED:,} "
-                "that are kept: select a part of it"
-            )
+        if problem := size_problem(message["parsed"]):
+            raise PageUnreadable(problem)
         await self._publish(Message(id=uuid.uuid4().hex, body=encoded(message)))
 
     async def _publish(self, message: Message) -> None:
@@ -235,16 +229,11 @@ def _known(page: StoredPage | None) -> LastFetch:
 
 
 def _refuse_status(got: Downloaded) -> None:
-    if got.status_code == 304 or 200 <= got.status_code <= 299:
+    problem = status_problem(got.status_code)
+    if problem is None or got.status_code == 304:
         return
     retryable = got.status_code == 429 or got.status_code >= 500
-    walls = {401: "it asks for a login", 403: "it refuses us", 429: "it is asked too often"}
-    what = walls.get(got.status_code)
-    raise FetchFailed(
-        reason=f"the server answered {got.status_code}{f': {what}' if what else ''}",
-        retryable=retryable,
-        retry_after=got.retry_after,
-    )
+    raise FetchFailed(reason=problem, retryable=retryable, retry_after=got.retry_after)
 
 
 def _is_same(page: StoredPage | None, got: Downloaded) -> bool:

@@ -129,11 +129,9 @@ class ManageWatches:
             raise WatchRefused(f"name: longer than {LONGEST_NAME} characters")
         if any(unicodedata.category(each) in ("Cc", "Cs") for each in config.name):
             raise WatchRefused("name: it contains a control character")
-        _refuse_many(config.selection, config.thresholds)
         with _named("schedule"):
             config.schedule.refuse_bad()
-        with _named("selection"):
-            check_selection(config.selection)
+        refuse_bad_selection(config.selection)
         _refuse_thresholds(config.thresholds)
         if len(config.targets) > MOST_TARGETS:
             raise WatchRefused(f"targets: more than {MOST_TARGETS}")
@@ -156,14 +154,21 @@ def _named(setting: str) -> Iterator[None]:
         raise WatchRefused(f"{setting}: {error}") from error
 
 
-def _refuse_many(selection: Selection, thresholds: Thresholds) -> None:
-    phrases = {
-        "selection.keep": selection.keep,
-        "selection.drop": selection.drop,
-        "selection.ignoreText": selection.ignore_text,
-        "selection.ignorePattern": selection.ignore_pattern,
-        "thresholds.textContains": thresholds.text_contains,
-    }
+def refuse_bad_selection(selection: Selection) -> None:
+    """Raises WatchRefused."""
+    _refuse_phrases(
+        {
+            "selection.keep": selection.keep,
+            "selection.drop": selection.drop,
+            "selection.ignoreText": selection.ignore_text,
+            "selection.ignorePattern": selection.ignore_pattern,
+        }
+    )
+    with _named("selection"):
+        check_selection(selection)
+
+
+def _refuse_phrases(phrases: dict[str, list[str]]) -> None:
     for name, texts in phrases.items():
         if len(texts) > MOST_PHRASES:
             raise WatchRefused(f"{name}: more than {MOST_PHRASES}")
@@ -172,6 +177,7 @@ def _refuse_many(selection: Selection, thresholds: Thresholds) -> None:
 
 
 def _refuse_thresholds(thresholds: Thresholds) -> None:
+    _refuse_phrases({"thresholds.textContains": thresholds.text_contains})
     amounts = {
         "thresholds.priceBelow": thresholds.price_below,
         "thresholds.priceChangePercent": thresholds.price_change_percent,

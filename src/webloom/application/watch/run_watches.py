@@ -12,7 +12,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -30,14 +30,18 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-MOST_AT_ONCE = 100  # runs that one look starts
 # Runs that one look attends, the oldest; and more where nearly all of those just wait, as when
-# their host asked for a long pause.
-ATTENDED_AT_ONCE = (100, 1000, 10_000)
+# their host asked for a long pause. There are no more runs in progress than are attended: the rest
+# of what is due waits as it is, since a look would be as slow as there are runs.
+ATTENDED_AT_ONCE = (300, 2000, 10_000)
+MOST_AT_ONCE = 500  # runs that one look starts
+# A look at more runs than the first is followed by so many times its duration without another.
+REST_AFTER_LONG_LOOK = 9
 # After which checks that nothing is known of are asked for again; a server may ask for an hour.
 FORGOTTEN = timedelta(hours=2)
 LONGEST_SILENCE = timedelta(hours=12)  # of a run, after which what is missing counts as failed
 PUBLISHED_AT_ONCE = 500
+AT_A_TIME = 50  # runs that are seen to: MongoDB's 100 connections are for all that a process does
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,29 +64,50 @@ class StartRun:
         return None if run is None else StartedRun(run=run, is_new=run.run_id == run_id)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class RunWatches:
     store: WatchStore
     broker: Broker
     clock: Clock
     after_run: Callable[[Watch, WatchRun], Awaitable[None]]  # may be repeated for one run
+    _rests_until: float = field(default=0.0, init=False)  # on the steady clock
 
     async def __call__(self) -> int:
         """One look; how many runs there are to attend. Raises Unavailable."""
         now = self.clock.now()
-        due = await self.store.due_watches(now, limit=MOST_AT_ONCE)
-        await _all(self._start(each, now) for each in due)
-        for limit in ATTENDED_AT_ONCE:
-            attended = await self.store.attended(limit=limit)
-            moved = sum(await _all(self._attend(each, now) for each in attended))
-            if len(attended) < limit or moved >= limit // 10:
+        limit = ATTENDED_AT_ONCE[0]
+        attended, has_room = await self._look(limit, now)
+        began = self.clock.steady()
+        if has_room or began < self._rests_until:
+            return attended
+        for limit in ATTENDED_AT_ONCE[1:]:
+            attended, has_room = await self._look(limit, now)
+            if has_room:
                 break
-        return len(attended)
+        ended = self.clock.steady()
+        self._rests_until = ended + REST_AFTER_LONG_LOOK * (ended - began)
+        return attended
 
-    async def _start(self, watch: Watch, now: datetime) -> None:
+    async def _look(self, limit: int, now: datetime) -> tuple[int, bool]:
+        """At so many runs: how many there are, and whether those leave room for what is due, or
+        will soon."""
+        attended = await self.store.attended(limit=limit)
+        room = limit - len(attended)
+        due = await self.store.due_watches(now, limit=min(room, MOST_AT_ONCE)) if room else []
+        attended += filter(None, await _all(self._start(each, now) for each in due))
+        moved = sum(await _all(self._attend(each, now) for each in attended))
+        return len(attended), room > 0 or moved >= limit // 10
+
+    async def _start(self, watch: Watch, now: datetime) -> Attended | None:
+        """None: another has started it, or it is not due any more. Nor is one that was paused
+        while its last run ended, by a scheduler that died before it had seen that."""
+        if not watch.config.enabled:
+            return None
         started = await StartRun(store=self.store)(watch.watch_id, "schedule", due=now)
-        if started is not None and started.is_new:
-            log.info("a watch is due", extra={"watch_id": watch.watch_id})
+        if started is None or not started.is_new:
+            return None
+        log.info("a watch is due", extra={"watch_id": watch.watch_id})
+        return Attended(run=started.run, watch=watch, published_at=None)
 
     async def _attend(self, each: Attended, now: datetime) -> bool:
         """Whether there was something to do."""
@@ -146,9 +171,15 @@ def _next_run(watch: Watch, failures: int, now: datetime) -> datetime | None:
 
 
 async def _all(actions: Iterable[Awaitable[Result]]) -> list[Result]:
-    """At the same time; one that fails does not keep the others from their end, and one watch that
-    nobody foresaw does not stop all."""
-    results = await asyncio.gather(*actions, return_exceptions=True)
+    """Many at the same time; one that fails does not keep the others from their end, and one watch
+    that nobody foresaw does not stop all."""
+    turns = asyncio.Semaphore(AT_A_TIME)
+
+    async def in_turn(action: Awaitable[Result]) -> Result:
+        async with turns:
+            return await action
+
+    results = await asyncio.gather(*map(in_turn, actions), return_exceptions=True)
     done: list[Result] = []
     for each in results:
         if not isinstance(each, BaseException):

@@ -1,8 +1,13 @@
 """Tell people what a run has found.
 
-    a run is over -> change logs with alerts -> one notice for each target (the outbox)
+    a run is over -> its change logs with alerts make a batch -> a notice for each target (outbox)
+    what was stored after its run, or names none -> the same, at the next look
     notices are due -> those of one target and moment make one message -> send
                                                      sent: noted | not: later, or given up
+
+A change log is in one batch, and what is in a batch is fixed: after a crash its notices are made
+again with the same ids. So each is told once, and by schedulers that get in each other's way rather
+twice than never.
 
 A crash between sending and noting sends the message again, with the same id: what makes one message
 is fixed once it is due.
@@ -14,16 +19,18 @@ import asyncio
 import hashlib
 import logging
 import unicodedata
+import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from webloom.domain.errors import NotSent, Unavailable
+from webloom.domain.storage_event import run_of_day
 from webloom.domain.watch import Target, Watch, WatchRun
 from webloom.ports.clock import Clock
 from webloom.ports.notifier import Notifier, Told
-from webloom.ports.page_store import ChangeFilter, ChangeLog, PageStore
+from webloom.ports.page_store import ChangeFilter, ChangeLog, Late, PageStore, PriceRecord
 from webloom.ports.watch_store import Notice, WatchStore
 
 log = logging.getLogger(__name__)
@@ -35,31 +42,41 @@ FIRST_DELAY = timedelta(minutes=1)
 LONGEST_DELAY = timedelta(hours=6)
 LONGEST_RETRY_AFTER = timedelta(hours=24)
 LONGEST_ROUND = timedelta(minutes=3)  # after which no message is begun
+_LATE_AT_ONCE = 100  # jobs and their runs
 _LOGS_AT_ONCE = 200
 _NOTICES_AT_ONCE = 1000
+_PRICES_LOOKED_AT = 50
 _TARGETS_AT_ONCE = 8
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def notices_of(
-    watch: Watch, run: WatchRun, logs: Sequence[ChangeLog], now: datetime, *, more: int = 0
+    watch: Watch, batch: str, logs: Sequence[ChangeLog], now: datetime, *, more: int = 0
 ) -> list[Notice]:
     """One for each target. `more` changes have alerts too and are counted only. None when there is
     nothing to tell."""
-    lines = [line_of(each) for each in logs if each.alerts]
-    if not lines:
+    told = [each for each in logs if each.alerts]
+    if not told:
         return []
+    # Whoever sees but a part of what another scheduler is gathering tells that under another id.
+    count = str(len(told) + more)
     return [
         Notice(
-            notice_id=_digest(run.run_id, target.url),
+            notice_id=_digest(batch, target.url, count),
             watch_id=watch.watch_id,
             target_url=target.url,
-            run_id=run.run_id,
+            run_id=_run_of(told[0]),
             due_at=due_at(target, now),
-            lines=_bounded(lines, more),
+            lines=_bounded([line_of(each) for each in told], more),
+            batch=batch,
         )
         for target in {each.url: each for each in watch.config.targets}.values()
     ]
+
+
+def _run_of(change: ChangeLog) -> str:
+    """That it counts for."""
+    return change.run_id or run_of_day(change.job_id, change.timestamp)
 
 
 def line_of(change: ChangeLog) -> str:
@@ -108,12 +125,37 @@ class TellPeople:
 
     async def after_run(self, watch: Watch, run: WatchRun) -> None:
         """May be repeated. Raises StoreUnavailable."""
-        if not watch.config.targets:
-            return
-        logs, more = await self._told_changes(run.run_id, most=MOST_LINES)
-        notices = notices_of(watch, run, logs, self.clock.now(), more=more)
-        if notices:
-            await self.store.add_notices(notices)
+        await self._gather(watch, run.watch_id, run.run_id)
+
+    async def gather_late(self) -> None:
+        """What no end of a run tells. May be repeated. Raises StoreUnavailable."""
+        while True:
+            some = await self.pages.late_alerts(limit=_LATE_AT_ONCE)
+            gathered = [await self._gather_from(each) for each in some]
+            if len(some) < _LATE_AT_ONCE or not any(gathered):
+                return
+
+    async def _gather_from(self, late: Late) -> bool:
+        """What can't be told of one watch is not to stop all others."""
+        try:
+            watch = await self.store.find_watch(late.job_id)
+            await self._gather(watch, late.job_id, late.run_id)
+        except Unavailable:
+            raise
+        except Exception as error:
+            told = {"watch_id": late.job_id, "run_id": late.run_id}
+            log.error("unexpected error in gathering alerts", exc_info=error, extra=told)
+            return False
+        return True
+
+    async def _gather(self, watch: Watch | None, job_id: str, run_id: str | None) -> None:
+        for batch in await self.pages.gather_alerts(job_id, run_id, uuid.uuid4().hex):
+            if watch is not None and watch.config.targets:
+                logs, more = await self._told_changes(batch, most=MOST_LINES)
+                notices = notices_of(watch, batch, logs, self.clock.now(), more=more)
+                if notices:
+                    await self.store.add_notices(notices)
+            await self.pages.note_told(batch)
 
     async def send_due(self) -> int:
         """How many notices were due. Raises StoreUnavailable."""
@@ -180,7 +222,7 @@ class TellPeople:
         log.warning(message, extra={**_told(tried), "error": failure.reason})
 
     async def _message(self, watch: Watch, group: list[Notice]) -> Told:
-        found = [(each, *await self._told_changes(each.run_id, most=MOST_LINES)) for each in group]
+        found = [(each, *await self._told_changes(each.batch, most=MOST_LINES)) for each in group]
         found.sort(key=lambda each: max((change.timestamp for change in each[1]), default=0))
         lines = _joined([notice.lines for notice, _, _ in found])
         logs = [change for _, each, _ in found for change in each][:MOST_LINES]
@@ -196,38 +238,36 @@ class TellPeople:
                 "watchId": watch.watch_id,
                 "watchName": watch.config.name,
                 "runId": found[-1][0].run_id,
-                "runIds": [notice.run_id for notice, _, _ in found],
+                "runIds": list(dict.fromkeys(notice.run_id for notice, _, _ in found)),
                 "noticeIds": ids,
                 "lines": lines,
                 "changes": [await self._change(each) for each in logs],
             },
         )
 
-    async def _told_changes(self, run_id: str, *, most: int) -> tuple[list[ChangeLog], int]:
-        """Those of a run with alerts, and how many there are beyond `most`."""
+    async def _told_changes(self, batch: str | None, *, most: int) -> tuple[list[ChangeLog], int]:
+        """Those of a batch with alerts, and how many there are beyond `most`."""
         kept: list[ChangeLog] = []
         more, cursor = 0, None
-        while True:
+        while batch is not None:
             logs, cursor = await self.pages.change_logs(
-                ChangeFilter(run_id=run_id), limit=_LOGS_AT_ONCE, cursor=cursor
+                ChangeFilter(batch=batch), limit=_LOGS_AT_ONCE, cursor=cursor
             )
             found = [each for each in logs if each.alerts]
             room = most - len(kept)
             kept += found[:room]
             more += len(found[room:])
             if cursor is None:
-                return kept, more
+                break
+        return kept, more
 
     async def _change(self, change: ChangeLog) -> dict[str, Any]:
-        prices, _ = await self.pages.prices(change.job_id, change.url, limit=1)
-        latest = prices[0] if prices else None
-        price = None
-        if latest is not None and latest.version == change.current:
-            price = {
-                "current": latest.price,
-                "currency": latest.currency,
-                "changePercent": latest.change_percent,
-            }
+        record = await self._price(change)
+        price = record and {
+            "current": record.price,
+            "currency": record.currency,
+            "changePercent": record.change_percent,
+        }
         return {
             "url": change.url,
             "version": {"previous": change.previous, "current": change.current},
@@ -235,6 +275,15 @@ class TellPeople:
             "alerts": [_one_line(each) for each in change.alerts],
             "price": price,
         }
+
+    async def _price(self, change: ChangeLog) -> PriceRecord | None:
+        """That came with the change: the latest, mostly; in a digest it may be an earlier one."""
+        for limit in (1, _PRICES_LOOKED_AT):
+            prices, more = await self.pages.prices(change.job_id, change.url, limit=limit)
+            found = next((each for each in prices if each.version == change.current), None)
+            if found is not None or more is None:
+                return found
+        return None
 
 
 def _told(notice: Notice) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from prometheus_client import Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from webloom.entrypoints.api.answers import Refusal, problem
+from webloom.entrypoints.api.ui import is_ui
 from webloom.settings import LONGEST_KEY, Settings
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,6 @@ BATCH_PATHS = frozenset(
 )
 BODY_SECONDS = 30.0
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
-STATIC_PATHS = frozenset({"/"})  # harmless to be linked to
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 Headers = dict[bytes, bytes]
@@ -106,7 +106,7 @@ class Guard:
         if origin is not None and origin.partition(b"://")[2] != host:
             raise Refusal(403, f"Requests from pages of {_shown(origin)} are refused.")
         site = headers.get(b"sec-fetch-site", b"none")
-        if site not in (b"none", b"same-origin") and path not in STATIC_PATHS:
+        if site not in (b"none", b"same-origin") and not is_ui(path):
             raise Refusal(403, "Requests from pages of other sites are refused.")
 
     def _is_allowed(self, host: bytes) -> bool:
@@ -118,7 +118,7 @@ class Guard:
         return self._any_address and _is_address(name)
 
     def _check_key(self, headers: Headers, path: str) -> None:
-        if not self._key_hashes or path in OPEN_PATHS:
+        if not self._key_hashes or path in OPEN_PATHS or is_ui(path):
             return
         key = headers.get(b"x-api-key")
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from starlette.responses import Response
 
 from webloom import __version__
-from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap import BrokerLink, Services, queue_limits
-from webloom.domain.errors import BackendRefused, Unavailable
+from webloom.application.overview import sharing
+from webloom.bootstrap import Services, queue_limits
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE
@@ -28,11 +26,10 @@ from webloom.entrypoints.api.schemas import (
     QueueHealth,
 )
 from webloom.ports.broker import QueueDepth
-from webloom.ports.connection import Connected
+from webloom.ports.connection import BrokerLink, Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, SeenProcess
 
 Result = TypeVar("Result")
-PROBE_SECONDS = 2.0
 STORAGE_FULL = (
     "full: nothing new is stored of watched pages, and nothing superseded is left to prune. "
     "Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages"
@@ -182,9 +179,10 @@ class HealthRoutes:
 
     async def _tell_watches(self, registry: CollectorRegistry) -> None:
         watches = Gauge("webloom_watches", "Watches", ["state"], registry=registry)
-        counted = await _ask(self._watches_by_state)
-        for state, count in (counted.result or {}).items():
-            watches.labels(state).set(count)
+        counted = await _ask(self._services.watches.count_watches)
+        if counted.result is not None:
+            for state, count in asdict(counted.result).items():
+                watches.labels(state).set(count)
         items = Gauge(
             "webloom_storage_items",
             "What is kept of watched pages",
@@ -194,19 +192,10 @@ class HealthRoutes:
         size = Gauge("webloom_storage_bytes", "About", ["collection"], registry=registry)
         budget = Gauge("webloom_storage_budget_bytes", "What they may take", registry=registry)
         budget.set(self._services.settings.storage_budget)
-        used = await _ask(self._services.pages.usage)
+        used = await _ask(lambda: self._services.pages.usage(with_superseded=False))
         for each in used.result or ():
             items.labels(each.collection).set(each.items)
             size.labels(each.collection).set(each.bytes)
-
-    async def _watches_by_state(self) -> dict[str, int]:
-        states = Counter({"all": 0, "enabled": 0, "checking": 0, "failing": 0})
-        async for watch in all_watches(self._services.watches):
-            states["all"] += 1
-            states["enabled"] += watch.config.enabled
-            states["checking"] += watch.active_run_id is not None
-            states["failing"] += watch.failures > 0
-        return states
 
 
 def request_histogram(registry: CollectorRegistry) -> Histogram:
@@ -228,14 +217,7 @@ class _Asked(Generic[Result]):
 
 async def _ask(call: Callable[[], Awaitable[Result]]) -> _Asked[Result]:
     started = time.perf_counter()
-    result, problem = None, None
-    try:
-        async with asyncio.timeout(PROBE_SECONDS):
-            result = await call()
-    except TimeoutError:
-        problem = f"no answer within {PROBE_SECONDS:.0f} s"
-    except (Unavailable, BackendRefused) as error:
-        problem = str(error)
+    result, problem = await sharing.asked(call())
     spent = round((time.perf_counter() - started) * 1000, 2)
     return _Asked(result=result, problem=problem, milliseconds=spent)
 

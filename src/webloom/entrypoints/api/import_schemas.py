@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from webloom.domain.feed import AUTO, Feed
 from webloom.domain.import_run import ImportRun, Phase, RunStatus
 from webloom.entrypoints.api.schemas import Problem
+from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.job_posting import Salary
 from webloom.ports.import_store import StoredPosting
+
+# Which there are is checked later, by the one who can say what is wrong.
+FormatName = Annotated[str, msgspec.Meta(extra_json_schema={"enum": [AUTO, *FORMATS]})]
 
 
 class AddFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
@@ -19,7 +23,7 @@ class AddFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rena
 
     url: str
     name: str | None = None  # the URL, where there is none
-    format: str = AUTO
+    format: FormatName = AUTO
     interval_minutes: float | None = None  # null: IMPORT_INTERVAL_MINUTES
     enabled: bool = True
     mapping: dict[str, str] = {}  # field of a posting: path in the feed's item
@@ -30,7 +34,7 @@ class EditFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, ren
     """What is to change of a feed."""
 
     name: str | msgspec.UnsetType = msgspec.UNSET
-    format: str | msgspec.UnsetType = msgspec.UNSET
+    format: FormatName | msgspec.UnsetType = msgspec.UNSET
     interval_minutes: float | msgspec.UnsetType | None = msgspec.UNSET
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     mapping: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
@@ -43,7 +47,7 @@ class FeedAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     feed_id: str
     url: str
     name: str
-    format: str
+    format: FormatName
     interval_minutes: float | None
     enabled: bool
     mapping: dict[str, str]

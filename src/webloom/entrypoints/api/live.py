@@ -4,7 +4,8 @@
 
 A change is noticed by its time in the store, so that it does not matter which process made it, or
 which one a client is connected to. Times of changes can become visible late, so that every look
-goes back a little; what was sent already is known by its bytes.
+goes back a little; what was told already is known. That a run goes on is told at every other look
+only: what listeners cost is the sending.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ PAGE = 500
 MOST_LISTENERS = 1000
 MOST_PENDING = 1000  # runs; a client that is further behind is dropped, and resumes
 
-_GREETING = b"retry: 2000\n\n"
-_HEARTBEAT = b": heartbeat\n\n"
+GREETING = b"retry: 2000\n\n"
+HEARTBEAT = b": heartbeat\n\n"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _encoder = msgspec.json.Encoder()
@@ -53,15 +54,16 @@ def moment_of(position: str) -> datetime | None:
     return _EPOCH + timedelta(microseconds=int(position))
 
 
-class _Listener:
+class Listener:
     def __init__(self) -> None:
         self.has_ended = False
-        self._pending: dict[str, bytes] = {}  # the latest event of each run, in order
+        self._pending: dict[str, bytes] = {}  # the latest event of each, in order
         self._woken = asyncio.Event()
 
-    def offer(self, run_id: str, event: bytes) -> None:
-        self._pending.pop(run_id, None)
-        self._pending[run_id] = event
+    def offer(self, name: str, event: bytes) -> None:
+        """It takes the place of an event of that name that waits."""
+        self._pending.pop(name, None)
+        self._pending[name] = event
         if len(self._pending) > MOST_PENDING:
             self.has_ended = True
         self._woken.set()
@@ -72,9 +74,12 @@ class _Listener:
 
     async def next(self) -> bytes:
         """All that waits; empty when nothing came for a while."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(HEARTBEAT_SECONDS):
-                await self._woken.wait()
+        # Cheaper than asyncio.timeout, which every event would pay for.
+        timer = asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._woken.set)
+        try:
+            await self._woken.wait()
+        finally:
+            timer.cancel()
         self._woken.clear()
         events = b"".join(self._pending.values())
         self._pending.clear()
@@ -85,7 +90,7 @@ class LiveRuns:
     def __init__(self, store: ImportStore, stopping: asyncio.Event) -> None:
         self._store = store
         self._stopping = stopping
-        self._listeners: set[_Listener] = set()
+        self._listeners: set[Listener] = set()
         self._polling: asyncio.Task[None] | None = None
 
     @property
@@ -93,13 +98,16 @@ class LiveRuns:
         return len(self._listeners) >= MOST_LISTENERS
 
     async def events(self, since: datetime | None) -> AsyncGenerator[bytes, None]:
-        """Ends when the process stops, or the client should begin anew."""
-        listener = _Listener()
+        """Ends when the process stops, or the client should begin anew; at once when it is full:
+        many may have asked before the first of them was counted."""
+        if self.is_full:
+            return
+        listener = Listener()
         self._listeners.add(listener)
         if self._polling is None:
             self._polling = asyncio.create_task(self._poll())
         try:
-            yield _GREETING
+            yield GREETING
             # It listens already, so that nothing can fall between this and what comes after.
             async for run in self._beginning(since):
                 yield event_of(run)
@@ -107,7 +115,7 @@ class LiveRuns:
                 events = await listener.next()
                 if listener.has_ended:
                     return
-                yield events or _HEARTBEAT
+                yield events or HEARTBEAT
         except (Unavailable, BackendRefused) as error:
             log.warning("cannot read the runs for a listener", extra={"error": str(error)})
         finally:
@@ -132,14 +140,14 @@ class LiveRuns:
 
     async def _poll(self) -> None:
         since: datetime | None = None
-        sent: dict[str, bytes] = {}
-        is_lost = False
+        told: dict[str, ImportRun] = {}
+        is_lost = is_between = False
         try:
             while self._listeners and not self._stopping.is_set():
                 try:
                     since = since or await self._latest_change()
-                    since, sent = await self._look(since, sent)
-                    is_lost = False
+                    since, told = await self._look(since, told, is_between=is_between)
+                    is_lost, is_between = False, not is_between
                 except (Unavailable, BackendRefused) as error:
                     if not is_lost:
                         log.warning("cannot see changes of runs", extra={"error": str(error)})
@@ -158,16 +166,29 @@ class LiveRuns:
         return page.runs[0].updated_at if page.runs else _LONG_AGO
 
     async def _look(
-        self, since: datetime, sent: dict[str, bytes]
-    ) -> tuple[datetime, dict[str, bytes]]:
+        self, since: datetime, told: dict[str, ImportRun], *, is_between: bool
+    ) -> tuple[datetime, dict[str, ImportRun]]:
         """Tell what is new, and return where and with what to go on."""
         runs = {run.run_id: run async for run in self._changed(since - LOOK_BACK)}
-        events = {run_id: event_of(run) for run_id, run in runs.items()}
-        for run_id, event in events.items():
-            if sent.get(run_id) != event:
-                for listener in self._listeners:
-                    listener.offer(run_id, event)
-        return max([since, *(run.updated_at for run in runs.values())]), events
+        told = {run_id: told[run_id] for run_id in runs if run_id in told}
+        for run_id, run in runs.items():
+            before = told.get(run_id)
+            if run == before or (is_between and _only_goes_on(before, run)):
+                continue
+            told[run_id] = run
+            event = event_of(run)
+            for listener in self._listeners:
+                listener.offer(run_id, event)
+        if is_between:  # what was passed over is for the next look
+            return since, told
+        return max([since, *(run.updated_at for run in runs.values())]), told
+
+
+def _only_goes_on(before: ImportRun | None, run: ImportRun) -> bool:
+    return before is not None and (before.status, before.cancel_requested) == (
+        run.status,
+        run.cancel_requested,
+    )
 
 
 class EventStream(StreamingResponse):
@@ -179,12 +200,16 @@ class EventStream(StreamingResponse):
         self._events = events
 
     async def stream_response(self, send: Send) -> None:
+        loop = asyncio.get_running_loop()
+
         async def bounded(message: Message) -> None:
-            async with asyncio.timeout(SEND_SECONDS):
-                await send(message)
+            limit.reschedule(loop.time() + SEND_SECONDS)
+            await send(message)
+            limit.reschedule(None)
 
         async with aclosing(self._events):
             try:
-                await super().stream_response(bounded)
+                async with asyncio.timeout(None) as limit:
+                    await super().stream_response(bounded)
             except TimeoutError:
                 log.info("a listener takes nothing, and is dropped")

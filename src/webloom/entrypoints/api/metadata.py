@@ -31,7 +31,10 @@ INERT = {
     "X-Content-Type-Options": "nosniff",
 }
 
+UNKNOWN = "This URL is not in the inventory."
+
 Url = Annotated[str, Query(description="Any spelling of the URL")]
+Submit = Annotated[bool, Query(description="false: only look; an unknown URL is 404 then")]
 
 _body = msgspec.json.Decoder(SubmitBody)
 _array = msgspec.json.Decoder(list[str | SubmitBody])
@@ -78,22 +81,28 @@ class MetadataRoutes:
             return Response(text, 202, headers, "application/x-ndjson")
         return answer(bodies, 202, headers)
 
-    async def look_up(self, request: Request, url: Url, source: bool = True) -> Response:
+    async def look_up(
+        self, request: Request, url: Url, source: bool = True, submit: Submit = True
+    ) -> Response:
         """What is known of a URL; `source=false` leaves the page source out.
 
         An unknown URL is submitted. A record older than the cache time is answered as it is, with
-        `stale: true`, and fetched again behind the answer.
+        `stale: true`, and fetched again behind the answer. `submit=false` does neither.
         """
-        refuse_unknown(request, {"url", "source"})
-        found = await self._look_up(url, with_source=source)
+        refuse_unknown(request, {"url", "source", "submit"})
+        found = await self._look_up(url, with_source=source, only_look=not submit)
+        if found is None:
+            return problem(404, UNKNOWN)
         if isinstance(found, Waiting):
             return _waiting(found)
         return answer(record_answer(found.record, stale=found.stale))
 
-    async def source(self, request: Request, url: Url) -> Response:
+    async def source(self, request: Request, url: Url, submit: Submit = True) -> Response:
         """The page source alone, as text that no browser runs."""
-        refuse_unknown(request, {"url"})
-        found = await self._look_up(url, with_source=True)
+        refuse_unknown(request, {"url", "submit"})
+        found = await self._look_up(url, with_source=True, only_look=not submit)
+        if found is None:
+            return problem(404, UNKNOWN)
         if isinstance(found, Waiting):
             return _waiting(found)
         return _source(found)
@@ -106,7 +115,7 @@ class MetadataRoutes:
         refuse_unknown(request, {"url"})
         if await self._store.forget(self._submit.check(url)):
             return Response(status_code=204)
-        return problem(404, "This URL is not in the inventory.")
+        return problem(404, UNKNOWN)
 
     async def records(
         self,

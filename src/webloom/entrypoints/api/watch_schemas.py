@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -22,7 +22,7 @@ from webloom.domain.watch import (
 from webloom.entrypoints.api.schemas import Problem
 from webloom.ports.watch_store import Notice
 
-Amount = Annotated[Decimal, msgspec.Meta(extra_json_schema={"type": "number", "format": "decimal"})]
+Amount = Decimal  # a JSON number
 
 
 class ScheduleBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import Path, Query, Request
+from pydantic import Field
 from starlette.responses import Response
 
 from webloom.bootstrap import Services
@@ -42,6 +43,14 @@ NO_SUCH_RUN = "There is no such run. GET /api/watch/runs lists those that are ke
 FEED_ENTRIES = 100
 
 WatchId = Annotated[str, Path(alias="jobId", max_length=200)]
+WatchIds = Annotated[
+    list[Annotated[str, Field(max_length=200)]] | None,
+    Query(
+        alias="jobId",
+        max_length=200,
+        description="Only those with these ids, on one page; one that is not there is left out",
+    ),
+]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(max_length=500)]
 
@@ -94,10 +103,22 @@ class WatchRoutes:
             return ListRefusal(entry=shown_entry(entry), reason=str(error))
         return None
 
-    async def listing(self, request: Request, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    async def listing(
+        self,
+        request: Request,
+        job_ids: WatchIds = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response:
         """Watches by name, each with its schedule and how its last run went."""
-        refuse_unknown(request, {"limit", "cursor"})
-        watches, following = await self._store.watches(limit=limit, cursor=cursor)
+        refuse_unknown(request, {"jobId", "limit", "cursor"})
+        following = None
+        if wanted := set(job_ids or ()) - {""}:
+            found = await asyncio.gather(*(self._store.find_watch(each) for each in wanted))
+            watches = [each for each in found if each is not None]
+            watches.sort(key=lambda each: (each.config.name, each.watch_id))
+        else:
+            watches, following = await self._store.watches(limit=limit, cursor=cursor)
         return answer(
             WatchesPage(data=[watch_answer(each) for each in watches], next_cursor=following)
         )

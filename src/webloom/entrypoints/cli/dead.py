@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
 import uvloop
 
-from webloom.bootstrap import Services, open_services
+from webloom.application.dead_letters import act_on, all_ids, all_letters
+from webloom.bootstrap import open_services
 from webloom.domain.errors import SettingsError, WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import (
@@ -24,7 +25,6 @@ from webloom.entrypoints.cli.output import (
 from webloom.ports.broker import DeadLetter
 from webloom.settings import Settings, load_settings
 
-PAGE = 100
 SHOWN = 50  # to a person who does not say how many
 MISSING_SHOWN = 5
 
@@ -63,7 +63,7 @@ def put_back(ids: Ids = None, every: All = False, queue: Queue = METADATA_QUEUE)
 
     async def run() -> None:
         async with open_services(_settings(queue), must_exist=True) as services:
-            chosen = ids or await _all_ids(services, queue)
+            chosen = ids or await all_ids(services.broker, queue)
             done = await _for_each(chosen, lambda each: services.broker.put_back(queue, each))
             typer.echo(f"{done:,} put back into {visible(queue)}")
 
@@ -82,7 +82,7 @@ def discard(
 
     async def run() -> None:
         async with open_services(_settings(queue), must_exist=True) as services:
-            chosen = ids or await _all_ids(services, queue)
+            chosen = ids or await all_ids(services.broker, queue)
             if chosen and not yes:
                 question = f"Discard {len(chosen):,} dead letters of {visible(queue)} for good?"
                 typer.confirm(question, abort=True, err=True)
@@ -115,7 +115,7 @@ async def _list(queue: str, limit: int) -> None:
 async def _list_json(queue: str, limit: int | None) -> None:
     async with open_services(_settings(queue), must_exist=True) as services:
         count = 0
-        async for letter in _letters(services, queue):
+        async for letter in all_letters(services.broker, queue):
             json_line(
                 {
                     "id": letter.id,
@@ -129,29 +129,9 @@ async def _list_json(queue: str, limit: int | None) -> None:
                 return
 
 
-async def _letters(services: Services, queue: str) -> AsyncIterator[DeadLetter]:
-    """Each once: RabbitMQ may hold a letter twice that was buried again after a lost answer."""
-    seen: set[str] = set()
-    after = None
-    while True:
-        page = await services.broker.dead_letters(queue, limit=PAGE, after=after)
-        fresh = [letter for letter in page if letter.id not in seen]
-        for letter in fresh:
-            yield letter
-        if len(page) < PAGE or not fresh:
-            return
-        seen.update(letter.id for letter in fresh)
-        after = page[-1].id
-
-
-async def _all_ids(services: Services, queue: str) -> list[str]:
-    """Those that are there now: what dies again meanwhile is not chosen again."""
-    return [letter.id async for letter in _letters(services, queue)]
-
-
 async def _for_each(ids: list[str], act: Callable[[str], Awaitable[bool]]) -> int:
     """How many there were. Raises WebloomError for those that there were not."""
-    missing = [each for each in ids if not await act(each)]
+    missing = await act_on(ids, act)
     if missing:
         named = ", ".join(visible(each) for each in missing[:MISSING_SHOWN])
         more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""

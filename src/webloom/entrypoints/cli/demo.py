@@ -173,6 +173,8 @@ class _Show:
         gate = f"WEBLOOM_ALLOW_ADDRESSES={self.site.address}"
         of_coat = f"jobId={WATCH_ID}&url={quote(coat, safe='')}"
         lines = [
+            f"Look at it in a browser: {api}/",
+            "",
             "What to try, in another terminal:",
             "",
             f"  curl{key} {shlex.quote(f'{api}/metadata?url={page}&source=false')}",

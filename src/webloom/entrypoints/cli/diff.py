@@ -231,14 +231,14 @@ def _name(source: str) -> str:
 
 def _show(compared: PageDiff, form: Form, old: str, new: str) -> None:
     to = console()
-    for line in _lines(compared, form, old, new, to):
-        if to.is_terminal:
-            to.print(
-                Text.assemble(*((piece.text, _STYLES[piece.role]) for piece in line)),
-                soft_wrap=True,
-            )
-        else:
-            typer.echo("".join(piece.text for piece in line))
+    lines = _lines(compared, form, old, new, to)
+    if not to.is_terminal:
+        sys.stdout.writelines("".join([piece.text for piece in line]) + "\n" for line in lines)
+        return
+    for line in lines:
+        to.print(
+            Text.assemble(*((piece.text, _STYLES[piece.role]) for piece in line)), soft_wrap=True
+        )
 
 
 def _lines(compared: PageDiff, form: Form, old: str, new: str, to: Console) -> Iterator[Line]:

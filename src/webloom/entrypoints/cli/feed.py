@@ -16,9 +16,10 @@ import typer
 import uvloop
 
 from webloom.application.imports.manage_feeds import refuse_bad
+from webloom.application.imports.preview_feed import fetched_feed
 from webloom.bootstrap import feed_reader, http_downloader
 from webloom.domain.errors import FeedRefused, FeedUnreadable, FetchFailed, UrlRefused, WebloomError
-from webloom.domain.feed import AUTO, FeedConfig, LastFetch
+from webloom.domain.feed import AUTO, FeedConfig
 from webloom.domain.import_run import Failure, merged_failures
 from webloom.entrypoints.cli.feeds_named import checked_url, is_url
 from webloom.entrypoints.cli.import_feeds_report import tell_of_failures
@@ -159,8 +160,9 @@ async def _print(
 ) -> None:
     """With a URL, the file is yet to be fetched."""
     if url is not None:
-        content_type = await _download(settings, url, path)
-        options = replace(options, content_type=content_type)
+        async with http_downloader(settings) as downloader:
+            got = await fetched_feed(downloader, url, path)
+        options = replace(options, content_type=got.content_type)
     async with feed_reader().read(path, options) as batches:
         async for batch in batches:
             seen.note(batch)
@@ -176,14 +178,6 @@ def _write(batch: ReadBatch, seen: _Seen) -> None:
         if seen.is_full:
             break
     sys.stdout.buffer.flush()
-
-
-async def _download(settings: Settings, url: str, path: Path) -> str | None:
-    async with http_downloader(settings) as downloader:
-        got = await downloader.download(url, path, known=LastFetch())
-    if not 200 <= got.status_code <= 299:
-        raise FetchFailed(reason=f"the server answered {got.status_code}", retryable=False)
-    return got.content_type
 
 
 def _copied(source: str, path: Path) -> str:

@@ -18,9 +18,9 @@ import uvloop
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from webloom.application.inventory.check_url import check_url
+from webloom.application.watch.preview_page import fetched_page
 from webloom.bootstrap import network_policy, page_downloader, page_reader
 from webloom.domain.errors import UrlRefused, WebloomError
-from webloom.domain.feed import LastFetch
 from webloom.domain.page import Selection
 from webloom.entrypoints.cli.feeds_named import is_url
 from webloom.entrypoints.cli.inspect_pages_files import named_url, unpacked
@@ -236,14 +236,7 @@ async def _fetched(
     source: str, path: Path, settings: Settings, downloader: Downloader
 ) -> PageOrder:
     url = check_url(source, policy=network_policy(settings))
-    got = await downloader.download(url, path, known=LastFetch())
-    await asyncio.to_thread(path.touch)  # an answer need not have a body
-    return PageOrder(
-        path=path,
-        url=got.final_url,
-        status_code=got.status_code,
-        content_type=got.content_type,
-    )
+    return await fetched_page(downloader, url, path)
 
 
 def _tell(source: str, error: str, as_json: bool) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import io
 import logging
+import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -100,6 +103,7 @@ def _options(
 
 
 def main() -> None:
+    _open_streams()
     try:
         app()
     except SettingsError as error:
@@ -111,6 +115,16 @@ def main() -> None:
         if known is None or other is not None:
             raise
         _fail(_first(known), 1)
+
+
+def _open_streams() -> None:
+    """A command goes on where one of them is closed, or can't show a character."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - stays open
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _first(group: BaseException) -> BaseException:

@@ -60,7 +60,12 @@ def console(*, err: bool = False) -> Console:
     """For standard output, or standard error. Strings printed to it are markup: see `plain`."""
     stream = sys.stderr if err else sys.stdout
     width = None if stream.isatty() else WIDTH_OF_A_FILE
-    return Console(file=stream, width=width, highlight=False, emoji=False)
+    return _Console(file=stream, width=width, highlight=False, emoji=False)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # called while one is handled, which is for pipe_may_close
 
 
 def table(*columns: str, heading: bool = True) -> Table:
@@ -118,17 +123,24 @@ def json_line(value: object) -> None:
 
 @contextmanager
 def pipe_may_close() -> Iterator[None]:
-    """A reader of our output who has seen enough ends the command quietly."""
+    """A reader of our output who has seen enough ends the command quietly. Raises WebloomError when
+    the output can't be written."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
         forsake_stdout()
         raise typer.Exit(0) from None
+    except OSError as error:
+        if error.filename is not None or error.errno is None:  # of a file, or a time limit
+            raise
+        forsake_stdout()
+        raise WebloomError(f"the output can't be written: {error.strerror}") from None
 
 
 def forsake_stdout() -> None:
-    """What is still buffered for a closed pipe must not fail again when Python ends."""
+    """What is still buffered for a closed pipe or a full disk must not fail again when Python
+    ends."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)

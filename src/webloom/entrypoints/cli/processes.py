@@ -94,7 +94,7 @@ def where_to_look(settings: Settings) -> str:
     data = settings.database if embedded else shown(settings.store_url)
     curl = "curl -H 'Authorization: Bearer KEY'" if settings.api_key_hashes else "curl"
     return f"""
-Webloom is running. Its data is in {data}
+Webloom is running at {base}/ - open it in a browser. Its data is in {data}
 
   submit a URL    {curl} -d '{{"url": "https://example.com/"}}' {base}/metadata
   look it up      {curl} '{base}/metadata?url=https://example.com/'

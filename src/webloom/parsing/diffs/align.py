@@ -1,5 +1,6 @@
 """What two sequences have in common, in order, by work that is bounded on any input.
 
+all ── changed in place only, see `_in_place`
 gap ── what is equal at both ends is cut off
     ── items that are once in either: the longest run of them that is in order in both ──> gaps
     ── none: shortest edit paths, by Myers' greedy algorithm, see `paths`
@@ -11,7 +12,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from operator import lt
+from itertools import compress, count
+from operator import lt, ne
 
 from webloom.parsing.diffs.paths import FEW, Block, Gap, Items, equal_from, walked
 from webloom.parsing.diffs.steps import Steps
@@ -22,6 +24,8 @@ _STEPS_PER_ANCHOR = 6  # for those that are not in order
 
 def aligned(old: Items, new: Items, steps: Steps) -> list[Block]:
     """Blocks of equal items, in order, none of which touches the next in both sequences."""
+    if len(old) == len(new) and (in_place := _in_place(old, new, steps)) is not None:
+        return in_place
     found: list[Block] = []
     gaps = [Gap(0, len(old), 0, len(new))]
     while gaps:
@@ -37,6 +41,21 @@ def aligned(old: Items, new: Items, steps: Steps) -> list[Block]:
         elif any_common:
             found.extend(walked(old, new, gap, steps))
     return _joined(found)
+
+
+def _in_place(old: Items, new: Items, steps: Steps) -> list[Block] | None:
+    """What is equal at the same place, if nothing else can have more in common: where all items
+    that differ in one are nowhere in the other. None: that is not so, or no steps are left."""
+    differing = list(compress(count(), map(ne, old, new)))
+    gone, come = {old[place] for place in differing}, {new[place] for place in differing}
+    if not gone.isdisjoint(new) and not come.isdisjoint(old):
+        return None
+    if not steps.take(1 + (len(old) + len(new)) // _READ_PER_STEP):
+        return None
+    starts = [0, *(place + 1 for place in differing)]
+    ends = [*differing, len(old)]
+    runs = zip(starts, ends, strict=True)
+    return [Block(start, start, end - start) for start, end in runs if end > start]
 
 
 def _trimmed(old: Items, new: Items, gap: Gap, found: list[Block]) -> Gap:

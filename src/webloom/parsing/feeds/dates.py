@@ -42,9 +42,13 @@ stycz lut mar kwi maj cze lip sie wrz paz lis gru
 янв фев мар апр маи июн июл авг сен окт ноя дек
 январь февраль март апрель маи июнь июль август сентябрь октябрь ноябрь декабрь
 січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня
+januara februara marca aprila maja juna jula augusta septembra oktobra novembra decembra
+januari februari maret april mei juni juli agustus september oktober november desember
+ιανουαριου φεβρουαριου μαρτιου απριλιου μαιου ιουνιου ιουλιου αυγουστου σεπτεμβριου \
+οκτωβριου νοεμβριου δεκεμβριου
 jan feb mrz apr mai jun jul aug sep okt nov dez
 ene feb mrt abr mei jun jul ago sept oct nov dic
-"""
+"""  # noqa: RUF001 - Greek is meant
 
 _ZONES: Final = {
     **dict.fromkeys(words("z ut utc gmt wet uct"), 0),
@@ -86,6 +90,9 @@ _USUAL = re.compile(
 _TIME = re.compile(
     r"(?<![\d+-])(\d{1,2})(?::|h(?=\d)|(?=\s*[ap]\.?m\b))(\d{2})?(?:[:.](\d{2})(?:[.,]\d+)?)?"
     r"(?:\s*([ap])\.?m\b\.?)?"
+)
+_DOTTED_TIME = re.compile(
+    r"((?:(?<=[\s.,/-])\d{4}|-\d\d)[t\s]\s*)(2[0-4]|[01]?\d)\.([0-5]\d)(?!\d|\.\d{4})"
 )
 _OFFSET = re.compile(r"^[\s,]*(?:[a-z]{1,5})?\s*([+\-\u2212])(\d{1,2}):?(\d{2})?\b")
 _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]")
@@ -178,7 +185,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 def _folded(text: str) -> str:
     """Lower case and without accents, so that names compare."""
-    decomposed = normalize("NFKD", text.casefold())
+    decomposed = normalize("NFKD", text.casefold()).replace("\u0131", "i")
     return "".join(mark for mark in decomposed if not combining(mark))
 
 
@@ -205,6 +212,7 @@ def _of_digits(text: str) -> datetime | None:
 
 def _of_words(text: str, month_first: bool) -> datetime | None:
     text = _ASIDE.sub(" ", text).translate(_EAST_ASIAN)
+    text = _DOTTED_TIME.sub(r"\1\2:\3", text)
     time, offset = (0, 0, 0), timedelta(0)
     found = _TIME.search(text)
     if found is not None:

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import msgspec
+
+
+class Record(Protocol):
+    """What can be asked of a record."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def attributes(self) -> dict[str, str]: ...
+    @property
+    def children(self) -> list[Element]: ...
+    def all(self, name: str, prefix: str | None = None) -> Iterator[Element]: ...
+    def first(self, name: str, prefix: str | None = None) -> Element | None: ...
 
 
 class Element(msgspec.Struct, gc=False):  # made by the million, and never part of a cycle
@@ -17,7 +35,6 @@ class Element(msgspec.Struct, gc=False):  # made by the million, and never part 
     attributes: dict[str, str] = {}  # qualified lower-case names
     children: list[Element] = []
     markup: str | None = None  # what stands inside, where there are children
-    layout: object = None  # of a record: the same one for all that have the same tags
 
     def all(self, name: str, prefix: str | None = None) -> Iterator[Element]:
         for child in self.children:
@@ -26,6 +43,47 @@ class Element(msgspec.Struct, gc=False):  # made by the million, and never part 
 
     def first(self, name: str, prefix: str | None = None) -> Element | None:
         return next(self.all(name, prefix), None)
+
+
+class LaidOut(msgspec.Struct, gc=False):
+    """A record with the same tags as many others. Its elements are made when they are asked for,
+    which they seldom are: `layout`, the same object for all of these records, says it all."""
+
+    layout: object
+    texts: list[str]  # of its elements
+    make: Callable[[list[str]], Element]
+    made: Element | None = None
+
+    def _made(self) -> Element:
+        if self.made is None:
+            self.made = self.make(self.texts)
+        return self.made
+
+    @property
+    def name(self) -> str:
+        return self._made().name
+
+    @property
+    def prefix(self) -> str:
+        return self._made().prefix
+
+    @property
+    def text(self) -> str:
+        return ""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        return {}
+
+    @property
+    def children(self) -> list[Element]:
+        return self._made().children
+
+    def all(self, name: str, prefix: str | None = None) -> Iterator[Element]:
+        return self._made().all(name, prefix)
+
+    def first(self, name: str, prefix: str | None = None) -> Element | None:
+        return self._made().first(name, prefix)
 
 
 class Head:

@@ -33,11 +33,14 @@ _WIDE = (
 )
 _ONE_BYTE = re.compile(r"cp125\d|cp874|cp866|iso8859-\d+|koi8-.|mac-.+")
 _CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\r")
+_BEYOND_ASCII = bytes(range(0x80, 0x100))
 _UTF8_OR_STRAY = re.compile(
     rb"((?:[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]"
     rb"|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xf0[\x90-\xbf][\x80-\xbf]{2}"
     rb"|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})++)|[\x80-\xff]"
 )
+_CYRILLIC = re.compile(rb"[\xc0-\xff\xa8\xb8]{3,}+")  # of windows-1251; other text has few of them
+_CYRILLIC_AT_LEAST = 20  # bytes
 _CONTINUED = (  # a byte from 80 to BF, taken for windows-1252 or Latin-1 and written as UTF-8
     rb"(?:\xc2[\x80-\xbf]|\xc5[\x92\x93\xa0\xa1\xb8\xbd\xbe]|\xc6\x92|\xcb[\x86\x9c]"
     rb"|\xe2\x80[\x93-\xba]|\xe2\x82\xac|\xe2\x84\xa2)"
@@ -84,6 +87,10 @@ class Encoding:
                 continue
             self.transcoded = codec
             return
+        if _is_cyrillic(head):
+            self.one_byte = "cp1251"
+            self.is_contradicted = True
+            self.says_utf8 = False
 
 
 def _of_http(content_type: str | None) -> str | None:
@@ -104,6 +111,19 @@ def _is_utf8_beyond_ascii(head: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _is_cyrillic(head: bytes) -> bool:
+    """Whether it is in windows-1251 without saying so: most letters are small, and in words, whose
+    bytes UTF-8 does not put beside each other."""
+    words = b"".join(_CYRILLIC.findall(head))
+    beyond_ascii = len(head) - len(head.translate(None, _BEYOND_ASCII))
+    small = len(words) - len(words.translate(None, _BEYOND_ASCII[0x60:]))
+    return (
+        len(words) >= _CYRILLIC_AT_LEAST
+        and len(words) > 0.7 * beyond_ascii
+        and small > 0.5 * len(words)
+    )
 
 
 class Utf8Stream:

@@ -16,9 +16,11 @@ _WORDS: Final = {
     "full-time": "fulltime full ft fulltimejob vollzeit tempsplein pleintemps tiempocompleto "
     "jornadacompleta tempopieno tempointegral voltijd fuldtid heltid fulltimeemployee "
     "fulltimeposition "
-    "fulltimepermanent pelnyetat",
+    "fulltimepermanent pelnyetat pełnyetat plnýúvazek tamzamanl\u0131 полнаязанятость "
+    "полныйдень полная повназайнятість 全职 正社員",
     "part-time": "parttime part pt teilzeit tempspartiel mitemps tiempoparcial mediajornada "
-    "tempoparziale deeltijd deltid parttimejob parttimeemployee parttimeposition",
+    "tempoparziale deeltijd deltid parttimejob parttimeemployee parttimeposition "
+    "częśćetatu частичнаязанятость неполныйдень частичная 兼职 パート アルバイト",
     "contract": "contract contractor contractual fixedterm fixedtermcontract befristet "
     "contracttohire "
     "corptocorp corptocorpcontract c2c contractcorptocorp zeitvertrag tempodeterminado",
@@ -27,7 +29,7 @@ _WORDS: Final = {
     "temporal temporario tijdelijk perdiem minijob arbeitnehmeruberlassung",
     "internship": "internship intern internships praktikum praktikant stage stagiaire becario "
     "practicas "
-    "tirocinio estagio trainee traineeship werkstudent workingstudent",
+    "стажировка 实习 tirocinio estagio trainee traineeship werkstudent workingstudent",
     "freelance": "freelance freelancer selfemployed freiberuflich freierMitarbeiter independent "
     "autonomo indépendant independant",
     "permanent": "permanent regular unbefristet festanstellung cdi indefinido permanentemployee "

@@ -1,7 +1,7 @@
 """A feed in JSON -> its items as elements, one after the other, in bounded memory.
 
 Items are what stands in the feed's array: the document itself, or `items`, `jobs`, `data` and the
-like of its object.
+like of its object. Without an array, they are objects on lines of their own.
 """
 
 from __future__ import annotations
@@ -15,17 +15,24 @@ from webloom.parsing.feeds.element import Element, Head
 from webloom.parsing.feeds.encoding import RecordDecoder
 from webloom.parsing.feeds.repairs import CONTROL_CHARACTER, JUNK, TRUNCATED, Repairs
 from webloom.parsing.feeds.scan import CHUNK, LARGEST_RECORD, Flaw, Skipped
+from webloom.parsing.feeds.words import words
 
 _LIST_NAMES = (
     "items jobs data results entries positions postings offers vacancies openings listings"
     " job_listings records hits rows documents"
 )
-_LISTS = frozenset(re.findall(r"\w+", _LIST_NAMES))
-_AROUND = _LISTS | {"feed", "response", "result", "searchresult", "rss", "channel", "content"}
-_LIST = re.compile(  # what other names of lists end in
-    r".*(?:items|jobs|jobs?_?posts|postings|positions|offers|vacancies|openings|listings|adverts)"
+_LISTS = frozenset(words(_LIST_NAMES))
+_AROUND = _LISTS.union(
+    words("feed response result searchresult rss channel content d _embedded payload body")
 )
+_LIST = re.compile(  # other names, and what names of lists end in
+    r"content|result|list|value|elements|nodes|edges|ads|resultats|resultados"
+    r"|.*(?:items|jobs|jobs?_?posts|postings|positions|offers|vacancies|openings|listings|adverts"
+    r"|angebote|stellen|anzeigen|offres|emplois|ofertas|empleos|vagas|vacatures|offerte)"
+)
+_NAMED_LIST = re.compile(rf'"(?:{"|".join(sorted(_LISTS))})"\s*+:\s*+\[\s*+\{{', re.I)
 _OF_OBJECTS = re.compile(r"\[\s*+\{")
+_MOST_PASSED = 5
 _DEEPEST = 16
 _SAMPLE = 400
 _OVERLAP = 1000  # characters, more than may stand between two items
@@ -38,6 +45,7 @@ _SEPARATORS = re.compile(r"[\s,]*+")
 _COLON = re.compile(r"\s*+:\s*+")
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([{\[])|([}\]])', re.DOTALL)
 _NEXT_OBJECT = re.compile(r"\}\s*+,\s*+(?=\{)")
+_NEXT_LINE = re.compile(r"[ \t\r]*+\n\s*+(?=\{)")
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
 
@@ -78,6 +86,8 @@ class JsonItems:
         self.is_whole = False
         self.head = Head("json", {}, [])
         self._open: list[str] = []  # what is to be closed behind the list
+        self._has_lines = False  # instead of a list
+        self._passed = 0  # lists that may be something else
         self._take(first)
         self._at = beginning(self._text) or 0
         if self._at:
@@ -97,10 +107,11 @@ class JsonItems:
                 self._read_end()
                 return
             if not character:
+                self.is_whole = self._has_lines
                 break
             start, text = self._at, self._text
             try:
-                value = self._value()
+                value = self._line() if self._has_lines else self._value()
             except _Broken as broken:
                 sample = self._text[self._at : self._at + _SAMPLE].encode("utf-8", "replace")
                 if not self._pass_over(broken.at):
@@ -116,7 +127,8 @@ class JsonItems:
                 yield self._element("item", value, 0, has_escapes)
             else:
                 yield Skipped(Flaw.NO_OBJECT, _text(value)[:_SAMPLE].encode("utf-8", "replace"))
-        self._repairs.note(TRUNCATED)
+        if not self._has_lines:
+            self._repairs.note(TRUNCATED)
 
     # Text
 
@@ -169,8 +181,23 @@ class JsonItems:
             self._at = end
             return value
 
+    def _line(self) -> object:
+        while (end := self._text.find("\n", self._at)) < 0:
+            if len(self._text) - self._at > self._largest or not self._more():
+                end = len(self._text)
+                break
+        try:
+            value = _DECODER.decode(self._text[self._at : end].rstrip(" \t\r,"))
+        except (json.JSONDecodeError, RecursionError):
+            raise _Broken(end) from None
+        self._at = end
+        return value
+
     def _pass_over(self, defect: int) -> bool:
         """Go behind an item that is no JSON: where its brackets close, or the next one begins."""
+        if self._has_lines:
+            self._at = defect
+            return True
         defect -= self._at
         while not self._close_brackets():
             if len(self._text) - self._at <= self._largest and self._more():
@@ -200,16 +227,35 @@ class JsonItems:
             if character == "[":
                 self._at += 1
                 return
+            if character == "{" and not self._open and self._are_lines():
+                self._has_lines = True
+                return
             if character != "{" or not self._enter():
                 raise FeedUnreadable(
                     "The answer is JSON without a list of items or jobs, so it is no feed."
                 )
 
+    def _are_lines(self) -> bool:
+        try:
+            value, end = _DECODER.raw_decode(self._text, self._at)
+        except (json.JSONDecodeError, RecursionError):
+            return False
+        if "\n" in self._text[self._at : end] or _NEXT_LINE.match(self._text, end) is None:
+            return False
+        return not any(isinstance(value[key], list) for key in value if key.lower() in _LISTS)
+
     def _enter(self) -> bool:
         """Into an object, up to the value that is or has the list."""
         self._at += 1
         self._open.append("}")
-        while self._skip() == '"':
+        while self._open:
+            character = self._skip()
+            if character == "}":  # nothing in what was entered: on behind it
+                self._at += 1
+                self._open.pop()
+                continue
+            if character != '"':
+                return False
             key = str(self._value()).lower()
             self._at = self._match_end(_COLON)
             opening = self._skip()
@@ -226,8 +272,19 @@ class JsonItems:
     def _is_like_a_list(self, key: str) -> bool:
         """By another name, and by the object that it begins with."""
         return (
-            _LIST.fullmatch(key) is not None and _OF_OBJECTS.match(self._text, self._at) is not None
+            _LIST.fullmatch(key) is not None
+            and _OF_OBJECTS.match(self._text, self._at) is not None
+            and not self._has_list_behind()
         )
+
+    def _has_list_behind(self) -> bool:
+        if self._passed == _MOST_PASSED:
+            return False
+        self._passed += 1
+        at = self._at
+        is_closed = self._close_brackets()
+        behind, self._at = self._at, at
+        return is_closed and _NAMED_LIST.search(self._text, behind) is not None
 
     def _peek_keys(self) -> list[str]:
         if self._skip() != "{":

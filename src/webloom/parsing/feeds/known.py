@@ -15,10 +15,9 @@ import mmap
 import struct
 from array import array
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
-
-from webloom import __version__
 
 POSTING_BYTES = 36
 _HASH_BYTES = 8
@@ -39,8 +38,15 @@ def fingerprint(
     mapping: Mapping[str, str],
     context: object = None,  # what the rest of the feed adds to a record
 ) -> bytes:
-    parts = [__version__, source_url, source_name, format, sorted(mapping.items()), context]
+    parts = [_reader(), source_url, source_name, format, sorted(mapping.items()), context]
     return hashlib.sha256(repr(parts).encode(errors="backslashreplace")).digest()
+
+
+@cache
+def _reader() -> str:
+    """Of the code that reads a record: whatever changes in it, records are read again once."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
 class KnownWriter:

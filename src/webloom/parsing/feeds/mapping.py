@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.element import Element, LaidOut, Record
 from webloom.parsing.feeds.sanitise import is_html
 from webloom.parsing.feeds.words import words
 
@@ -58,6 +58,9 @@ _PREFIXES: Final = {  # where a feed declares another prefix for a namespace tha
 }
 _STEP = re.compile(r"(?:(?:[\w.-]+|\*):)?[\w.-]+")
 _SAYS_IT: Final = ("name", "displayname", "title", "label", "value", "text", "term", "amount")
+_BODIES: Final = frozenset({"text", "value"})
+_COORDINATES: Final = frozenset(words("lat lng lon long latitude longitude"))
+_PARTS_OF_A_DATE: Final = frozenset({"year", "month", "day"})
 _DEEPEST: Final = 4
 _LISTS: Final = frozenset({"categories", "listed", "jobType"})
 _MOST_NAMES: Final = 5_000  # that are remembered
@@ -164,9 +167,9 @@ class FieldTable:
         if all(known != field for known, _ in node.fields):
             node.fields.append((field, self._rank))
 
-    def values(self, record: Element) -> Values:
-        if record.layout is not None:
-            texts = [child.text.strip() for child in record.children]
+    def values(self, record: Record) -> Values:
+        if isinstance(record, LaidOut):
+            texts = [*map(str.strip, record.texts)]
             if all(texts):
                 places = self._places.get(record.layout) or self._places_of(record)
                 found = {field: [texts[at]] for field, at in places.usual}
@@ -175,7 +178,7 @@ class FieldTable:
                 return found
         return self._values(record)
 
-    def _places_of(self, record: Element) -> _Places:
+    def _places_of(self, record: LaidOut) -> _Places:
         """By looking where marks get to."""
         marks = {f"\0{at}": at for at in range(len(record.children))}
         marked = [
@@ -193,7 +196,7 @@ class FieldTable:
         self._places[record.layout] = places
         return places
 
-    def _values(self, record: Element) -> Values:
+    def _values(self, record: Record) -> Values:
         found: Values = {}
         ranks: dict[str, int] = {}
         if record.attributes:
@@ -203,7 +206,7 @@ class FieldTable:
 
     def _visit(
         self,
-        element: Element,
+        element: Record,
         node: _Node,
         own: str,
         found: Values,
@@ -211,6 +214,8 @@ class FieldTable:
         depth: int,
     ) -> bool:
         hit = False
+        is_root = node is self._root and depth < _DEEPEST
+        unnamed: list[Element] = []
         known = node.known.get(own)
         if known is None:
             known = node.known[own] = {}
@@ -223,11 +228,13 @@ class FieldTable:
                     known[name] = step
             fields = step.fields
             if child.children or child.attributes:
-                within = self._within(child, step, node, own, found, ranks, depth + 1)
+                within = self._within(child, step, own, found, ranks, depth + 1)
                 hit = hit or within
                 if within and not child.text.strip():
                     continue
             if not fields:
+                if is_root and child.children and not step.nodes:
+                    unnamed.append(child)
                 continue
             text = child.text.strip() if not child.children else _text(child, fields[0][0])
             if text:
@@ -239,20 +246,20 @@ class FieldTable:
                         found[field] = [text]
                     elif rank == best and len(found[field]) < _MOST_VALUES:
                         found[field].append(text)
+        if unnamed:
+            self._look_through(unnamed, own, found, ranks, depth + 1)
         return hit
 
     def _within(
         self,
         child: Element,
         step: _Step,
-        node: _Node,
         own: str,
         found: Values,
         ranks: dict[str, int],
         depth: int,
     ) -> bool:
-        """What an element has in itself. One that no path names is looked through as if it were
-        not there."""
+        """What an element has in itself."""
         hit = False
         if depth <= _DEEPEST:
             for inner in step.nodes:
@@ -260,9 +267,30 @@ class FieldTable:
                     hit = True
                 if child.children and self._visit(child, inner, own, found, ranks, depth):
                     hit = True
-            if node is self._root and child.children and not step.fields and not step.nodes:
-                self._visit(child, node, own, found, ranks, depth)
         return hit
+
+    def _look_through(
+        self,
+        elements: list[Element],
+        own: str,
+        found: Values,
+        ranks: dict[str, int],
+        depth: int,
+    ) -> None:
+        """Elements that no path names, as if they were not there. What stands in the record itself
+        goes before what they have by the same name."""
+        direct = set(found) - _LISTS
+        for element in elements:
+            inner: Values = {}
+            inner_ranks: dict[str, int] = {}
+            self._visit(element, self._root, own, inner, inner_ranks, depth)
+            for field, texts in inner.items():
+                rank, best = inner_ranks[field], ranks.get(field)
+                if best is None or rank < best:
+                    ranks[field] = rank
+                    found[field] = texts
+                elif rank == best and field not in direct:
+                    found[field] = (found[field] + texts)[:_MOST_VALUES]
 
     def _step(self, child: Element, node: _Node, own: str) -> _Step:
         prefix = child.prefix
@@ -284,7 +312,7 @@ class FieldTable:
         return _Step(tuple(fields.items()), tuple(nodes))
 
     def _visit_attributes(
-        self, element: Element, node: _Node, found: Values, ranks: dict[str, int]
+        self, element: Record, node: _Node, found: Values, ranks: dict[str, int]
     ) -> bool:
         hit = False
         for name, value in element.attributes.items():
@@ -303,6 +331,13 @@ def _text(element: Element, field: str) -> str:
     if not own:
         parts = {squeezed(child.name): child.text for child in element.children[:_MOST_VALUES]}
         said = next((text for name in _SAYS_IT if (text := parts.get(name, "").strip())), "")
+        if not said and parts.keys() >= _PARTS_OF_A_DATE:
+            said = f"{parts['year'].strip()}-{parts['month'].strip()}-{parts['day'].strip()}"
+        if field == "description":
+            told = [child for child in element.children if child.children or child.text.strip()]
+            bodies = [child for child in told if child.name in _BODIES]
+            if len(bodies) == 1 and not bodies[0].children and len(told) <= 2:
+                return bodies[0].text.strip()
     if said and field != "description":
         return said
     if element.markup is not None and is_html(element.markup):
@@ -317,6 +352,6 @@ def leaf_texts(element: Element, depth: int = 0) -> list[str]:
     for child in element.children[:_MOST_VALUES]:
         if child.children and depth < _DEEPEST:
             texts += leaf_texts(child, depth + 1)
-        elif text := child.text.strip():
+        elif child.name not in _COORDINATES and (text := child.text.strip()):
             texts.append(text)
     return texts[:_MOST_VALUES]

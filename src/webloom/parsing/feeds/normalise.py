@@ -10,19 +10,20 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from webloom.domain.import_run import LONGEST_SAMPLE
 from webloom.parsing.feeds import sanitise
 from webloom.parsing.feeds.dates import parse_date
-from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format
 from webloom.parsing.feeds.formats.synonyms import AS_ATTRIBUTES, COMMON, LISTED
 from webloom.parsing.feeds.job_types import job_type
 from webloom.parsing.feeds.mapping import ANY, ANY_OF_OURS, FieldTable, Values, leaf_texts
 from webloom.parsing.feeds.places import composed, says_remote, sounds_remote
+from webloom.parsing.feeds.remembered import Remembered
 from webloom.parsing.feeds.repairs import Repairs
 from webloom.parsing.feeds.salary import salary
 from webloom.parsing.feeds.sanitise import cut, one_line, scrub
@@ -45,7 +46,12 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WEB = re.compile(r"https?://[^/?#\s@:]", re.IGNORECASE)
 _SAMPLED: Final = 5_000  # characters of a field
 _MARK: Final = "\x1e"  # between the parts of what is hashed; no part has it
+_NO_DATE: Final = (None, "")
 _CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n\r") + b"\x7f"
+
+_Date = tuple[datetime | None, str]  # and how it is written where it is hashed
+# Title, identity, link, company, location, city, region, country, kind, description.
+_Texts = tuple[str, str, str, str, str, str, str, str, str, str]
 
 
 class Rejected(Exception):
@@ -87,52 +93,89 @@ class Normaliser:
         base = joined(source_url, said.strip())
         self._base_url = base if _WEB.match(base) else source_url
         self._clean = sanitise.cleaner(self._base_url if _WEB.match(self._base_url) else None)
+        self._markup = sanitise.Markup()
+        self._dates: Remembered[_Date] = Remembered(self._read_date)
+        self._kinds = Remembered(lambda text: job_type([one_line(text[:_LONGEST_KIND])]))
+        self._lines = Remembered(lambda text: cut(one_line(text[:_LOOKED_AT]), _LONGEST_TEXT))
+        self._names = Remembered(_category)
         self._context = Context(head=head, source_url=source_url, base_url=self._base_url)
         language = (head.elements.get("language") or head.elements.get("dc:language") or "").lower()
         self._month_first = format.month_first or language.startswith("en-us")
 
-    def posting(self, record: Element) -> JobPosting:
+    def posting(self, record: Record) -> JobPosting:
         """Raises Rejected."""
         values = self._table.values(record)
         if self._refine is not None:
             self._refine(values, record, self._context)
         if self._own_mapping is not None:
             values.update(self._own_mapping.values(record))
-        get = values.get
-        city, region, country = _text(get("city")), _text(get("region")), _text(get("country"))
-        location = _text(get("location")) or composed((city, region, country))
-        kind = job_type(one_line(text[:_LONGEST_KIND]) for text in get("jobType", ()))
-        texts = [
-            self._source_url,
-            self._source_name,
-            _text(get("title"), _LONGEST_TITLE),
+        get, text = values.get, self._text
+        city = text(found) if (found := get("city")) else ""
+        region = text(found) if (found := get("region")) else ""
+        country = text(found) if (found := get("country")) else ""
+        location = text(found) if (found := get("location")) else ""
+        if not location and (city or region or country):
+            location = composed((city, region, country))
+        kind = self._kind(found) if (found := get("jobType")) else ""
+        published, published_text = self._date(found) if (found := get("publishedAt")) else _NO_DATE
+        expires, expires_text = self._date(found) if (found := get("expiresAt")) else _NO_DATE
+        remote = _remote(get("remote"), location, kind)
+        pay = _salary(get)
+        categories = self._categories(get("categories"), get(LISTED))
+        texts = (
+            _title(get("title")),
             _identity(get("externalId")),
             self._url(get("jobUrl"), record),
-            _text(get("company")),
+            text(found) if (found := get("company")) else "",
             location,
             city,
             region,
             country,
             kind,
             self._description(get("description")),
-        ]
-        rest = _Rest(
-            _remote(get("remote"), location, kind),
-            _salary(get),
-            self._categories(get("categories"), get(LISTED)),
-            self._date(get("publishedAt")),
-            self._date(get("expiresAt")),
         )
-        digest = _digest(texts, rest)
+        rest = (remote, published_text, expires_text)
+        digest = _digest(texts, rest, pay, categories)
         if digest is None:
-            texts, rest = _scrubbed(texts, rest)
-            digest = _digest(texts, rest) or ""
-        title, identity, link = texts[2:5]
+            texts, pay, categories = _scrubbed(texts, pay, categories)
+            digest = _digest(texts, rest, pay, categories) or ""
+        title, identity, link, company, location, city, region, country, kind, body = texts
         if not title or not (identity or link):
             raise Rejected(_lacking(title, values), sample(record))
-        return _posting(digest, texts, rest)
+        return JobPosting(
+            dedupe_key=dedupe_key(self._source_url, identity, link),
+            content_hash=digest,
+            source_url=self._source_url,
+            source_name=self._source_name,
+            title=title,
+            external_id=identity or None,
+            job_url=link or None,
+            company=company or None,
+            location=location or None,
+            city=city or None,
+            region=region or None,
+            country=country or None,
+            remote=remote,
+            job_type=kind or None,
+            salary=pay,
+            categories=categories,
+            description=body or None,
+            published_at=published,
+            expires_at=expires,
+        )
 
-    def _url(self, candidates: list[str] | None, record: Element) -> str:
+    def _text(self, candidates: list[str]) -> str:
+        if len(candidates) == 1:
+            return self._lines[candidates[0]]
+        each = dict.fromkeys(one_line(text[:_LOOKED_AT]) for text in candidates)
+        return cut("; ".join(filter(None, each)), _LONGEST_TEXT)
+
+    def _kind(self, candidates: list[str]) -> str:
+        if len(candidates) == 1:
+            return self._kinds[candidates[0]]
+        return job_type(one_line(text[:_LONGEST_KIND]) for text in candidates)
+
+    def _url(self, candidates: list[str] | None, record: Record) -> str:
         for candidate in candidates or ():
             url = _AMPERSAND.sub("&", candidate) if "&" in candidate else candidate
             if not url.startswith(("https://", "http://")):
@@ -154,79 +197,47 @@ class Normaliser:
         if not candidates:
             return ""
         text = candidates[0] if len(candidates) == 1 else max(candidates, key=len)
-        return sanitise.description(text, self._clean)
+        return sanitise.description(text, self._clean, self._markup)
 
     def _categories(self, each: list[str] | None, listed: list[str] | None) -> list[str]:
         if not each and not listed:
             return []
         parts = each or []
         if not listed and len(parts) == 1 and not self._format.comma_lists:
-            name = cut(one_line(parts[0][:_LOOKED_AT]), _LONGEST_CATEGORY)
+            name = self._names[parts[0]]
             return [name] if name else []
         if self._format.comma_lists:
             listed, parts = [*parts, *(listed or ())], []
         for names in listed or ():
             parts = [*parts, *names.split(",", _MOST_CATEGORIES)[:_MOST_CATEGORIES]]
-        unique = dict.fromkeys(
-            cut(one_line(part[:_LOOKED_AT]), _LONGEST_CATEGORY) for part in parts
-        )
+        unique = dict.fromkeys(map(_category, parts))
         unique.pop("", None)
         return list(unique)[:_MOST_CATEGORIES]
 
-    def _date(self, candidates: list[str] | None) -> datetime | None:
-        if not candidates:
-            return None
-        date = parse_date(candidates[0], month_first=self._month_first)
-        if date is None:
+    def _date(self, candidates: list[str]) -> _Date:
+        date = self._dates[candidates[0]]
+        if date[0] is None:
             self.notes.note(DATE_NOT_READ)
         return date
 
-
-class _Rest(NamedTuple):
-    """What is no text."""
-
-    remote: bool | None
-    salary: Salary | None
-    categories: list[str]
-    published: datetime | None
-    expires: datetime | None
+    def _read_date(self, text: str) -> _Date:
+        date = parse_date(text, month_first=self._month_first)
+        return date, "" if date is None else date.isoformat()
 
 
-def _posting(digest: str, texts: list[str], rest: _Rest) -> JobPosting:
-    url, name, title, identity, link, company, location, city, region, country, kind, body = texts
-    return JobPosting(
-        dedupe_key=dedupe_key(url, identity, link),
-        content_hash=digest,
-        source_url=url,
-        source_name=name,
-        title=title,
-        external_id=identity or None,
-        job_url=link or None,
-        company=company or None,
-        location=location or None,
-        city=city or None,
-        region=region or None,
-        country=country or None,
-        remote=rest.remote,
-        job_type=kind or None,
-        salary=rest.salary,
-        categories=rest.categories,
-        description=body or None,
-        published_at=rest.published,
-        expires_at=rest.expires,
-    )
-
-
-def _text(candidates: list[str] | None, limit: int = _LONGEST_TEXT) -> str:
+def _title(candidates: list[str] | None) -> str:
     if not candidates:
         return ""
     if len(candidates) == 1:
-        text = one_line(candidates[0][:_LOOKED_AT])
-        return text if len(text) <= limit else cut(text, limit)
-    return cut(
-        "; ".join(filter(None, dict.fromkeys(one_line(text[:_LOOKED_AT]) for text in candidates))),
-        limit,
-    )
+        title = one_line(candidates[0][:_LOOKED_AT])
+    else:
+        each = dict.fromkeys(one_line(text[:_LOOKED_AT]) for text in candidates)
+        title = "; ".join(filter(None, each))
+    return title if len(title) <= _LONGEST_TITLE else cut(title, _LONGEST_TITLE)
+
+
+def _category(text: str) -> str:
+    return cut(one_line(text[:_LOOKED_AT]), _LONGEST_CATEGORY)
 
 
 def _identity(candidates: list[str] | None) -> str:
@@ -262,21 +273,23 @@ def _salary(get: Callable[[str], list[str] | None]) -> Salary | None:
     )
 
 
-def _digest(texts: list[str], rest: _Rest) -> str | None:
+def _digest(
+    texts: _Texts, rest: tuple[bool | None, str, str], pay: Salary | None, categories: list[str]
+) -> str | None:
     """The content hash; None when there are characters that a database refuses.
 
     It covers what a posting says, and neither its feed's name nor anything that depends on this
     program: the same posting has the same one in every version.
     """
-    remote, pay, categories, published, expires = rest
-    parts = [
-        *texts[2:],
+    remote, published, expires = rest
+    parts = (
+        *texts,
         "" if remote is None else str(remote),
         "" if pay is None else f"{pay.min}|{pay.max}|{pay.currency}|{pay.period}|{pay.text}",
-        "" if published is None else published.isoformat(),
-        "" if expires is None else expires.isoformat(),
+        published,
+        expires,
         *categories,
-    ]
+    )
     try:
         data = _MARK.join(parts).encode()
     except UnicodeEncodeError:  # a lone surrogate
@@ -286,12 +299,16 @@ def _digest(texts: list[str], rest: _Rest) -> str | None:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def _scrubbed(texts: list[str], rest: _Rest) -> tuple[list[str], _Rest]:
-    pay = rest.salary
+def _scrubbed(
+    texts: _Texts, pay: Salary | None, categories: list[str]
+) -> tuple[_Texts, Salary | None, list[str]]:
     if pay is not None and pay.text is not None:
         pay = msgspec.structs.replace(pay, text=scrub(pay.text) or None)
-    categories = list(filter(None, (scrub(name).strip() for name in rest.categories)))
-    return [scrub(text).strip() for text in texts], rest._replace(salary=pay, categories=categories)
+    title, identity, link, company, location, city, region, country, kind, body = (
+        scrub(text).strip() for text in texts
+    )
+    texts = (title, identity, link, company, location, city, region, country, kind, body)
+    return texts, pay, list(filter(None, (scrub(name).strip() for name in categories)))
 
 
 def _lacking(title: str, values: Values) -> str:
@@ -302,7 +319,7 @@ def _lacking(title: str, values: Values) -> str:
     return "It has neither an id nor a link."
 
 
-def sample(record: Element) -> str:
+def sample(record: Record) -> str:
     """What there is of a record, for the person who looks at failures."""
     pairs: list[str] = []
     for child in record.children[:20]:

@@ -12,14 +12,19 @@ from webloom.parsing.feeds.words import words
 _REMOTE = re.compile(
     r"\b(?:remote(?:ly)?|anywhere|worldwide|work[ -]from[ -]home|wfh|telecommut\w*|telework\w*|"
     r"home[ -]?based|home[ -]?office|distributed|télétravail|teletravail|teletrabajo|teletrabalho|"
-    r"thuiswerk\w*|mobiles arbeiten|smart working)\b",
+    r"thuiswerk\w*|mobiles arbeiten|smart working|remot[oa]|à distance|a distanza|zdaln\w*|"
+    r"удал[её]нн\w*|дистанционн\w*)\b",
     re.IGNORECASE,
 )
-_NOT_REMOTE = re.compile(
-    r"\b(?:no|not|non|nicht|kein|keine)[ -]+(?:\w+[ -]+)?(?:remote|home|telecommut)"
-    r"|\bhybrid\w*|\bon[ -]?site\b|\bin[ -]office\b|\bvor ort\b|\bpartly\b|\bteilweise\b",
+_NEVER_REMOTE = re.compile(
+    r"\b(?:no|not|non|nicht|kein|keine)[ -]+(?:\w+[ -]+)?"
+    r"(?:remote|home[ -]?(?:office|based|work)|telecommut)",
     re.IGNORECASE,
 )
+_PARTLY = re.compile(
+    r"\b(?:hybrid\w*|part(?:ly|ial(?:ly)?|iel)|teilweise|parcial|parziale)\b", re.I
+)
+_NOT_REMOTE = re.compile(r"\bhybrid\w*|\bon[ -]?site\b|\bin[ -]office\b|\bvor ort\b", re.I)
 _LOOKED_AT: Final = 300  # characters
 _YES: Final = frozenset(words("1 true yes y t ja oui si sí sim full fully always on"))
 _NO: Final = frozenset(
@@ -41,9 +46,14 @@ def says_remote(flag: str) -> bool | None:
 def sounds_remote(text: str) -> bool | None:
     """What a location or a kind of employment says; None when it says nothing about it."""
     text = text[:_LOOKED_AT]
-    if _NOT_REMOTE.search(text):
-        return False if "hybrid" in text.lower() or not _REMOTE.search(text) else None
-    return True if _REMOTE.search(text) else None
+    if _NEVER_REMOTE.search(text):
+        return False
+    is_elsewhere = _NOT_REMOTE.search(text) is not None
+    if not _REMOTE.search(text):
+        return False if is_elsewhere else None
+    if _PARTLY.search(text):
+        return False
+    return None if is_elsewhere else True
 
 
 def composed(parts: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from webloom.domain.import_run import (
     Failure,
     merged_reasons,
 )
-from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.element import Record
 from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.keys import KeyTable
 from webloom.parsing.feeds.known import KnownRecords, KnownWriter
@@ -146,7 +146,7 @@ class FeedReading:
             self._learnt.add(self._records.hash, posting)
         return posting
 
-    def _posting(self, record: Element | Unreadable) -> bytes | None:
+    def _posting(self, record: Record | Unreadable) -> bytes | None:
         """As JSON; None for one that is none, or was there before."""
         if isinstance(record, Unreadable):
             self._fail(record.reason, record.sample)
@@ -169,7 +169,8 @@ class FeedReading:
 
     def _learn(self, posting: JobPosting) -> None:
         """Unless its defects must be counted the next time as well."""
-        defects = self._records.repairs.total + self._normaliser.notes.total
+        repairs, notes = self._records.repairs, self._normaliser.notes
+        defects = repairs.total + notes.total if repairs or notes else 0
         if self._learnt is not None and self._records.hash and defects == self._defects:
             known = bytes.fromhex(posting.dedupe_key + posting.content_hash)
             self._learnt.add(self._records.hash, known)

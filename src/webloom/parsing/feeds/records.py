@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.element import Element, Head, LaidOut
 from webloom.parsing.feeds.encoding import RecordDecoder, Utf8Stream
 from webloom.parsing.feeds.entities import References
 from webloom.parsing.feeds.head import HEAD_SIZE, read_prolog
@@ -82,7 +82,7 @@ class Records:
 
     def read(
         self, names: Collection[str], known: KnownRecords | None = None
-    ) -> Iterator[Element | Unreadable | bytes]:
+    ) -> Iterator[Element | LaidOut | Unreadable | bytes]:
         """`names` are those of the elements that are records, local and in lower case. A record
         that is known comes as what is known of it."""
         if self._json is not None:

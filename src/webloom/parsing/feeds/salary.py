@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 from webloom.parsing.feeds.words import words
 from webloom.parsing.job_posting import Salary
 
-_MOST: Final = 1e12  # no salary; and no database's trouble
+_HIGHEST: Final = 1e12  # no salary; and no database's trouble
 _LOOKED_AT: Final = 300  # characters of a text
+# Hours, days and the like that a text speaks of, and millions: 140000 YEAR, 50 000 m/w/d are pay.
+_MOST: Final = {"other": 3_000, "million": 1_000}
 
 _CODES: Final = frozenset(
     words(
@@ -66,27 +68,34 @@ _SIGNS: Final = {
     "rupees": "INR",
     "ft": "HUF",
     "lei": "RON",
+    "rur": "RUB",  # as it was until 1998, and as some still write it
+    "руб": "RUB",  # noqa: RUF001 - Cyrillic is meant
+    "рублей": "RUB",
+    "грн": "UAH",
+    "円": "JPY",
+    "rm": "MYR",
+    "rp": "IDR",
+    "ksh": "KES",
 }
+_WORDS: Final = frozenset(filter(str.isalpha, _SIGNS)) - {"円"}
 _SIGN = re.compile(
-    r"(?<![a-z])(?:"
-    + "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True) if sign.isalpha())
-    + r")(?![a-z])|"
-    + "|".join(
-        re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True) if not sign.isalpha()
-    ),
+    rf"(?<![^\W\d_])(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))})(?![^\W\d_])|"
+    + "|".join(map(re.escape, sorted(_SIGNS.keys() - _WORDS, key=len, reverse=True))),
     re.IGNORECASE,
 )
+_RAND = re.compile(r"(?<![^\W\d_])R(?=\s?\d)")
 _CODE = re.compile(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])")
 
 _PERIODS: Final = (
     ("hour", r"hour(?:ly|s)?|hrs?|h|p\.?h\.?|stunde|stündlich|std|heure|hora|ora|uur"
-     r"|godz\w*|timme"),
+     r"|stunden(?:lohn|satz)|godz\w*|timme|hod(?:in\w*)?|час(?:ов)?"),
     ("day", r"day|daily|p\.?d\.?|diem|tag|täglich|jour|d[ií]a|giorno|dag|dia"),
-    ("week", r"week(?:ly)?|wk|p\.?w\.?|woche|wöchentlich|semaine|semana|settimana"),
-    ("month", r"month(?:ly)?|mo|mth|pcm|p\.?m\.?|monat(?:lich)?|mois|mensuel\w*|mes|mese|maand"
-     r"|mies\w*|mån(?:ad|ed)?|mtl\.?|m[eê]s|mensual(?:es)?"),
-    ("year", r"year(?:ly)?|yr|annum|annual(?:ly|ized)?|p\.?\s?a\.?|jahr|jährlich|année"
-     r"|(?:(?<=par )|(?<=/)|(?<=/ ))an|annuel\w*|año|anno|ano|jaar|rok|anual(?:es)?|år|lpa"),
+    ("week", r"week(?:ly)?|wk|p\.?w\.?|woche|wöchentlich|semaine|semana|settimana|недел\w*"),
+    ("month", r"month(?:ly)?|mo|mth|pcm|p\.?m\.?|monat(?:lich|s(?:gehalt|lohn))?|mois"
+     r"|mensuel\w*|mes|mese|maand|mies\w*|mån(?:ad|ed)?|mtl\.?|m[eê]s|mensual(?:es)?|měs(?:íc\w*|íčně)?|мес(?:яц\w*)?"
+     r"|міс(?:яц\w*)?"),
+    ("year", r"year(?:ly)?|yr|annum|annual(?:ly|ized)?|p\.?\s?a\.?|jahr(?:esgehalt)?|jährlich|année"
+     r"|(?:(?<=par )|(?<=/)|(?<=/ ))an|annuel\w*|año|anno|ano|jaar|rok|anual(?:es)?|år|lpa|год"),
 )  # fmt: skip
 _PERIOD = re.compile(
     r"(?<![^\W\d_])(?:"
@@ -94,6 +103,8 @@ _PERIOD = re.compile(
     + r")(?![^\W_])",
     re.IGNORECASE,
 )
+_EAST_ASIAN: Final = {"年": "year", "月": "month", "日": "day", "時": "hour", "时": "hour"}
+_EAST_ASIAN_PERIOD = re.compile("([年月日時时])[収收薪給给俸]|/([年月日時时])")
 _UNIT: Final = {
     **dict.fromkeys(words("hour hourly hr h perhour hours"), "hour"),
     **dict.fromkeys(words("day daily d perday days"), "day"),
@@ -104,30 +115,34 @@ _UNIT: Final = {
     ),
 }
 _NUMBER = re.compile(
-    r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d[\d.,]*\d|\d"  # noqa: RUF001 - as they write
+    r"(?:(?<![\w.,])|(?<=\bR))\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?(?!\d)"  # noqa: RUF001 - as they write
+    r"|\d[\d.,]*\d|\d"
 )
+_AND_MORE = re.compile(r"\+|\s+\+\s*(?:$|[,;.)/])")  # but not "+ bonus"
 _AFTER = re.compile(
-    r"\s?(?:(?P<thousand>k(?![a-z])|tsd|thousand|mil(?![a-z]))"
-    r"|(?P<million>m(?![a-z])|mio|million)"
+    r"\s?(?:(?P<thousand>k(?![^\W\d_])|t(?=€|\s?eur)|tsd|thousand|mil(?![^\W\d_])|тыс)"
+    r"|(?P<million>m(?![^\W\d_])|mio|million|млн)"
+    r"|(?P<myriad>万)"
     r"|(?P<lakh>lakhs?|lacs?|lpa))"
     r"|(?P<other>%|st\b|nd\b|rd\b|th\b|\s*(?:hours?|hrs|h|stunden|heures|days?|tage?|weeks?|wochen"
     r"|months?|monate?|mois|years?|jahre?|ans)\b(?!\s*\w*\s*(?:rate|salary)))",
     re.IGNORECASE,
 )
-_SCALES: Final = {"thousand": 1e3, "million": 1e6, "lakh": 1e5}
+_SCALES: Final = {"thousand": 1e3, "million": 1e6, "lakh": 1e5, "myriad": 1e4}
 _NOT_PAY = re.compile(r"401\s*\(?k\)?|\b(?:19|20)\d\d[-/]\d{1,2}\b|24/7", re.IGNORECASE)
 _BETWEEN = re.compile(
-    r"^[^\d]{0,25}?(?:-|–|—|−|~|\bto\b|\bbis\b|\bà\b|\bau?\b|\band\b|\bund\b|\bet\b|\by\b|\be\b|\btot\b"  # noqa: RUF001 - as they write
-    r"|\bup to\b|\bhasta\b|/)[^\d]{0,15}$",
+    r"^[^\d]{0,25}?(?:-|–|—|−|~|〜|～|\bto\b|\bbis\b|\bà\b|\bau?\b|\band\b|\bund\b|\bet\b|\by\b|\be\b|\btot\b"  # noqa: RUF001 - as they write
+    r"|\bup to\b|\bhasta\b|\bdo\b|\bдо\b|\bпо\b|/)[^\d]{0,15}$",  # noqa: RUF001 - Cyrillic is meant
     re.IGNORECASE,
 )
 _AT_MOST = re.compile(
-    r"(?:up to|max(?:imum)?\.?|bis(?: zu)?|jusqu'?[àa]|hasta|fino a|tot|até|under|<)"
+    r"(?:up to|max(?:imum)?\.?|bis(?: zu)?|jusqu'?[àa]|hasta|fino a|tot|até|under|<|\bdo|\bдо)"  # noqa: RUF001 - Cyrillic is meant
     r"\W{0,4}\w{0,3}\W{0,3}$",
     re.IGNORECASE,
 )
 _AT_LEAST = re.compile(
-    r"(?:from|min(?:imum)?\.?|ab|von|à partir de|dès|desde|da|vanaf|starting at|at least|over|>)"
+    r"(?:from|min(?:imum)?\.?|ab|von|à partir de|dès|desde|da|vanaf|starting at|at least|over|>"
+    r"|\bod|\bот|\bвід)"  # noqa: RUF001 - Cyrillic is meant
     r"\W{0,4}\w{0,3}\W{0,3}$",
     re.IGNORECASE,
 )
@@ -179,7 +194,9 @@ def find_currency(text: str) -> str | None:
         if code in _CODES:
             return str(code)
     sign = _SIGN.search(text)
-    return _SIGNS[sign[0].lower()] if sign else None
+    if sign is not None:
+        return _SIGNS[sign[0].lower()]
+    return "ZAR" if _RAND.search(text) else None
 
 
 def find_period(text: str) -> str | None:
@@ -187,7 +204,10 @@ def find_period(text: str) -> str | None:
     if squeezed in _UNIT and not any(map(str.isdigit, text)):
         return _UNIT[squeezed]
     found = _PERIOD.search(text.replace("_", " "))
-    return found.lastgroup if found else None
+    if found is not None:
+        return found.lastgroup
+    east_asian = _EAST_ASIAN_PERIOD.search(text)
+    return _EAST_ASIAN[east_asian[1] or east_asian[2]] if east_asian else None
 
 
 def _number(value: float | None) -> int | float | None:
@@ -211,7 +231,7 @@ def _range(text: str) -> tuple[float | None, float | None]:
     before = text[: first.start]
     if _AT_MOST.search(before):
         return None, first.value
-    if _AT_LEAST.search(before) or text[first.end :].lstrip().startswith("+"):
+    if _AT_LEAST.search(before) or _AND_MORE.match(text, first.end):
         return first.value, None
     return first.value, first.value
 
@@ -230,12 +250,14 @@ def _amounts(text: str) -> list[_Amount]:
         end = found.end()
         after = _AFTER.match(text, end)
         kind = after.lastgroup if after else None
+        if value is not None and kind in _MOST and value >= _MOST[kind]:
+            after = kind = None
         if kind == "other" or value is None:
             continue
         scale = _SCALES[kind] if kind else 1.0
         if after is not None:
             end = after.end()
-        if 0 < value * scale < _MOST:
+        if 0 < value * scale < _HIGHEST:
             amounts.append(_Amount(round(value * scale, 2), scale, found.start(), end))
     return amounts
 

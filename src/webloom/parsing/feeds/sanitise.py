@@ -27,6 +27,10 @@ _WITHIN = {"li": words("li ul ol"), "dt": words("dt dd dl"), "dd": words("dt dd 
 _HEADINGS = words("h1 h2 h3 h4 h5 h6")
 _BLOCKS = {*_ITEMS, *_HEADINGS, *words("p ul ol dl blockquote pre hr div section article")}
 _REMEMBERED: Final = 100  # tags of a text whose order was seen before
+_TEXTS_TO_COMPARE: Final = 2000
+_OFTEN: Final = 20  # for tags to be a template
+_MOST_TEMPLATES: Final = 3
+_MOST_ORDERS: Final = 200  # that are remembered
 
 _SIMPLE = words(
     "p br b strong i em u s ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote pre code hr "
@@ -58,12 +62,15 @@ _DANGER = re.compile(
 _ANY_TAG = re.compile(r"<[^>]*>")
 _PROPER_TAG = re.compile(r'<([a-z][a-z0-9]*)((?: [a-z-]+="[^"<>]*")+)>')
 _IGNORED = r'(?: (?:class|id|target|rel|style)="[^"<>]*")*'
-_WEB_LINK = re.compile(rf'{_IGNORED} href="(https?://[^\s"<>`\\]+)"{_IGNORED}')
+_LINK = rf'{_IGNORED} href="(https?://[^\s"<>`\\]+)"{_IGNORED}'
+_WEB_LINK = re.compile(_LINK)
+_LINK_TAG: Final = '<a href="%s" rel="nofollow noopener">'
 _STRIPPED = re.compile(r"</?[a-zA-Z!?][^<>]*(?:>|$)")
 _BLOCK = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6]|tr|td|th|table|hr)\b[^<>]*>", re.IGNORECASE)
 _SILENT = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|$)|<!--.*?(?:-->|$)", re.DOTALL | re.I)
 _PREFIXED = re.compile(r"(</?)[A-Za-z]\w*:(?=[a-z])")
 _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]\w+);")
+_WITH_HANDLER = re.compile(r"<[a-z][^<>]*[\s/\"']on\w+\s*=[^<>]*>?", re.IGNORECASE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 
@@ -88,8 +95,11 @@ def one_line(text: str) -> str:
     """Entities resolved, no markup, no line breaks."""
     if "&" in text and ";" in text and _ENTITY.search(text):
         text = unescape(text)
-    if "<" in text and is_html(text):
-        text = unescape(_without_tags(text))
+    if "<" in text:
+        if "<![CDATA[" in text:  # once more within itself
+            text = text.replace("<![CDATA[", "").replace("]]>", "")
+        if is_html(text):
+            text = unescape(_without_tags(text))
     return " ".join(text.split())
 
 
@@ -101,7 +111,8 @@ def plain(text: str) -> str:
 
 
 def _without_tags(text: str) -> str:
-    return _TAG.sub("", _BLOCK.sub(" ", _SILENT.sub("", text)))
+    text = _TAG.sub("", _BLOCK.sub(" ", _SILENT.sub("", text)))
+    return _WITH_HANDLER.sub("", text)
 
 
 def cleaner(base_url: str | None) -> Callable[[str], str]:
@@ -123,23 +134,86 @@ def cleaner(base_url: str | None) -> Callable[[str], str]:
     return lambda text: rules.clean(text).strip()
 
 
-def _simplified(text: str) -> str | None:
-    """The usual: as many ends as beginnings of each tag, links to the web, attributes that don't
-    matter. None: a case for the real cleaner, which takes five times as long."""
-    tags = _ANY_TAG.findall(text)
-    if len(tags) != text.count("<") or len(tags) > MOST_TAGS:
-        return None
-    kinds: dict[str, str] = {}
-    for tag in {tag for tag in tags if tag not in _PLAIN}:
-        bare = _bare(tag)
-        if bare is None:
+class Markup:
+    """Makes HTML harmless where it is written as usual: as many ends as beginnings of each tag,
+    links to the web, attributes that don't matter.
+
+    The descriptions of a feed are often written by one template. Tags that came often enough in
+    the same order become an expression of their own, which looks at a text in one step.
+    """
+
+    def __init__(self) -> None:
+        self._templates: list[_Template] = []
+        self._orders: dict[tuple[str, ...], int] = {}  # of tags: how often they came
+        self._to_compare = _TEXTS_TO_COMPARE
+
+    def simplified(self, text: str) -> str | None:
+        """None: a case for the real cleaner, which takes five times as long."""
+        for template in self._templates:
+            if (simple := template.simplified(text)) is not None:
+                return simple
+        tags = _ANY_TAG.findall(text)
+        if len(tags) != text.count("<") or len(tags) > MOST_TAGS:
             return None
-        text = text.replace(tag, bare)
-        kinds[tag] = "<a>" if bare[:3] == "<a " else bare
-    if kinds:
-        tags = [kinds.get(tag, tag) for tag in tags]
-    are_paired = _are_paired if len(tags) <= _REMEMBERED else _are_paired.__wrapped__
-    return text if are_paired(tuple(tags)) else None
+        kinds: dict[str, str] = {}
+        for tag in set(tags) - _PLAIN:
+            bare = _bare(tag)
+            if bare is None:
+                return None
+            text = text.replace(tag, bare)
+            kinds[tag] = "<a>" if bare[:3] == "<a " else bare
+        kinded = [kinds.get(tag, tag) for tag in tags] if kinds else tags
+        are_paired = _are_paired if len(tags) <= _REMEMBERED else _are_paired.__wrapped__
+        if not are_paired(tuple(kinded)):
+            return None
+        if self._to_compare and len(tags) <= _REMEMBERED:
+            self._compare(tags, kinds)
+        return text
+
+    def _compare(self, tags: list[str], kinds: dict[str, str]) -> None:
+        """Of a text that no template fits: is it one of many?"""
+        self._to_compare -= 1
+        order = tuple("<a>" if kinds.get(tag) == "<a>" else tag for tag in tags)
+        if len(self._orders) >= _MOST_ORDERS:
+            self._orders.clear()
+        times = self._orders[order] = self._orders.get(order, 0) + 1
+        if times == _OFTEN and len(self._templates) < _MOST_TEMPLATES:
+            self._templates.append(_Template(order))
+
+
+class _Template:
+    """Of texts with the same tags, but for the addresses of links; their order is one that needs
+    no cleaning."""
+
+    def __init__(self, order: tuple[str, ...]) -> None:
+        tags: list[str] = []
+        # Groups of the expression with what they become. A link has two, and is made anew.
+        self._odd: list[tuple[int, str | None]] = []
+        groups = 0
+        for tag in order:
+            if tag == "<a>":
+                tags.append(f"(<a{_LINK}>)")
+                self._odd.append((groups + 1, None))
+                groups += 2
+            elif tag in _PLAIN:
+                tags.append(re.escape(tag))
+            else:
+                tags.append(f"({re.escape(tag)})")
+                self._odd.append((groups + 1, _bare(tag)))
+                groups += 1
+        self._whole = re.compile("[^<]*+".join(["", *tags, ""]))
+
+    def simplified(self, text: str) -> str | None:
+        found = self._whole.fullmatch(text)
+        if found is None:
+            return None
+        pieces: list[str] = []
+        at = 0
+        for group, bare in self._odd:
+            start, end = found.span(group)
+            pieces += text[at:start], _LINK_TAG % found[group + 1] if bare is None else bare
+            at = end
+        return "".join((*pieces, text[at:])) if at else text
 
 
 @lru_cache(maxsize=500)
@@ -177,16 +251,16 @@ def _bare(tag: str) -> str | None:
     if name != "a":
         return f"<{name}>" if f"<{name}>" in _OPENING else None
     link = _WEB_LINK.fullmatch(attributes)
-    return None if link is None else f'<a href="{link[1]}" rel="nofollow noopener">'
+    return None if link is None else _LINK_TAG % link[1]
 
 
-def description(text: str, clean: Callable[[str], str]) -> str:
+def description(text: str, clean: Callable[[str], str], markup: Markup) -> str:
     """Sanitised HTML, or plain text with its characters intact."""
     if "<" not in text and "&" not in text:
         return _tidy(text)
     text = text[:_LOOKED_AT]
     if "<" in text and len(text) <= LONGEST_DESCRIPTION:
-        simple = _simplified(text)
+        simple = markup.simplified(text)
         if simple is not None:
             return simple.strip()
     if "<![CDATA[" in text:

@@ -58,6 +58,10 @@ class Tags:
             self.names[name] = (local, prefix)
         return local, prefix
 
+    def knows(self, attributes: str) -> bool:
+        """Whether they were read before, and nothing was wrong with them."""
+        return attributes in self._attributes
+
     def attributes(self, source: str) -> dict[str, str]:
         known = self._attributes.get(source)
         if known is not None:

@@ -10,10 +10,9 @@ expression of their own, which takes a record apart in one step.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.element import Element, LaidOut
 from webloom.parsing.feeds.repairs import BAD_TAG
 from webloom.parsing.feeds.tags import ATTRIBUTES, NAME, START, Tags
 from webloom.parsing.feeds.tree import CDATA, Tree
@@ -49,9 +48,11 @@ class _Plain(NamedTuple):
 class _Layout:
     """Of records with the same tags, each with text or one section of CDATA in it."""
 
-    def __init__(self, plain: _Plain, shape: _Shape, names: Mapping[str, tuple[str, str]]) -> None:
-        self.fields = [(*names[name], is_cdata) for name, _, is_cdata in shape]
-        self.attributes = [(at, source) for at, (_, source, _) in enumerate(shape) if source]
+    def __init__(self, plain: _Plain, shape: _Shape, tags: Tags) -> None:
+        self._plain = plain
+        self._fields = [(*tags.names[name], source) for name, source, _ in shape]
+        self._tags = tags
+        self.are_sections = [is_cdata for _, _, is_cdata in shape]
         self.sections = [at for at, (_, _, is_cdata) in enumerate(shape) if is_cdata]
         elements = [
             rf"<{re.escape(name + source)}>{_SECTION if is_cdata else _TEXT}</{re.escape(name)}>"
@@ -59,6 +60,15 @@ class _Layout:
         ]
         parts = [re.escape(plain.start), *elements, re.escape(plain.end)]
         self.whole = re.compile(r"\s*+".join(parts))
+
+    def element(self, texts: list[str]) -> Element:
+        record = Element(self._plain.name, self._plain.prefix)
+        for (name, prefix, source), text in zip(self._fields, texts, strict=True):
+            child = Element(name, prefix, text)
+            if source:
+                child.attributes = self._tags.attributes(source)
+            record.children.append(child)
+        return record
 
 
 class Tokenizer:
@@ -73,16 +83,16 @@ class Tokenizer:
         self._shapes: dict[_Shape, int] = {}  # how often they came
         self._to_compare = _RECORDS_TO_COMPARE
 
-    def parse(self, text: str) -> Element:
+    def parse(self, text: str) -> Element | LaidOut:
         """`text` begins with the record's start tag; its end tag may be missing."""
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         plain = self._plain
         if plain is not None and text.startswith(plain.start) and text.endswith(plain.end):
-            record = Element(plain.name, plain.prefix)
             for layout in self._layouts:
-                if self._read_as(layout, record, text):
-                    return record
+                if (laid_out := self._read_as(layout, text)) is not None:
+                    return laid_out
+            record = Element(plain.name, plain.prefix)
             if self._read_flat(record, text[len(plain.start) : -len(plain.end)], text):
                 return record
         start = START.match(text)
@@ -105,24 +115,21 @@ class Tokenizer:
             self._plain = _Plain(start[0], f"</{start[1]}>", record.name, record.prefix)
         return record
 
-    def _read_as(self, layout: _Layout, record: Element, text: str) -> bool:
-        """As `_read_flat`. False: it is not like that, and nothing was done."""
+    def _read_as(self, layout: _Layout, text: str) -> LaidOut | None:
+        """None: it is not like that, and nothing was done."""
         found = layout.whole.fullmatch(text)
         if found is None or text.count("]]>") != len(layout.sections):
-            return False
+            return None
         texts = found.groups()
         for at in layout.sections:
             if CDATA in texts[at]:
-                return False
+                return None
         resolve = self._tags.resolve
-        record.children = [
-            Element(name, prefix, text if is_cdata or "&" not in text else resolve(text))
-            for (name, prefix, is_cdata), text in zip(layout.fields, texts, strict=True)
+        resolved = [
+            text if is_section or "&" not in text else resolve(text)
+            for is_section, text in zip(layout.are_sections, texts, strict=True)
         ]
-        for at, source in layout.attributes:
-            record.children[at].attributes = self._tags.attributes(source)
-        record.layout = layout
-        return True
+        return LaidOut(layout, resolved, layout.element)
 
     def _compare(self, tokens: list[tuple[str, ...]]) -> None:
         """Of a record that no layout fits: is it one of many?"""
@@ -136,9 +143,11 @@ class Tokenizer:
         if times < _OFTEN or self._plain is None:
             return
         del self._shapes[shape]
-        names = self._tags.names
-        if len(self._layouts) < _MOST_LAYOUTS and all(name in names for name, _, _ in shape):
-            self._layouts.append(_Layout(self._plain, shape, names))
+        tags = self._tags
+        if len(self._layouts) < _MOST_LAYOUTS and all(
+            name in tags.names and (not source or tags.knows(source)) for name, source, _ in shape
+        ):
+            self._layouts.append(_Layout(self._plain, shape, tags))
 
     def _read_flat(self, record: Element, inner: str, text: str) -> bool:
         """False: there is more to it, and nothing was done."""

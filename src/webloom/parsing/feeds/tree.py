@@ -45,6 +45,7 @@ _USUAL_FIELDS = frozenset(
     )
 )
 _END = re.compile(r"</([^\s<>/]++)[^<>]*+>")
+_CUT_END = re.compile(r"</([^\s<>/]++)\s*+(?=<)")  # without its bracket
 _DECLARATION = re.compile(r"<[?!][^<>]*+>")
 _WHOLE_CDATA = re.compile(r"<!\[CDATA\[((?:[^\]]++|\](?!\]>))*+)\]\]>")
 
@@ -101,6 +102,10 @@ class Tree:
             case "/":
                 if end := _END.match(text, at):
                     return self._read_end(end)
+                cut = _CUT_END.match(text, at)
+                if cut and any(opened.name == cut[1] for opened in self._stack):
+                    self._note(BAD_TAG)
+                    return self._read_end(cut)
             case "!":
                 if text[at : at + len(CDATA)].upper() == CDATA:
                     return self._read_cdata(at)

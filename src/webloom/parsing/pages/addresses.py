@@ -15,10 +15,14 @@ from webloom.parsing.web_url import MAX_URL_BYTES, join, normalise
 
 _MAX_ADDRESSES: Final = 5000
 _NOT_AN_ADDRESS: Final = re.compile(r"\s*(?:#|$|(?!https?:)[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
+_SAFE: Final = r"A-Za-z0-9\-_~!$&'()*+,;=:@/."
+_ESCAPE: Final = "%[89A-F][0-9A-F]"  # of a letter that is not ASCII
 # What is below the root, normal already, as in most links within a site.
 _USUAL_PATH: Final = re.compile(
-    r"/(?!/)[A-Za-z0-9\-_~!$&'()*+,;=:@/.]*(?:\?[A-Za-z0-9\-_~!$&'()*+,;=:@/.?]*)?"
+    rf"/(?!/)[{_SAFE}]*(?:{_ESCAPE}[{_SAFE}]*)*"
+    rf"(?:\?[{_SAFE}?]*(?:{_ESCAPE}[{_SAFE}?]*)*)?"
 )
+_BESIDE: Final = re.compile(r"(?:\./)?([A-Za-z0-9_][A-Za-z0-9\-_~/.]*(?:\?[^\s#\\]*)?)")
 _IGNORED_IN_URL: Final = str.maketrans("", "", "\t\n\r")
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-image")
 _SIZE: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)[wxh](?:,(.*))?")
@@ -30,7 +34,7 @@ _FEED_TYPES: Final = frozenset(
 
 
 class Base:
-    """Where the addresses of a page start from. Also remembers those already made absolute."""
+    """Where the addresses of a page start from. Also remembers those that took time."""
 
     def __init__(self, tree: LexborHTMLParser, url: str) -> None:
         try:
@@ -47,20 +51,23 @@ class Base:
 
     def absolute(self, address: str) -> str | None:
         """None for what is no other place on the web: a fragment, a script, data, nonsense."""
-        if address in self._known:
-            return self._known[address]
-        self._known[address] = found = self._absolute(address)
-        return found
+        path = address.removeprefix(self._root)
+        if _USUAL_PATH.fullmatch(path) and "/." not in path and self._root:
+            address = self._root + path
+            return address if len(address) <= MAX_URL_BYTES else None
+        if address not in self._known:
+            self._known[address] = self._absolute(address)
+        return self._known[address]
 
     def _absolute(self, address: str) -> str | None:
-        root = self._root
-        path = address[len(root) :] if address.startswith(root) else address
-        if root and _USUAL_PATH.fullmatch(path) and "/." not in path:
-            return root + path if len(root) + len(path) <= MAX_URL_BYTES else None
         if _NOT_AN_ADDRESS.match(address):
             return None
+        if self._url and (beside := _BESIDE.fullmatch(address)):  # in the same folder, or below it
+            return self.absolute(self._url.partition("?")[0].rpartition("/")[0] + "/" + beside[1])
         try:
             address = address.translate(_IGNORED_IN_URL)
+            if address.startswith(("https://", "http://")) and "#" not in address:
+                return normalise(address)
             return join(self._url, address) if self._url else normalise(address)
         except UrlRefused:
             return None

@@ -259,7 +259,7 @@ def _talk_signs(signs: Signs) -> Iterator[_Sign]:
 def _listing_signs(signs: Signs) -> Iterator[_Sign]:
     if signs.tree.has_pagination:
         yield PageType.LISTING, 0.3, "it goes on on further pages"
-    if signs.card_count >= 8 and signs.tree.paragraph_count < 8:
+    if signs.card_count >= 8:
         yield PageType.LISTING, 0.3, f"{signs.card_count} links side by side that look alike"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
@@ -12,25 +13,24 @@ TEXT: Final = "-text"  # instead of the tag of an element
 
 
 class Elements:
-    """Of a tree as it is now: after something is taken out of it, they are not to be used."""
+    """Of a tree as it is now: after something is taken out of it, they are not to be used. A place
+    is that of a node among all; places are in the order of the page."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         root = tree.root
         walk = root.traverse(include_text=True, skip_empty=True) if root is not None else ()
-        self.nodes: list[LexborNode] = list(walk)  # texts too, but none of white space alone
-        self.tags = [node.tag or "" for node in self.nodes]
-        self._places: defaultdict[str, list[int]] = defaultdict(list)
-        places = self._places
-        for place, tag in enumerate(self.tags):
-            places[tag].append(place)
+        self.nodes: Sequence[LexborNode] = list(walk)  # texts too, but none of white space alone
+        by_number: defaultdict[int, list[int]] = defaultdict(list)
+        for place, number in enumerate([node.tag_id for node in self.nodes]):
+            by_number[number].append(place)
+        # A name takes longer to read than a number, and all elements with the number share it.
+        named = ((self.nodes[places[0]].tag or "", places) for places in by_number.values())
+        self._places: dict[str, list[int]] = dict(named)
 
-    def first(self, tag: str) -> int | None:
-        """The place in `nodes` of the first of a kind."""
-        return self._places[tag][0] if tag in self._places else None
+    def places(self, *tags: str) -> list[int]:
+        found = [self._places[tag] for tag in tags if tag in self._places]
+        return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
 
     def of(self, *tags: str) -> list[LexborNode]:
-        """In the order of the page."""
         nodes = self.nodes
-        found = [self._places[tag] for tag in tags if tag in self._places]
-        places = found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
-        return [nodes[place] for place in places]
+        return [nodes[place] for place in self.places(*tags)]

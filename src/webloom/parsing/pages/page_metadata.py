@@ -125,7 +125,7 @@ def _published_at(tree: LexborHTMLParser, structured: Structured, elements: Elem
     for date in said:
         if isinstance(date, str) and date:
             return date
-    if not elements.of("time"):
+    if not elements.places("time"):
         return None
     time = tree.css_first("article time[datetime], time[pubdate][datetime]")
     return time.attrs.sget("datetime") if time is not None else None

@@ -32,7 +32,7 @@ _SEPARATORS: Final = {
     "th": _CELL,
 }
 _PREFORMATTED: Final = {"pre": 1, "/pre": -1, "textarea": 1, "/textarea": -1}
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_TAG: Final = re.compile("<!--.*?-->|<([^ >]*)[^>]*>", re.DOTALL)  # or a comment, without a name
 # Control characters, spaces of no width, soft hyphens, marks of direction: nobody sees them.
 _INVISIBLE: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u2060\ufeff\u00ad\u180e]")
 
@@ -41,7 +41,6 @@ _CONTAINERS: Final = frozenset(
 )
 
 _NEVER_SEEN: Final = [
-    "head",
     "title",
     "script",
     "style",
@@ -60,13 +59,12 @@ _NEVER_SEEN: Final = [
 ]
 _HIDING_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _TAGS_AROUND: Final = frozenset(("nav", "header", "footer", "aside"))
-_AROUND: Final = "nav, header, footer, aside, [role]"
 _ROLES_AROUND: Final = frozenset(
     ("navigation", "banner", "contentinfo", "search", "menu", "menubar", "complementary")
 )
-_CONTENT: Final = (
-    "h1, main, article, [role=main], [itemprop=price], [itemprop=offers], [itemprop=articleBody]"
-)
+_TAGS_OF_CONTENT: Final = frozenset(("h1", "main", "article"))
+_ITEMS_OF_CONTENT: Final = frozenset(("price", "offers", "articleBody"))
+_AROUND_OR_CONTENT: Final = "nav, header, footer, aside, [role], h1, main, article, [itemprop]"
 # Of the id and class of an element, lower case.
 _FRAME_NAME: Final = re.compile(
     r"(cookie|consent|gdpr|onetrust|didomi|usercentrics|privacy-?banner)"
@@ -88,28 +86,18 @@ class Surroundings:
 
 def text_of(html: str) -> str:
     """The lines of serialised markup. White space of any kind and amount is one space."""
-    if "<!--" in html:
-        html = _COMMENT.sub("", html)
-    pieces: list[str] = []
-    preformatted = 0
-    for part in html.split("<"):
-        tag, closed, text = part.partition(">")
-        if not closed:
-            pieces.append(part)  # before the first tag
-            continue
-        name = tag.partition(" ")[0]
-        if separator := _SEPARATORS.get(name):
-            pieces.append(separator)
-            if name in _PREFORMATTED:
-                preformatted += _PREFORMATTED[name]
-        if text:
-            pieces.append(text.replace("\n", _BREAK) if preformatted > 0 else text)
-    return "\n".join(_lines(_unescape("".join(pieces))))
+    pieces = _TAG.split(html)  # a text, the name of a tag, a text, ...
+    names = pieces[1::2]
+    if not _PREFORMATTED.keys().isdisjoint(names):
+        _break_preformatted(pieces)
+    separator = _SEPARATORS.get
+    pieces[1::2] = [separator(name, "") for name in names]
+    return _unescape(_visible_lines("".join(pieces).replace("&nbsp;", " ")))
 
 
 def plain_lines(text: str) -> str:
     """The lines of text that is no markup, as `text_of` makes them."""
-    return "\n".join(_lines(text.replace("\r\n", "\n").replace("\n", _BREAK)))
+    return _visible_lines(text.replace("\r\n", "\n").replace("\n", _BREAK))
 
 
 def one_line(text: str) -> str:
@@ -118,9 +106,12 @@ def one_line(text: str) -> str:
 
 def drop_unseen(tree: LexborHTMLParser, elements: Elements | None = None) -> None:
     """Take out what a browser does not show; the head with it."""
-    for node in (elements or Elements(tree)).of(*_NEVER_SEEN, "dialog"):
-        if node.tag != "dialog" or "open" not in node.attrs:
-            node.decompose(recursive=False)
+    elements = elements or Elements(tree)
+    dialogs = [node for node in elements.of("dialog") if "open" not in node.attrs]
+    start = next(iter(elements.places("body")), 0)  # what is in the head goes with it
+    unseen = [elements.nodes[place] for place in elements.places(*_NEVER_SEEN) if place > start]
+    for node in (*elements.of("head"), *unseen, *dialogs):
+        node.decompose(recursive=False)
     body = tree.body
     if body is None:
         return
@@ -143,8 +134,10 @@ def find_surroundings(tree: LexborHTMLParser) -> Surroundings:
     if body is None:
         return Surroundings(nodes=[], main_length=0)
     found: dict[LexborNode, int] = {}
-    for node in tree.css(_AROUND)[:_MAX_ROLES]:
-        if _is_around(node) and not _is_within(node, found) and (length := _length_around(node)):
+    marked = tree.css(_AROUND_OR_CONTENT)
+    content = _with_content(marked)
+    for node in [each for each in marked if _is_around(each)][:_MAX_ROLES]:
+        if not _is_within(node, found) and (length := _length_around(node, content)):
             found[node] = length
     frame = deque([body])
     looked_at = 0
@@ -153,7 +146,7 @@ def find_surroundings(tree: LexborHTMLParser) -> Surroundings:
             looked_at += 1
             if node.tag not in _CONTAINERS or node in found:
                 continue
-            if length := _length_of_frame(node):
+            if length := _length_of_frame(node, content):
                 found[node] = length
             else:
                 frame.append(node)
@@ -169,10 +162,29 @@ def _is_around(node: LexborNode) -> bool:
     return node.tag in _TAGS_AROUND or node.attrs.sget("role") in _ROLES_AROUND
 
 
-def _length_around(node: LexborNode) -> int:
+def _with_content(nodes: Iterable[LexborNode]) -> set[int]:
+    """The addresses of the nodes that are content, and of all around them."""
+    found: set[int] = set()
+    for node in filter(_is_content, nodes):
+        around: LexborNode | None = node
+        while around is not None and (address := around.mem_id) not in found:
+            found.add(address)
+            around = around.parent
+    return found
+
+
+def _is_content(node: LexborNode) -> bool:
+    attributes = node.attrs
+    return (
+        node.tag in _TAGS_OF_CONTENT
+        or attributes.sget("role") == "main"
+        or attributes.sget("itemprop") in _ITEMS_OF_CONTENT
+    )
+
+
+def _length_around(node: LexborNode, content: set[int]) -> int:
     """How long its text is; 0 when it is part of the content."""
-    length = _visible_length(node)
-    if not length or node.css_matches(_CONTENT):
+    if node.mem_id in content or not (length := _visible_length(node)):
         return 0
     if node.tag in ("header", "footer", "aside"):
         parent = node.parent
@@ -183,15 +195,12 @@ def _length_around(node: LexborNode) -> int:
     return length
 
 
-def _length_of_frame(node: LexborNode) -> int:
+def _length_of_frame(node: LexborNode, content: set[int]) -> int:
     """How long its text is, when it is a menu or a cookie banner by its name; else 0."""
     is_named, is_banner = _is_frame(f"{node.id or ''} {node.attrs.sget('class')}")
-    if not is_named:
+    if not is_named or node.mem_id in content or not (length := _visible_length(node)):
         return 0
-    length = _visible_length(node)
-    if not length or not (is_banner or _is_mostly_links(node, length)):
-        return 0
-    return 0 if node.css_matches(_CONTENT) else length
+    return length if is_banner or _is_mostly_links(node, length) else 0
 
 
 @lru_cache(maxsize=4096)  # pages of one site have the same names
@@ -223,18 +232,33 @@ def _without_space(text: str) -> int:
     return len(text) - text.count(" ") - text.count("\n") - text.count("\t")
 
 
+def _break_preformatted(pieces: list[str]) -> None:
+    depth = 0
+    for at in range(1, len(pieces), 2):
+        depth += _PREFORMATTED.get(pieces[at], 0)
+        if depth > 0:
+            pieces[at + 1] = pieces[at + 1].replace("\n", _BREAK)
+
+
 def _unescape(text: str) -> str:
     if "&" not in text:
         return text
-    for escaped, character in (("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " "), ("&amp;", "&")):
+    for escaped, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         text = text.replace(escaped, character)
     return text
 
 
+def _visible_lines(text: str) -> str:
+    lines = "\n".join(_lines(text))
+    if _INVISIBLE.search(lines):  # looked for here because the lines are far shorter than the text
+        return "\n".join(_lines(_INVISIBLE.sub("", text)))
+    return lines
+
+
 def _lines(text: str) -> Iterable[str]:
-    for line in _INVISIBLE.sub("", text).split(_BREAK):
+    for line in filter(None, map(str.strip, text.split(_BREAK))):
         if _CELL in line:
             cells = (" ".join(cell.split()) for cell in line.split(_CELL))
-            yield from filter(None, [_CELL_SEPARATOR.join(filter(None, cells))])
-        elif joined := " ".join(line.split()):
-            yield joined
+            yield _CELL_SEPARATOR.join(filter(None, cells))
+        else:
+            yield " ".join(line.split())

@@ -48,7 +48,7 @@ from webloom.parsing.pages.signs import (
 from webloom.parsing.pages.structured import read_structured
 from webloom.parsing.pages.walls import classify_status
 from webloom.parsing.prices.finder import find_offer
-from webloom.parsing.text_decoding import decode_body
+from webloom.parsing.text_decoding import Decoded, decode
 
 _MAX_BYTES: Final = 4 * MAX_CHARACTERS
 _MAX_TEXT: Final = 5_000_000  # characters
@@ -66,19 +66,19 @@ def read_page(
     """Raises PageUnreadable; ValueError for a selection that `check_selection` refuses."""
     if len(body) > _MAX_BYTES:
         raise PageUnreadable(f"the page has {len(body):,} bytes, more than the {_MAX_BYTES:,} read")
-    text = decode_body(body, content_type)
-    if text is None:
+    decoded = decode(body, content_type)
+    if decoded is None:
         called = (content_type or "").partition(";")[0].strip() or "nothing"
         raise PageUnreadable(f"what was fetched is not text; the site calls it {called}")
-    kind = kind_of(text, content_type)
+    kind = kind_of(decoded.text, content_type)
     has_selectors = bool(selection.keep or selection.drop)
     if kind is Kind.HTML or (kind is Kind.XML and has_selectors):
-        return _read_html(text, url, status_code, selection)
-    return _read_document(text, kind, status_code, selection)
+        return _read_html(decoded, url, status_code, selection)
+    return _read_document(decoded.text, kind, status_code, selection)
 
 
-def _read_html(text: str, url: str, status_code: int, selection: Selection) -> PageReading:
-    tree = parse_markup(text)
+def _read_html(page: Decoded, url: str, status_code: int, selection: Selection) -> PageReading:
+    tree = parse_markup(page.text, page.utf8)
     elements = Elements(tree)
     structured = read_structured(tree, elements)
     language = language_of(tree, structured)
@@ -113,14 +113,14 @@ def _read_html(text: str, url: str, status_code: int, selection: Selection) -> P
             heading=heading,
             text=main_text[:_SHOWN].lower(),
             main_length=main_length,
-            card_count=card_count(tree),
-            source=small_source(text, main_length),
+            card_count=card_count(tree, seen),
+            source=small_source(page.text, main_length),
             types=types,
             product_count=product_count,
             open_graph_type=structured.open_graph.get("og:type", "").lower(),
             generator=structured.metas.get("generator", ""),
             price=price,
-            is_empty=not text.strip(),
+            is_empty=not page.text or page.text.isspace(),
             tree=seen,
         )
     )

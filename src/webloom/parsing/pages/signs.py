@@ -15,14 +15,14 @@ from webloom.parsing.pages.structured import Structured, types_of
 
 SMALL: Final = 1500  # characters of main text that a wall or an error page has at most
 _MAX_SOURCE: Final = 300_000  # characters of markup
-_BUTTONS: Final = (
-    "button, [role=button], input[type=submit],"
-    " a[class*=btn i], a[class*=button i], a[class*=cart i], a[class*=buy i],"
-    " a[href^=javascript], a[onclick]"
+_LIKE_BUTTONS: Final = (
+    "[role=button]:not(button, input), a:not([role=button]):is([class*=btn i], [class*=button i],"
+    " [class*=cart i], [class*=buy i], [href^=javascript], [onclick])"
 )
 _REPLIES: Final = "[itemprop=comment], [id^=comment-], [id^=post-]"
 _BYLINE: Final = "[rel~=author], [itemprop=author], .byline, .author, article time"
 _PAGINATION: Final = "link[rel=next], a[rel~=next], .pagination, .pager"
+_MAX_LINKS: Final = 300  # a wall has far fewer
 _MAX_FIELDS: Final = 300
 _A_FEW: Final = 3
 _MAX_BUTTONS: Final = 300
@@ -30,6 +30,7 @@ _MAX_LABEL: Final = 60  # characters of what a button says
 _MAX_NAME: Final = 200
 _NAMING: Final = ("id", "class", "name", "onclick", "href", "data-action")
 _MAX_CARDS: Final = 1000
+_MANY_PARAGRAPHS: Final = 8
 _MAX_PARAGRAPHS: Final = 300
 _LONG_PARAGRAPH: Final = 120  # characters
 # What a button says with which one buys.
@@ -115,7 +116,7 @@ class TreeSigns:
 
     buy_button: str | None  # what it says, or is called; None too where there are many
     has_quantity: bool  # how many are wanted can be said
-    link_count: int
+    link_count: int  # of the first of them
     paragraph_count: int  # long ones
     code_count: int
     reply_count: int
@@ -136,7 +137,7 @@ class Signs:
     text: str  # the beginning of the main text, lower case
     main_length: int  # characters without menus and the like, white space not counted
     card_count: int  # of things side by side that look alike, each with a link
-    source: str  # lower case; empty for a page that is no wall for sure
+    source: str  # the markup; empty for a page that is no wall for sure
     types: frozenset[str]  # of structured data, lower case
     product_count: int
     open_graph_type: str
@@ -156,22 +157,25 @@ def tree_signs(tree: LexborHTMLParser, elements: Elements) -> TreeSigns:
     fields = [node.attributes for node in with_fields]
     types = {(field.get("type") or "").lower() for field in fields if "action" not in field}
     return TreeSigns(
-        buy_button=_buy_button(tree),
+        buy_button=_buy_button(tree, elements),
         has_quantity=any(map(_is_quantity, fields)),
-        link_count=len(tree.css("a[href]")),
+        link_count=sum("href" in node.attrs for node in elements.of("a")[:_MAX_LINKS]),
         paragraph_count=paragraph_count,
-        code_count=len(elements.of("pre")),
+        code_count=len(elements.places("pre")),
         reply_count=len(tree.css(_REPLIES)),
         has_password="password" in types,
         has_form=not types <= {"hidden"},
-        has_article=bool(elements.of("article")),
+        has_article=bool(elements.places("article")),
         has_byline=paragraph_count >= _A_FEW and tree.css_matches(_BYLINE),
         has_pagination=tree.css_matches(_PAGINATION),
     )
 
 
-def card_count(tree: LexborHTMLParser) -> int:
-    """Of the main part: the largest number of siblings of one class, each with a link."""
+def card_count(tree: LexborHTMLParser, signs: TreeSigns) -> int:
+    """Of the main part: the largest number of siblings of one class, each with a link. None is
+    counted where there is a lot to read."""
+    if signs.paragraph_count >= _MANY_PARAGRAPHS:
+        return 0
     counts: dict[tuple[int, str], int] = {}
     for node in tree.css("li > a, article a, div[class] > a, h2 > a, h3 > a")[:_MAX_CARDS]:
         card = node.parent
@@ -187,7 +191,7 @@ def card_count(tree: LexborHTMLParser) -> int:
 def small_source(text: str, main_length: int) -> str:
     """The markup of a page that may be a wall; empty for others."""
     is_small = main_length <= SMALL and len(text) <= _MAX_SOURCE
-    return text.lower() if is_small else ""
+    return text if is_small else ""
 
 
 def types_in(structured: Structured) -> tuple[frozenset[str], int]:
@@ -217,9 +221,10 @@ def _is_quantity(field: Mapping[str, str | None]) -> bool:
     return "qty" in name or "quantity" in name or "cart" in action or "basket" in action
 
 
-def _buy_button(tree: LexborHTMLParser) -> str | None:
+def _buy_button(tree: LexborHTMLParser, elements: Elements) -> str | None:
     """A page where many things can be bought is not the page of one of them."""
-    buttons = tree.css(_BUTTONS)[:_MAX_BUTTONS]
+    fields = [node for node in elements.of("input") if _is_button(node)]
+    buttons = [*elements.of("button"), *fields, *tree.css(_LIKE_BUTTONS)][:_MAX_BUTTONS]
     labels = (node.text_lexbor()[:200].strip() or node.attrs.sget("value") for node in buttons)
     said = "\n".join(["", *(" ".join(label[:_MAX_LABEL].split()) for label in labels), ""])
     if words := _one_of(_BUY, said.lower()):
@@ -227,6 +232,10 @@ def _buy_button(tree: LexborHTMLParser) -> str | None:
     named = [node.attributes for node in buttons]
     names = [(one.get(name) or "")[:_MAX_NAME] for one in named for name in _NAMING]
     return _one_of(_BUY_NAMES, "\n".join(names).lower().replace("-", "").replace("_", ""))
+
+
+def _is_button(field: LexborNode) -> bool:
+    return field.attrs.sget("type").lower() == "submit" or field.attrs.sget("role") == "button"
 
 
 def _one_of(phrases: Iterable[str], text: str) -> str | None:

@@ -24,6 +24,7 @@ _MOST_DEPTH: Final = 24
 _MOST_STRING: Final = 20_000
 _MOST_ITEMS: Final = 500  # of microdata
 _MOST_PROPERTIES: Final = 3000
+_MOST_MARKED: Final = _MOST_ITEMS + _MOST_PROPERTIES
 _MOST_PROPERTY_TEXT: Final = 1_000_000  # characters read for microdata, all properties together
 _MOST_PARENTS: Final = 200  # between a property and its item
 _MOST_METAS: Final = 500
@@ -182,8 +183,9 @@ def _storable(text: str) -> str:
 
 
 def _read_microdata(tree: LexborHTMLParser) -> list[dict[str, Any]]:
-    marked = tree.css(":is([itemscope], [itemprop])")[: _MOST_ITEMS + _MOST_PROPERTIES]
-    return _MicrodataReader().read(marked) if marked else []
+    with_either = tree.css("[itemscope], [itemprop]")  # twice, where it has both
+    marked = {node.mem_id: node for node in with_either[: 2 * _MOST_MARKED]}
+    return _MicrodataReader().read(list(marked.values())[:_MOST_MARKED]) if marked else []
 
 
 class _MicrodataReader:

@@ -5,7 +5,28 @@ from __future__ import annotations
 import re
 from typing import Final
 
-WALL_WORDS: Final = re.compile(
+import re2  # type: ignore[import-untyped]  # the package has no types
+
+_LAYOUT: Final = re.compile(r"(\\ )|\s+")
+_OF_RE2: Final = {r"\Z": r"\z", r"\s": r"[\s\pZ]", r"\u2013\u2014": r"\x{2013}\x{2014}"}
+
+
+class Words:
+    """A verbose pattern of many phrases. RE2 is quick to tell that a text has none of them; where
+    it may have one, Python's pattern decides, which knows the letters of all languages."""
+
+    def __init__(self, pattern: str) -> None:
+        self._exact = re.compile(pattern, re.VERBOSE | re.IGNORECASE)
+        in_short = _LAYOUT.sub(lambda found: " " if found[1] else "", pattern)
+        for ours, theirs in _OF_RE2.items():
+            in_short = in_short.replace(ours, theirs)
+        self._quick = re2.compile("(?i)" + in_short)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._exact.search(text) if self._quick.search(text) else None
+
+
+WALL_WORDS: Final = Words(
     r"""
     just\ a\ moment | checking\ (?:if\ the\ site\ connection\ is\ secure|your\ browser)
     | verif(?:y|ying)\ (?:that\ )?you(?:'re|\ are)\ (?:a\ )?(?:human|not\ a\ (?:ro)?bot)
@@ -33,11 +54,10 @@ WALL_WORDS: Final = re.compile(
     | toegang\ geweigerd | dostęp\ zabroniony
     | доступ\ (?:запрещ|ограничен|заблокирован) | вы\ не\ робот
     | 访问被拒绝 | 安全验证 | 人机验证 | アクセスが拒否 | ロボットではありません | 접근이\ 거부
-    """,
-    re.VERBOSE | re.IGNORECASE,
+    """
 )
 
-ERROR_WORDS: Final = re.compile(
+ERROR_WORDS: Final = Words(
     r"""
     \A\W*(?:40[034]|410|50[0234])\s*(?:\Z|[-|:\u2013\u2014]|error|not|page)
     | (?:error|http|status|code|fehler|erreur|errore|erro)\W{0,3}(?:40[034]|410|50[0234])\b
@@ -66,6 +86,5 @@ ERROR_WORDS: Final = re.compile(
     | 页面不存在 | 找不到(?:页面|頁面|网页) | 頁面不存在 | ページが見つかりません
     | 페이지를\ 찾을\ 수\ 없
     | الصفحة\ غير\ موجودة
-    """,
-    re.VERBOSE | re.IGNORECASE,
+    """
 )

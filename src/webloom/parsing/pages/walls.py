@@ -87,13 +87,15 @@ def classify_status(status_code: int) -> Classification | None:
 def _bot_check(signs: Signs) -> Classification | None:
     if signs.main_length > SMALL or signs.is_product or signs.tree.has_password:
         return None
-    mark, is_telling = _mark(signs)
     said = WALL_WORDS.search(signs.title) or WALL_WORDS.search(signs.text)
     in_title = said is not None and bool(WALL_WORDS.search(signs.title))
     # Without a word of it, a captcha alone means something only on a page without anything else.
     is_bare = signs.main_length < _TINY and signs.tree.link_count < 10
     if said and said[0].lower() == "captcha" and signs.tree.has_form and not in_title:
         said = None  # a form that has one to fill in
+    if not (said or is_bare or signs.status_code == 503):
+        return None
+    mark, is_telling = _mark(signs)
     confidence = 0.0
     if said and (mark or in_title) and signs.tree.link_count < 60:
         confidence = 0.95 if mark else 0.85
@@ -135,7 +137,8 @@ def _soft_error(signs: Signs) -> Classification | None:
 
 def _mark(signs: Signs) -> tuple[str | None, bool]:
     """Whose mark the page has, and whether that alone tells."""
+    source = signs.source.lower()
     for mark, name, is_telling in _WALL_MARKS:
-        if mark in signs.source:
+        if mark in source:
             return name, is_telling
     return None, False

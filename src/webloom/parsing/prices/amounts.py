@@ -20,10 +20,9 @@ _LOOKED_AT: Final = 400  # characters of a text
 _MOST_DIGITS: Final = 18
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u200b-\u200f\ufeff]+")
-_OTHER_DIGITS: Final = str.maketrans(
-    "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４５６７８９٫٬，．’´`ʼ‘",
-    "012345678901234567890123456789.,,.'''''",
-)
+_OTHER_MARKS: Final = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４５６７８９٫٬，．’´`ʼ‘"
+_TO_USUAL_MARKS: Final = str.maketrans(_OTHER_MARKS, "012345678901234567890123456789.,,.'''''")
+_HAS_OTHER_MARKS: Final = re.compile(f"[{_OTHER_MARKS}]")
 _NUMBER: Final = re.compile(r"\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d{1,4}(?!\d))?|\d+(?:[.,]\d+)*")
 _CENTS_APART: Final = re.compile(r"\s?(\d{2})(?![\d.,]|\s?[%€$£])")
 _SIGN_OF_NEXT: Final = re.compile(r"\d(?:\d{2}|\d?[.,' ]\d)")
@@ -41,7 +40,8 @@ _PER: Final = re.compile(
     r"\s*(?:\d[\d.,]*\s*)?"
     r"(?:kg|g|gr|mg|l|lt|ltr|cl|dl|ml|oz|lb|lbs|fl|m|m2|m²|m³|qm|cm|kilo\w*|lit\w*|gram\w*|kilogr\w*|"
     r"mo|mth|month|monat|mois|mes|mese|maand|måned|mån|mies|month?ly|week|woche|year|jahr|an|"
-    r"año|anno|day|tag|night|nacht|hour|std|h|100|1000|серия|кг|л|г|мес)\b",
+    r"año|anno|day|tag|night|nacht|hour|std|h|100|1000|mnd|md|kk|měs\w*|mies\w*|lun[aă]|hó|серия|"
+    r"кг|л|г|мес|міс|เดือน|tháng|bulan|月)\b",
     re.I,
 )
 _PER_BEFORE: Final = re.compile(
@@ -87,7 +87,8 @@ def amount_at(before: str, rest: str, regional: Sequence[str] = ()) -> Amount | 
 
 
 def _plain(text: str) -> str:
-    return _SPACES.sub(" ", text).translate(_OTHER_DIGITS)
+    text = _SPACES.sub(" ", text)
+    return text.translate(_TO_USUAL_MARKS) if _HAS_OTHER_MARKS.search(text) else text
 
 
 def _as_range(found: tuple[Amount, int], text: str, regional: Sequence[str]) -> Amount:

@@ -29,13 +29,28 @@ _OF_WORD: Final = {
     "presale": Availability.PRE_ORDER,
     "backorder": Availability.PRE_ORDER,
     "pending": Availability.PRE_ORDER,
+    "availableforpreorder": Availability.PRE_ORDER,
+    "true": Availability.IN_STOCK,
+    "false": Availability.OUT_OF_STOCK,
 }
 
 _OUT: Final = phrases(
     r"""
+    \b0[\s\x{a0}]+(?:left|in stock|available|pieces|stk|stück|auf lager|verfügbar|en stock|disponib)
+    \b0[\s\x{a0}]+(?:op voorraad|på lager|i lager|skladem|в наличии|sztuk)
+    \b(?:stock|lager|bestand|voorraad) ?[:=] ?(?:0|no|non|nein|nee|nej|nei)\s*\.?\s*(?:[\x{1f})]|$)
+    (?:availab\pL+|verfügbar\pL*|dispon\pL+) ?[:=] ?(?:0|no|non|não|nein)\s*\.?\s*(?:[\x{1f})]|$)
+    (?:skladem|наличи\pL) ?[:=] ?(?:0|ne|nie|нет)\s*\.?\s*(?:[\x{1f})]|$)
+    hors stock | kein(?:e)? (?:bestand|lagerbestand) | geen voorraad | no hay stock
+    pole (?:hetkel )?(?:saadaval|laos|olemas) | nav noliktavā
+    няма наличност | (?:не|немає) доступ | nem kapható | nem elérhető
+    stokta kalmadı | nije dostup | není k dispozici | ni na voljo | 在庫が(?:ない|ございません)
+    没有库存 | 沒有庫存 | 无库存 | 無現貨 | 재고가 없 | 판매 ?중지 | غير متاح | không còn hàng
+    tidak tersedia | ไม่มีสินค้า
     (?:not|no longer|never) (?:currently )?available
     out[ -]of[ -]stock | sold[ -]out | \bunavailable\b | not in stock | no stock\b
     (?:item|product|auction|listing|offer) (?:has|is) (?:been )?(?:sold|ended|expired|closed)
+    (?:listing|posting|\bad) has been (?:deleted|removed|sold)
     \bdiscontinued\b | notify me when | back in stock (?:alert|notif)
     ausverkauft | nicht (?:mehr |auf )?(?:verfügbar|lieferbar|lager|erhältlich|vorrätig)
     vergriffen
@@ -58,10 +73,14 @@ _OUT: Final = phrases(
     tükendi | stokta (?:yok|bulunmuyor) | mevcut değil | temin edilemiyor
     нет в (?:наличии|продаже) | распродан | товар (?:закончился|отсутствует) | немає в наявності
     снят с (?:продажи|производства) | läbi müüdud | otsas | nav pieejams | išparduota
-    在庫切れ | 品切れ | 売り切れ | 完売 | 入荷待ち | 販売終了 | お取り扱いできません
+    在庫切れ | 品切れ | 売り切れ | 完売 | 入荷待ち | 販売を?終了 | お取り扱いできません
     缺货 | 缺貨 | 售罄 | 已售完 | 無庫存 | 无货 | 暂时缺货 | 補貨中 | 完售 | 銷售一空 | 已下架
     품절 | 일시품절 | 재고 ?없음 | 판매 ?종료
-    غير متوفر | نفدت | אינו במלאי | נגמר | אזל מהמלאי | אזל | hết hàng | stok habis | สินค้าหมด
+    loppunut | tilapäisesti loppu | 在庫(?:なし|無し|がありません) | изчерпан
+    prekės? ne(?:turime|bėra) | laost otsas | esgotat | отсутствует | немає на складі | закінчився
+    nie ma w magazynie | niet in voorraad | nicht im (?:lager|bestand)
+    δεν είναι διαθέσιμο | غير متوفر | نفدت | نفذت الكمية | אינו במלאי | נגמר
+    אזל מהמלאי | אזל | hết hàng | stok habis | สินค้าหมด
     """
 )
 _LATER: Final = phrases(
@@ -74,15 +93,19 @@ _LATER: Final = phrases(
     forhåndskøb
     ennakkotilaa | předobjedn | predobjedn | ön sipariş | предзаказ
     予約(?:受付|する|商品|注文) | 预售 | 預購 | 预购
-    예약 ?(?:구매|판매) | precomand[aă]
+    예약 ?(?:구매|판매) | precomand[aă] | \bpreventa\b | ennakkotilatt | передзамов | طلب مسبق
+    előrendel | προπαραγγελ | предварителна поръчка | prednarud | prednaroč | הזמנה מוקדמת
+    đặt trước | pra-pesan | สั่งจอง | išankstin | eeltellimus | reserva ara
     """
 )
 _IN: Final = phrases(
     r"""
-    \bin[ -]stock\b | \bavailable\b | \d+ (?:left|in stock|available|pieces)
+    \bin[ -]stock\b | \bavailable\b
+    \d+ (?:left|in stock|available|pieces (?:left|available|in stock))
     ships? (?:in|within|today)
     ready to ship | low stock | only \d+ left | last (?:one|few|pieces)
-    auf lager | sofort (?:lieferbar|verfügbar) | \blieferbar\b | vorrätig | \bverfügbar\b
+    auf lager | \b(?:am|an|ab) lager\b | sofort (?:lieferbar|verfügbar)
+    \blieferbar\b | vorrätig | \bverfügbar\b
     nur noch \d
     en stock | \bdisponible\b | livraison (?:sous|en) | expédié sous | plus que \d
     hay existencias | en existencia | con stock | quedan \d | \bdisponibile\b
@@ -94,7 +117,8 @@ _IN: Final = phrases(
     varastossa | heti saatavilla | \bskladem\b | \bskladom\b | na sklad[eě] | na zalogi
     dobavljiv | na voljo | na zalihi | raspoloživo
     în stoc | in stoc\b | raktáron | készleten | διαθέσιμο | в наличност | stokta | stoğumuzda
-    есть в наличии | в наличии | на складе | є в наявності | laos \pL | sandėlyje | noliktavā
+    есть в наличии | в наличии | на складе | в наявності | tersedia | มีสินค้า | en estoc
+    olemas | laos \pL | sandėlyje | noliktavā
     在庫あり | 在庫：?○ | 即納 | 有货 | 有貨 | 現貨 | 现货 | 有库存 | 尚有庫存 | 재고 ?있음
     متوفر | במלאי | còn hàng
     """
@@ -128,6 +152,15 @@ BUY: Final = phrases(
     購買 | 购买 | 馬上買 | 加到購物車 | 立即搶購 | 去買單
     장바구니 | 구매하기 | 바로구매 | أض(?:ف|يف) (?:إلى|الى) (?:ال)?(?:سل|حقيب|عرب) | اشتر
     הוסף ל(?:סל|עגלה) | הוספה לסל | לקנייה | קנה עכשיו
+    go to (?:shop|store) | (?:view|see|get) (?:the )?deal
+    zum (?:shop|angebot|anbieter) | (?:voir|profiter de) l'offre | ver (?:la )?oferta
+    ir (?:a la tienda|à loja) | vai (?:al negozio|all'offerta) | naar (?:de )?(?:winkel|webshop)
+    bekijk (?:deal|aanbieding) | (?:przejdź|idź|jít) do (?:sklepu|obchodu)
+    till butik(?:en)? | til butikk?(?:en)? | перейти в магазин | показать (?:телефон|номер)\pL*
+    (?:show|reveal) (?:phone|number) | telefonnummer anzeigen | оформить заказ | придбати
+    замовити | добавить в (?:корзин|заказ) | в кошик | добави в кошница | カートへ | 注文する
+    til kurv | keranjang | ตะกร้า | a la cistella | أض(?:ف|يف) للسل | 주문하기
+    megrendelem | αγόρασε | ostoskoriin | i handlekurv(?:en)? | i handlevogn
     contact (?:the )?(?:seller|advertiser|owner) | make (?:an )?offer | message seller
     chat with seller
     (?:anbieter|verkäufer) kontaktieren | nachricht (?:senden|schreiben)
@@ -137,6 +170,27 @@ BUY: Final = phrases(
     thêm vào giỏ | mua ngay | tambah(?:kan)? ke keranjang | beli sekarang | ใส่ตะกร้า | ซื้อ
     """
 )
+
+
+# Words that may stand between a refusal and what it refuses; others make it one of something else.
+_BETWEEN: Final = (
+    r"(?:is|are|be|been|currently|yet|now|at|the|this|moment|more|any|mehr|derzeit|momentan|aktuell|"
+    r"leider|zurzeit|zur|zeit|sofort|auf|im|mais|mai|est[aáã]|hay|è|al|momento|più|meer|op|dit|jest|"
+    r"ole|enää|je|längre|lenger|længere|w|tej|chwili|е|сейчас|временно|έχει|είναι|yra)"
+)
+_REFUSED: Final = re.compile(
+    r"(?:\b(?:not|isn.t|aren.t|no longer|never|nicht|keine?|no|não|non|niet|geen|nie|není|inte|"
+    r"ikke|ei (?=ole|enää)|нет|не|немає|няма|nem|nincs|nije|δεν|nėra|không|tidak|"
+    r"nu (?:mai )?(?:este|e))\s*(?<=\s)(?:" + _BETWEEN + r"\s+){0,3}"
+    r"|(?:^\s*|\bn.(?:est|sont|y|en)\s+(?:[^\W\d]+\s+)?)(?:pas|plus)\s+(?:[^\W\d]+\s+)?|ไม่)$",
+    re.I,
+)
+_MOST_BEFORE: Final = 50  # characters
+
+
+def is_refused(before: str) -> bool:
+    """Whether what follows a text is said not to be so."""
+    return _REFUSED.search(before[-_MOST_BEFORE:]) is not None
 
 
 def structured_availability(value: Any) -> Availability:
@@ -149,15 +203,18 @@ def structured_availability(value: Any) -> Availability:
         return Availability.IN_STOCK if value else Availability.OUT_OF_STOCK
     if not isinstance(value, str):
         return Availability.UNKNOWN
-    word = re.sub(r"[^a-z]", "", re.split(r"[/#:]", value.strip())[-1].lower())
+    word = re.sub(r"[^a-z]", "", re.split(r"[/#:]", value.strip().rstrip("/"))[-1].lower())
     return _OF_WORD.get(word) or stated_availability(value[:200])
 
 
 def stated_availability(text: str) -> Availability:
     """What a short text beside the product says."""
-    return next(
-        (said for pattern, said in STATEMENTS if pattern.search(text)), Availability.UNKNOWN
-    )
+    for pattern, said in STATEMENTS:
+        if found := pattern.search(text):
+            if said is Availability.IN_STOCK and is_refused(text[: found.start()]):
+                return Availability.OUT_OF_STOCK
+            return said
+    return Availability.UNKNOWN
 
 
 # Refusals first, since "not in stock" has "in stock" in it.

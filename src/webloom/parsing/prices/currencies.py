@@ -209,9 +209,12 @@ _OF_REGION: Final[dict[str, str]] = {
     "ro": "RON", "rs": "RSD", "ru": "RUB", "sa": "SAR", "se": "SEK", "sg": "SGD", "th": "THB",
     "tn": "TND", "tr": "TRY", "tt": "TTD", "tw": "TWD", "ua": "UAH", "ug": "UGX", "uk": "GBP",
     "gb": "GBP", "us": "USD", "uy": "UYU", "uz": "UZS", "ve": "VES", "vn": "VND", "za": "ZAR",
-}  # fmt: skip
+} | dict.fromkeys(
+    words("at be cy de ee es eu fi fr gr hr ie it lt lu lv mt nl pt si sk"), "EUR"
+)  # fmt: skip
 # Others are languages too: /ar/ is Arabic rather than Argentina.
 _REGIONS_IN_PATHS: Final = frozenset(words("au nz ca mx sg hk tw cl pk lk np dk no se cn jp"))
+_OF_ANY_COUNTRY: Final = frozenset(words("co am"))  # domains that shops of any country take
 _OF_LANGUAGE: Final[dict[str, str]] = {
     "sv": "SEK", "da": "DKK", "nb": "NOK", "nn": "NOK", "no": "NOK", "is": "ISK", "ja": "JPY",
     "zh": "CNY", "ur": "PKR", "hi": "INR", "si": "LKR", "ne": "NPR", "be": "BYN", "ru": "RUB",
@@ -236,7 +239,8 @@ _WEAK: Final = frozenset(
 _MARKS: Final = frozenset("€$£¥￥＄₹₽₺₩₪₴₫₦₱₲₡₸₼₾₵₭₮৳฿円元圓원֏đ")
 _AROUND_SIGN: Final = ".,:;*()[]{}<>|+~!?\"'-–—\u200e\u200f"
 _LONGEST: Final = 8
-_NO_CENTS: Final = re.compile(r"^(?:[.,:]\s?[-–—]{1,2}|-)")  # of "1 299:-"
+_NO_CENTS: Final = re.compile(r"^(?:(\s?[.,:]\s?[-–—]{1,2})|-)")  # of "1 299:-"
+_WRITTEN_SO: Final = frozenset(words("EUR CHF CZK DKK NOK SEK ISK"))  # with no other sign, too
 
 
 def sign_before(text: str, regional: Sequence[str]) -> tuple[int, str] | None:
@@ -251,10 +255,12 @@ def sign_before(text: str, regional: Sequence[str]) -> tuple[int, str] | None:
             word = word[at + 1 :]
             break
     whole = word.lstrip(_AROUND_SIGN)
-    if whole == "$" and len(parts) > 1 and (code := _stated(parts[-2] + "$", regional)):
-        return len(head) - 1, code  # "AU $"
-    if code := _stated(whole, regional) or _stated(whole.rstrip(_AROUND_SIGN), regional):
-        return len(head) - len(whole), code
+    is_apart = whole == "$" and len(parts) > 1 and parts[-2].isupper()  # "AU $", but not "a $"
+    if is_apart and (code := _stated(parts[-2] + "$", regional)):
+        return len(head) - 1, code
+    for one in dict.fromkeys((whole, whole.rstrip(_AROUND_SIGN))):
+        if code := _stated(one, regional):
+            return len(head) - len(whole), code
     if head[-1] in _MARKS and (code := currency_of(head[-1], regional)):
         return len(head) - 1, code
     return None
@@ -262,16 +268,22 @@ def sign_before(text: str, regional: Sequence[str]) -> tuple[int, str] | None:
 
 def sign_after(text: str, regional: Sequence[str]) -> tuple[int, str] | None:
     """The currency that the text begins with, and where it ends."""
-    tail = _NO_CENTS.sub("", text, count=1).lstrip()
-    if not tail or tail[0].isdigit():
-        return None
-    skipped = len(text) - len(tail)
-    word = tail.split()[0][: _LONGEST + 2]
-    for one in (word, _BEFORE_SLASH.split(word, maxsplit=1)[0], word.rstrip(_AROUND_SIGN)):
-        if code := _stated(one, regional):
-            return skipped + len(one), code
-    if word[0] in _MARKS and (code := currency_of(word[0], regional)):
-        return skipped + 1, code
+    no_cents = _NO_CENTS.match(text)
+    tail = text[no_cents.end() :].lstrip() if no_cents else text.lstrip()
+    if tail and not tail[0].isdigit():
+        skipped = len(text) - len(tail)
+        word = tail.split()[0][: _LONGEST + 2]
+        before_slash = _BEFORE_SLASH.split(word, maxsplit=1)[0]
+        for one in dict.fromkeys((word, before_slash, word.rstrip(_AROUND_SIGN))):
+            if code := _stated(one, regional):
+                return skipped + len(one), code
+        if word[0] in _MARKS and (code := currency_of(word[0], regional)):
+            return skipped + 1, code
+    is_price = no_cents and no_cents[1] and " " not in no_cents[1].lstrip()
+    is_range = tail[:1].isdigit()  # of "12.-14. November"
+    if no_cents and is_price and not is_range:
+        code = next((one for one in regional if one in _WRITTEN_SO), None)
+        return (no_cents.end(), code) if code else None
     return None
 
 
@@ -297,6 +309,12 @@ def regional_currencies(url: str, *languages: str | None) -> list[str]:
     hints = "/".join([*path.lower().split("/")[1:3], labels[0]])
     found.extend(_OF_REGION[one] for one in re.split(r"[-_/]", hints) if one in _REGIONS_IN_PATHS)
     return [one for one in dict.fromkeys(found) if one]
+
+
+def country_currency(url: str) -> str | None:
+    """What is paid with in the country whose domain the page is in."""
+    country = _host_and_path(url)[0].split(".")[-1]
+    return None if country in _OF_ANY_COUNTRY else _OF_REGION.get(country)
 
 
 def _host_and_path(url: str) -> tuple[str, str]:

@@ -7,15 +7,17 @@ first that has an availability, both of the product that the page is about.
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability, Price, PriceSource
 from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.structured import Structured
-from webloom.parsing.prices.currencies import regional_currencies
+from webloom.parsing.prices.amounts import machine_amount
+from webloom.parsing.prices.currencies import country_currency, regional_currencies
 from webloom.parsing.prices.identity import identity_of
 from webloom.parsing.prices.metas import (
     is_typed_product,
@@ -23,14 +25,25 @@ from webloom.parsing.prices.metas import (
     open_graph_availability,
     open_graph_price,
 )
+from webloom.parsing.prices.neighbours import end_of_product
 from webloom.parsing.prices.offers import Offer, chosen_offer, main_product
 from webloom.parsing.prices.visible_price import (
     VisiblePrice,
     list_price_beside,
+    shown_at,
     visible_price,
 )
 from webloom.parsing.prices.visible_stock import has_buy_markup, visible_stock
 from webloom.parsing.prices.visible_text import read_visible_text
+
+_MARKED_PRICE: Final = (
+    '[itemprop="price"][content], [property="price"][content], [property="schema:price"][content], '
+    '[itemprop="price"][data-price], [class*="price"][data-price]'
+)
+_MOST_MARKED: Final = 20
+_SURE_SCORE: Final = 4.5
+_SCALES: Final = frozenset(Decimal(one) for one in ("1000", "100", "0.01", "0.001"))
+_ROUNDED: Final = Decimal("0.01")  # the share by which an amount may differ that has lost digits
 
 
 class PageOffer(NamedTuple):
@@ -71,11 +84,13 @@ class _Page:
         language: str | None,
     ) -> None:
         self.regional = regional_currencies(url, structured.open_graph.get("og:locale"), language)
+        self._country_currency = country_currency(url)
         self._identity = identity_of(elements, structured, url)
         self._tree = tree
         self._structured = structured
         self._visible = read_visible_text(tree, elements, self._identity)
-        self._stock = visible_stock(self._visible)
+        self._product_end = end_of_product(self._visible)
+        self._stock = visible_stock(self._visible, self._product_end)
         self._source = PriceSource.JSON_LD
 
     def structured_offer(self) -> Offer | None:
@@ -107,7 +122,7 @@ class _Page:
     @cached_property
     def _seen(self) -> VisiblePrice | None:
         buttons = [button.at for button in self._stock.buttons]
-        return visible_price(self._visible, self.regional, buttons)
+        return visible_price(self._visible, self.regional, buttons, self._product_end)
 
     def price_of(self, offer: Offer | None) -> Price | None:
         if offer is None or offer.price is None:
@@ -126,7 +141,7 @@ class _Page:
         if len({price.current for price in prices}) > 1 and self._seen is not None:
             seen = self._seen.current
             return next((price for price in prices if price.current == seen), prices[0])
-        return prices[0] if prices else self._seen_price()
+        return prices[0] if prices else self._seen_price() or self._marked_price()
 
     def _seen_price(self) -> Price | None:
         seen = self._seen
@@ -136,15 +151,59 @@ class _Page:
             current=seen.current, list=seen.list, currency=seen.currency, source=PriceSource.TEXT
         )
 
+    def _marked_price(self) -> Price | None:
+        """In an attribute of an element that is no part of an item."""
+        marked = (
+            node.attributes.get("content") or node.attributes.get("data-price")
+            for node in self._tree.css(_MARKED_PRICE)[:_MOST_MARKED]
+            if not self._visible.around_element(node).neighbour
+        )
+        amounts = {amount for one in marked if (amount := machine_amount(one)) is not None}
+        if len(amounts) != 1:
+            return None
+        return Price(current=amounts.pop(), source=PriceSource.MICRODATA)
+
     def completed(self, price: Price) -> Price:
         """With the list price and the currency that people see, where machines are not told."""
-        if price.list is None and price.source is not PriceSource.TEXT:
-            listed = list_price_beside(self._visible, price.current, self.regional)
-            price = replace(price, list=listed)
+        if price.source is not PriceSource.TEXT:
+            price = self._compared(price)
         if price.currency is None:
             seen = self._seen
-            price = replace(price, currency=seen.currency if seen else None)
+            currency = seen.currency if seen else None
+            price = replace(price, currency=currency or self._country_currency)
         return price
+
+    def _compared(self, price: Price) -> Price:
+        """With what people see beside it. Where they see it struck out, or its digits with
+        another place for the thousands, machines were told something that nobody pays."""
+        places = shown_at(self._visible, price.current, self._product_end)
+        is_struck = bool(places) and all(self._visible.around(at).struck for at in places)
+        seen = self._seen if is_struck or not places else None
+        if seen is not None and is_struck and seen.current < price.current:
+            return replace(price, current=seen.current, list=price.current, source=PriceSource.TEXT)
+        if seen is not None and seen.current / price.current in _SCALES:
+            return replace(price, current=seen.current, list=seen.list)
+        if seen is not None and not places and self._is_sure(seen, price):
+            return self._seen_price() or price
+        if price.list is not None:
+            return price
+        listed = list_price_beside(
+            self._visible, price.current, places, self.regional, self._product_end
+        )
+        return replace(price, list=listed)
+
+    def _is_sure(self, seen: VisiblePrice, price: Price) -> bool:
+        """Whether what people see counts more than what machines are told and people don't see."""
+        return (
+            seen.score >= _SURE_SCORE
+            and self._stock.can_be_bought
+            and seen.currency is not None
+            and price.currency in (None, seen.currency)
+            and (
+                price.current / 2 < seen.current < price.current * 2
+                or any(abs(seen.current / price.current / each - 1) < _ROUNDED for each in _SCALES)
+            )
+        )
 
     def checked(self, availability: Availability, *, is_product: bool) -> Availability:
         """What machines are told counts, unless people are told that it cannot be bought, and
@@ -153,7 +212,8 @@ class _Page:
         stock = self._stock
         if availability is Availability.UNKNOWN:
             if not is_product:
-                return availability
+                is_gone = stock.is_gone and self._visible.is_titled
+                return Availability.OUT_OF_STOCK if is_gone else availability
             if stock.availability is not Availability.UNKNOWN:
                 return stock.availability
             is_sold = has_buy_markup(self._tree, self._visible)

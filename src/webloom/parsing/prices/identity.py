@@ -53,6 +53,12 @@ class PageIdentity(NamedTuple):
         halves = ([len(word) for word in one] for one in self.titles)
         return min((sum(sorted(one)[: -(-len(one) // 2)]) for one in halves), default=0)
 
+    def telling_words(self) -> list[str]:
+        """Of which a text has one at least if `is_title` holds for it: the longer half of each
+        title's words."""
+        longest_first = (sorted(one, key=len, reverse=True) for one in self.titles)
+        return [word for one in longest_first for word in one[: len(one) // 2 + 1]]
+
     def names_id(self, identifier: str) -> bool:
         identifier = identifier.lower().strip()
         return len(identifier) >= _SHORTEST_ID and identifier in self.address

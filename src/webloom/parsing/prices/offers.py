@@ -30,6 +30,7 @@ _IDS: Final = (
 _LIST_PRICE_TYPES: Final = ("listprice", "strikethrough", "srp", "msrp", "regularprice", "rrp")
 
 Node = dict[str, Any]
+Properties = dict[str, Any]  # of a node, by their names in lower case
 
 
 class Offer(NamedTuple):
@@ -128,7 +129,7 @@ def _offering_nodes(nodes: Sequence[Node], by_id: dict[str, Node]) -> Iterator[t
         if _is_offering(node) or types & {"product", "productgroup"}:
             yield node, False
         elif types & {"offer", "aggregateoffer"}:
-            item = _first_node(_get(node, "itemoffered"))
+            item = _first_node(_properties(node).get("itemoffered"))
             yield ({**item, "offers": node} if item else {"offers": node}), False
         for name in ("mainEntity", "mainEntityOfPage", "about"):
             entity = _first_node(node.get(name))
@@ -137,7 +138,7 @@ def _offering_nodes(nodes: Sequence[Node], by_id: dict[str, Node]) -> Iterator[t
             entity = by_id.get(str(entity.get("@id")), entity)
             if _is_offering(entity) and entity not in nodes:
                 yield entity, False
-        for entry in _nodes(_get(node, "itemlistelement"))[:_MOST_PRODUCTS]:
+        for entry in _nodes(_properties(node).get("itemlistelement"))[:_MOST_PRODUCTS]:
             item = _first_node(entry.get("item")) or entry
             if _is_offering(item):
                 yield item, True
@@ -160,14 +161,15 @@ class _Reader:
         self._regional = regional
 
     def product(self, node: Node, *, listed: bool = False) -> Product:
-        ids = _ids(node)
-        url = _text(_get(node, "url")) or _text(node.get("@id"))
+        properties = _properties(node)
+        ids = _ids(properties)
+        url = _text(properties.get("url")) or _text(node.get("@id"))
         offers: list[Offer] = []
-        for one in _nodes(_get(node, "offers"))[:_MOST_OFFERS]:
+        for one in _nodes(properties.get("offers"))[:_MOST_OFFERS]:
             offers.extend(self._offers(self._resolved(one), ids))
-        for variant in _nodes(_get(node, "hasvariant"))[:_MOST_OFFERS]:
+        for variant in _nodes(properties.get("hasvariant"))[:_MOST_OFFERS]:
             known = self._resolved(variant)
-            if "hasVariant" in known:
+            if "hasvariant" in _properties(known):
                 continue
             read = self.product(known)
             offers.extend(
@@ -176,7 +178,7 @@ class _Reader:
             )
         if not offers and "price" in node:
             offers = self._offers(node, ids)
-        return Product(_text(_get(node, "name")), url, ids, offers[:_MOST_OFFERS], listed)
+        return Product(_text(properties.get("name")), url, ids, offers[:_MOST_OFFERS], listed)
 
     def _resolved(self, node: Node) -> Node:
         if len(node) <= 2 and isinstance(node.get("@id"), str):
@@ -186,9 +188,10 @@ class _Reader:
     def _offers(self, node: Node, product_ids: tuple[str, ...]) -> list[Offer]:
         """The offer of a node, before those inside it: an AggregateOffer's lowest price is what
         counts if nothing tells which of its offers is meant."""
-        nested = [self._resolved(one) for one in _nodes(_get(node, "offers"))[:_MOST_OFFERS]]
-        own = self._offer(node, product_ids)
-        inner = [self._offer(one, product_ids) for one in nested]
+        properties = _properties(node)
+        nested = [self._resolved(one) for one in _nodes(properties.get("offers"))[:_MOST_OFFERS]]
+        own = self._offer(properties, product_ids)
+        inner = [self._offer(_properties(one), product_ids) for one in nested]
         inner = [offer._replace(currency=offer.currency or own.currency) for offer in inner]
         if own.price is None and inner:
             return inner
@@ -196,60 +199,75 @@ class _Reader:
             own = own._replace(availability=_best_availability(inner))
         return [own, *inner]
 
-    def _offer(self, node: Node, product_ids: tuple[str, ...]) -> Offer:
-        specifications = _nodes(_get(node, "pricespecification"))[:20]
-        currency = self._currency(node, specifications)
-        price, list_price = self._prices(node, specifications, currency)
+    def _offer(self, offer: Properties, product_ids: tuple[str, ...]) -> Offer:
+        specified = _nodes(offer.get("pricespecification"))[:20]
+        specifications = [_properties(one) for one in specified]
+        currency = self._currency(offer, specifications)
+        price, list_price = self._prices(offer, specifications, currency)
         if currency is None:
-            written = read_amount(_first(_get(node, "price")), self._regional)
+            written = read_amount(_first(offer.get("price")), self._regional)
             currency = written.currency if written else None
-        own_ids = tuple(one for one in _ids(node) if one not in product_ids)
-        availability = structured_availability(_get(node, "availability"))
-        if availability is Availability.UNKNOWN and price is not None and _is_sold(node):
+        own_ids = tuple(one for one in _ids(offer) if one not in product_ids)
+        availability = structured_availability(offer.get("availability"))
+        if availability is Availability.UNKNOWN:
+            availability = _of_inventory(offer.get("inventorylevel"))
+        if availability is Availability.UNKNOWN and price is not None and _is_sold(offer):
             availability = Availability.IN_STOCK
-        url = _text(_get(node, "url"))
+        url = _text(offer.get("url"))
         return Offer(price, list_price, currency, availability, url, own_ids)
 
-    def _currency(self, node: Node, specifications: list[Node]) -> str | None:
-        for one in (node, *specifications):
-            written = _first(_get(one, "pricecurrency")) or _first(_get(one, "currency"))
+    def _currency(self, offer: Properties, specifications: list[Properties]) -> str | None:
+        for one in (offer, *specifications):
+            written = _first(one.get("pricecurrency")) or _first(one.get("currency"))
             if isinstance(written, str) and (code := currency_of(written[:20], self._regional)):
                 return code
         return None
 
     def _prices(
-        self, node: Node, specifications: list[Node], currency: str | None
+        self, offer: Properties, specifications: list[Properties], currency: str | None
     ) -> tuple[Decimal | None, Decimal | None]:
         current = next(
             (
                 amount
                 for name in ("price", "lowprice")
-                if (amount := machine_amount(_first(_get(node, name)), currency)) is not None
+                if (amount := machine_amount(_first(offer.get(name)), currency)) is not None
             ),
             None,
         )
         listed: Decimal | None = None
         specified: Decimal | None = None
         for one in specifications:
-            kind = str(_get(one, "pricetype") or "").lower()
-            amount = machine_amount(_first(_get(one, "price")), currency)
+            kind = str(one.get("pricetype") or "").lower()
+            amount = machine_amount(_first(one.get("price")), currency)
             if amount is None:
-                amount = machine_amount(_first(_get(one, "minprice")), currency)
+                amount = machine_amount(_first(one.get("minprice")), currency)
             if any(name in kind for name in _LIST_PRICE_TYPES):
                 listed = listed or amount
-            elif _get(one, "referencequantity") is None or len(specifications) == 1:
+            elif one.get("referencequantity") is None or len(specifications) == 1:
                 specified = specified or amount
         if current is None:
             current = specified
         if current is None:
-            current = machine_amount(_first(_get(node, "highprice")), currency)
+            current = machine_amount(_first(offer.get("highprice")), currency)
         return current, listed if listed and current and listed > current else None
 
 
-def _is_sold(node: Node) -> bool:
+def _is_sold(offer: Properties) -> bool:
     """Whether an AggregateOffer counts somebody who sells it."""
-    count = machine_amount(_get(node, "offercount"))
-    return count is not None and "AggregateOffer" in types_of(node)
+    count = machine_amount(offer.get("offercount"))
+    return count is not None and "AggregateOffer" in types_of(offer)
+
+
+def _of_inventory(level: Any) -> Availability:
+    """Of how many there are: a number, or a QuantitativeValue."""
+    level = _first(level)
+    if isinstance(level, dict):
+        level = level.get("value")
+    if isinstance(level, str) and level.strip().lstrip("-").isdecimal():
+        level = int(level)
+    if not isinstance(level, int | float):
+        return Availability.UNKNOWN
+    return Availability.IN_STOCK if level > 0 else Availability.OUT_OF_STOCK
 
 
 def _best_availability(offers: Sequence[Offer]) -> Availability:
@@ -258,9 +276,9 @@ def _best_availability(offers: Sequence[Offer]) -> Availability:
     return next((one for one in order if one in said), Availability.UNKNOWN)
 
 
-def _get(node: Node, lower_name: str) -> Any:
-    """A property, whatever the case of its name: priceCurrency is often pricecurrency."""
-    return next((value for name, value in node.items() if name.lower() == lower_name), None)
+def _properties(node: Node) -> Properties:
+    """By their names in lower case, as priceCurrency is often pricecurrency; the first wins."""
+    return {name.lower(): value for name, value in reversed(node.items())}
 
 
 def _first(value: Any) -> Any:
@@ -283,6 +301,6 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _ids(node: Node) -> tuple[str, ...]:
-    found = (str(value) for name in _IDS if isinstance(value := _get(node, name), str | int))
+def _ids(properties: Properties) -> tuple[str, ...]:
+    found = (str(value) for name in _IDS if isinstance(value := properties.get(name), str | int))
     return tuple(one.removeprefix("sku:") for one in found)

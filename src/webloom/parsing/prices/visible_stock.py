@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability
-from webloom.parsing.prices.availability import BUY, STATEMENTS
+from webloom.parsing.prices.availability import BUY, STATEMENTS, is_refused
+from webloom.parsing.prices.phrases import phrases
 from webloom.parsing.prices.visible_text import FAR, VisibleText
 
+_IN: Final = Availability.IN_STOCK
+_OUT: Final = Availability.OUT_OF_STOCK
 _BEFORE_HEADLINE: Final = 1500  # characters
 _STATEMENT_AFTER: Final = 4000  # farther on, what is said is of something else
 _MOST_FOUND: Final = 80
@@ -25,16 +29,34 @@ _BUY_MARKUP: Final = (
     '[onclick*="cart" i], [id*="buy-now" i], [class*="buy-now" i], [class*="buynow" i])'
 )
 
+_OFF_FOR_NOW: Final = re.compile(r"selection-needed|product-addtocart-button|tocart(?![a-z])")
+_CHOOSE: Final = phrases(
+    r"""
+    (?:choose|select|pick) (?:an? |your |the )?(?:option|size|colou?r|variant|style|version)
+    please (?:choose|select) | (?:bitte )?(?:größe |farbe |variante |option )?(?:aus)?wählen
+    choisi(?:r|ssez) | sélectionne[rz] | (?:elige|elegir|escoge|selecciona) | escolha | selecione
+    selezion[ai] | scegli | kies (?:een|je|uw) | maak een keuze | wybierz | vyberte | zvolte
+    wähle (?:eine|deine|bitte) | välj (?:ett|storlek|färg|variant)
+    vælg (?:en|et|størrelse|farve|variant) | velg (?:et|størrelse|farge|variant)
+    valitse | выберите | оберіть | seçin(?:iz)? | 選択して | 请选择 | 請選擇 | 선택 | válassz
+    alege | επιλέξτε | اختر | בחר
+    """
+)
+_NAMED: Final = re.compile(r"(?<![a-z])(?:availability|out-?of-?stock|stock-?status)(?![a-z])")
+_AFTER_BUTTON: Final = 200  # characters
+
 
 class Button(NamedTuple):
     at: int
     enabled: bool
+    waits: bool  # off until something is chosen, or until the scripts of the page ran
 
 
 class VisibleStock(NamedTuple):
     marked: Availability  # said in an element that is made for it
     loose: Availability  # said anywhere near the product
     buttons: list[Button]
+    is_named: bool  # the element of what is marked is called by what it tells of
 
     @property
     def can_be_bought(self) -> bool:
@@ -51,12 +73,20 @@ class VisibleStock(NamedTuple):
             return later if later in (self.marked, self.loose) else Availability.IN_STOCK
         if self.loose is not Availability.UNKNOWN:
             return self.loose
+        if any(button.waits for button in self.buttons):
+            return Availability.IN_STOCK
         return Availability.OUT_OF_STOCK if self.buttons else Availability.UNKNOWN
 
+    @property
+    def is_gone(self) -> bool:
+        """Also said on pages that have no price, and nothing else to tell a product by."""
+        return self.marked is Availability.OUT_OF_STOCK and self.is_named and not self.buttons
 
-def visible_stock(visible: VisibleText) -> VisibleStock:
-    marked, loose = _statements(visible)
-    return VisibleStock(marked, loose, _buy_buttons(visible))
+
+def visible_stock(visible: VisibleText, end: int) -> VisibleStock:
+    """Up to the end of the product in the text."""
+    marked, loose, is_named = _statements(visible, end)
+    return VisibleStock(marked, loose, _buy_buttons(visible, end), is_named)
 
 
 def has_buy_markup(tree: LexborHTMLParser, visible: VisibleText) -> bool:
@@ -68,9 +98,9 @@ def has_buy_markup(tree: LexborHTMLParser, visible: VisibleText) -> bool:
     return False
 
 
-def _buy_buttons(visible: VisibleText) -> list[Button]:
+def _buy_buttons(visible: VisibleText, end: int) -> list[Button]:
     start = max(0, visible.headline - _BEFORE_HEADLINE)
-    window = visible.text[start : visible.headline_end + FAR]
+    window = visible.text[start : min(visible.headline_end + FAR, end)]
     buttons: list[Button] = []
     for count, found in enumerate(BUY.finditer(window)):
         if count == _MOST_FOUND:
@@ -78,28 +108,48 @@ def _buy_buttons(visible: VisibleText) -> list[Button]:
         at = start + found.start()
         around = visible.around(at)
         if not around.neighbour and (around.button or around.link):
-            buttons.append(Button(at, not around.disabled))
+            waits = around.disabled and _waits(visible, at, around.signature)
+            buttons.append(Button(at, not around.disabled, waits))
     return buttons
 
 
-def _statements(visible: VisibleText) -> tuple[Availability, Availability]:
+def _waits(visible: VisibleText, at: int, signature: str) -> bool:
+    return bool(_OFF_FOR_NOW.search(signature)) or _is_chosen_before(visible, at + _AFTER_BUTTON)
+
+
+def _is_chosen_before(visible: VisibleText, at: int) -> bool:
+    """Whether people are asked to choose a size or the like."""
+    return _CHOOSE.search(visible.text[visible.headline_end : at]) is not None
+
+
+def _statements(visible: VisibleText, product_end: int) -> tuple[Availability, Availability, bool]:
     start = max(0, visible.headline - _BEFORE_HEADLINE)
-    window = visible.text[start : visible.headline_end + _STATEMENT_AFTER]
+    window = visible.text[start : min(visible.headline_end + _STATEMENT_AFTER, product_end)]
     said: dict[tuple[int, int], Availability] = {}
     for pattern, availability in STATEMENTS:
         for count, found in enumerate(pattern.finditer(window)):
             if count == _MOST_FOUND:
                 break
-            said.setdefault(visible.piece_at(start + found.start()), availability)
+            at = start + found.start()
+            piece = visible.piece_at(at)
+            if piece not in said:
+                refused = availability is _IN and is_refused(visible.text[piece[0] : at])
+                said[piece] = _OUT if refused else availability
     marked = loose = Availability.UNKNOWN
+    is_named = False
     for (begin, end), availability in sorted(said.items()):
         if visible.headline <= begin < visible.headline_end or end - begin > _MOST_WORDS:
             continue
         around = visible.around(begin)
         if around.neighbour or around.hidden:
             continue
-        if around.stock and marked is Availability.UNKNOWN:
+        is_marked = around.stock or (around.button and around.disabled and availability is _OUT)
+        if is_marked and marked is Availability.UNKNOWN:
             marked = availability
-        elif loose is Availability.UNKNOWN and not around.link and end - begin <= _MOST_LOOSE_WORDS:
+            is_named = _NAMED.search(around.signature) is not None
+            continue
+        if is_marked and availability is _IN and end - begin <= _MOST_LOOSE_WORDS:
+            is_named = False  # a list of several things
+        if loose is Availability.UNKNOWN and not around.link and end - begin <= _MOST_LOOSE_WORDS:
             loose = availability
-    return marked, loose
+    return marked, loose, is_named

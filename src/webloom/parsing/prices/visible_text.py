@@ -4,10 +4,10 @@ is from."""
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -26,7 +26,8 @@ _MOST_TITLE_PIECES: Final = 5000
 _MOST_BUTTON_WORDS: Final = 40
 _MOST_ABOVE: Final = 500  # elements around the headline
 _TITLED: Final = 0.6  # the share of a headline's words that are in the title of the page
-_TOLD: Final = frozenset({"h1", "input", "img"})
+_TOLD: Final = ("h1", "input", "img")
+_BLOCKS: Final = frozenset({"p", "li", "td", "th", "dd", "dt", "tr", "option", "h2", "h3", "h4"})
 _WITHOUT_TEXT: Final = frozenset({"script", "style", "template", "noscript", "textarea", "svg"})
 
 _NEIGHBOUR: Final = re.compile(
@@ -159,6 +160,20 @@ class VisibleText:
         end = self._starts[index + 1] - 1 if index + 1 < len(self._starts) else len(self.text)
         return self._starts[index], end
 
+    def begins_block(self, at: int) -> bool:
+        """Whether a piece of text is the first of a paragraph, cell or the like of its own."""
+        node = self._nodes[bisect_right(self._starts, at) - 1]
+        parent = node.parent if node.is_text_node else node
+        for _ in range(3):
+            if parent is None or parent.first_child != node:
+                return False
+            if parent.tag in _BLOCKS or (
+                parent.tag == "div" and not self.around_element(parent).price
+            ):
+                return True
+            node, parent = parent, parent.parent
+        return False
+
     def around(self, at: int) -> Surroundings:
         index = bisect_right(self._starts, at) - 1
         if index < 0:
@@ -192,28 +207,9 @@ def read_visible_text(
 ) -> VisibleText:
     """The text from the top of the page to well after the headline."""
     reader = _Reader(identity)
-    add = reader.add
-    body = elements.first("body")
-    if tree.body is not None and body is not None:
-        after_code = False
-        left = _MOST_NODES
-        nodes, tags = islice(elements.nodes, body, None), islice(elements.tags, body, None)
-        for node, tag in zip(nodes, tags, strict=True):
-            left -= 1
-            if tag == TEXT:
-                if (not after_code or not _is_code(node)) and (piece := node.text_content):
-                    add(node, piece[:_MOST_PIECE])
-                    if reader.length > reader.limit:
-                        break
-                continue
-            after_code = tag in _WITHOUT_TEXT
-            if tag in _TOLD:
-                if tag == "h1":
-                    reader.add_headline(node)
-                else:
-                    add(node, _button_words(node))
-            if left < 0:
-                break
+    bodies = elements.places("body")
+    if tree.body is not None and bodies:
+        reader.read(elements, bodies[0])
     return reader.result(tree.body)
 
 
@@ -224,36 +220,60 @@ def _is_code(text: LexborNode) -> bool:
 
 class _Reader:
     def __init__(self, identity: PageIdentity) -> None:
-        self.length = 0
-        self.limit = _MOST_CHARACTERS
+        self._length = 0
+        self._limit = _MOST_CHARACTERS
         self._identity = identity
         self._pieces: list[str] = []
-        self._starts: list[int] = []
         self._nodes: list[LexborNode] = []
         self._headline: tuple[LexborNode, int, int] | None = None  # where it begins and ends
 
-    def add(self, node: LexborNode, piece: str) -> None:
-        if piece:
-            self._starts.append(self.length)
-            self._nodes.append(node)
-            self._pieces.append(piece)
-            self.length += len(piece) + 1
+    def read(self, elements: Elements, start: int) -> None:
+        places = elements.places(TEXT, *_TOLD)
+        not_texts = set(elements.places(*_TOLD))
+        after_code = {place + 1 for place in elements.places(*_WITHOUT_TEXT)}
+        all_nodes, nodes, pieces = elements.nodes, self._nodes, self._pieces
+        for place in places[bisect_left(places, start) : bisect_right(places, start + _MOST_NODES)]:
+            node = all_nodes[place]
+            if place in not_texts:
+                self._add_other(node)
+                continue
+            if place in after_code:
+                after_code.add(place + 1)
+                if _is_code(node):
+                    continue
+            if piece := node.text_content:
+                piece = piece[:_MOST_PIECE]
+                nodes.append(node)
+                pieces.append(piece)
+                self._length += len(piece) + 1
+                if self._length > self._limit:
+                    break
 
-    def add_headline(self, node: LexborNode) -> None:
+    def _add_other(self, node: LexborNode) -> None:
+        if node.tag == "h1":
+            self._add_headline(node)
+        elif words := _button_words(node):
+            self._nodes.append(node)
+            self._pieces.append(words)
+            self._length += len(words) + 1
+
+    def _add_headline(self, node: LexborNode) -> None:
         """The first that has the words of the title, or the first of all."""
-        if self.limit < _MOST_CHARACTERS:
+        if self._limit < _MOST_CHARACTERS:
             return
         words = node.text()[:_MOST_PIECE]
         if not words.strip():
             return
         is_titled = self._identity.title_share(words[:500]) >= _TITLED
         if is_titled or self._headline is None:
-            self._headline = (node, self.length, self.length + len(words))
+            self._headline = (node, self._length, self._length + len(words))
         if is_titled:
-            self.limit = self.length + len(words) + FAR
+            self._limit = self._length + len(words) + FAR
 
     def result(self, body: LexborNode | None) -> VisibleText:
-        titled = self._headline if self.limit < _MOST_CHARACTERS else self._titled_piece()
+        starts = list(accumulate((len(piece) + 1 for piece in self._pieces), initial=0))[:-1]
+        is_titled = self._limit < _MOST_CHARACTERS
+        titled = self._headline if is_titled else self._titled_piece(starts)
         self._headline = titled or self._headline
         node, start, end = self._headline or (None, 0, 0)
         above: set[int] = set()
@@ -263,16 +283,20 @@ class _Reader:
             parent = parent.parent
         text = BOUNDARY.join(self._pieces)
         return VisibleText(
-            text, start, end, titled is not None, self._starts, self._nodes, frozenset(above)
+            text, start, end, titled is not None, starts, self._nodes, frozenset(above)
         )
 
-    def _titled_piece(self) -> tuple[LexborNode, int, int] | None:
+    def _titled_piece(self, starts: list[int]) -> tuple[LexborNode, int, int] | None:
         """Some text that is the title, on pages whose headline is no h1."""
         shortest = max(8, self._identity.shortest_title())
+        telling = self._identity.telling_words()
         for node, start, piece in zip(
-            self._nodes[:_MOST_TITLE_PIECES], self._starts, self._pieces, strict=False
+            self._nodes[:_MOST_TITLE_PIECES], starts, self._pieces, strict=False
         ):
-            if shortest <= len(piece) <= 200 and self._identity.is_title(piece):
+            if not shortest <= len(piece) <= 200:
+                continue
+            lowered = piece.lower()
+            if any(word in lowered for word in telling) and self._identity.is_title(piece):
                 return node, start, start + len(piece)
         return None
 
@@ -299,7 +323,10 @@ def _bits_of_words(words: str) -> int:
 def _read_element(node: LexborNode) -> tuple[int, str]:
     tag = node.tag or ""
     attributes = node.attributes
-    words = " ".join(value for name in _NAMING if (value := attributes.get(name)))[:300].lower()
+    if not attributes:
+        return _OF_TAG.get(tag, 0), f"{tag}.|"
+    named = [value for name in _NAMING if (value := attributes.get(name))]
+    words = " ".join(named)[:300].lower()
     bits = _OF_TAG.get(tag, 0) | (_bits_of_words(words) if words else 0)
     if style := attributes.get("style"):
         style = style[:500].lower()

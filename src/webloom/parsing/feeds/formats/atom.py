@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format, has_other_records, names_of
 from webloom.parsing.feeds.formats.links import alternate
 from webloom.parsing.feeds.mapping import Values
@@ -14,7 +14,7 @@ def _certainty(head: Head) -> int:
     return 40 if "entry" in names_of(head) and "feed" in names_of(head) else 0
 
 
-def _refine(values: Values, record: Element, context: Context) -> None:
+def _refine(values: Values, record: Record, context: Context) -> None:
     url = alternate(record)
     if url:
         values["jobUrl"] = [url]
@@ -41,6 +41,9 @@ FORMAT = Format(
         "description": ("content", "summary"),
         "publishedAt": ("published", "issued", "created", "updated", "modified", "dc:date"),
     },
-    last_resort={"company": ("author/name", "source/title", "dc:creator")},
+    last_resort={
+        "company": ("author/name", "source/title", "dc:creator"),
+        "description": ("media:group/media:description", "media:description"),
+    },
     refine=_refine,
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.mapping import Values
 
 _JOBS: Final = frozenset({"job", "position", "vacancy", "offer", "listing", "ad", "posting"})
@@ -31,7 +31,7 @@ class Format:
     certainty: Callable[[Head], int]  # that a feed is of this format; 0: it is not, 100: it says so
     fields: Paths = field(default_factory=dict)  # by field of a posting, the best path first
     last_resort: Paths = field(default_factory=dict)  # after the names that are common to feeds
-    refine: Callable[[Values, Element, Context], None] | None = None  # what paths can't say
+    refine: Callable[[Values, Record, Context], None] | None = None  # what paths can't say
     month_first: bool = False  # 03/04/2024 is the fourth of March
     comma_lists: bool = False  # a category can be several, divided by commas
 

@@ -15,7 +15,8 @@ from webloom.parsing.feeds.words import words
 
 _RECORDS: Final = words(
     "job item entry position vacancy offer ad advert advertisement listing posting jobposting "
-    "joboffer jobad jobadvert joblisting jobposition opportunity opening record row element node "
+    "joboffer jobpositionposting positionopening jobad jobadvert joblisting jobposition "
+    "opportunity opening record row element node "
     "requisition stelle stellenanzeige stellenangebot annonce oferta empleo offerta offre emploi "
     "vacature anzeige result object product"
 )

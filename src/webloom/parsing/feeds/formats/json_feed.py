@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format
 from webloom.parsing.feeds.mapping import Values, squeezed
 
@@ -15,7 +15,7 @@ def _certainty(head: Head) -> int:
     return 90 if "jsonfeed.org" in head.elements.get("version", "") else 60
 
 
-def _refine(values: Values, record: Element, context: Context) -> None:
+def _refine(values: Values, record: Record, context: Context) -> None:
     """annualSalaryMin says the period by its name."""
     if "salaryPeriod" in values or not ("salaryMin" in values or "salaryMax" in values):
         return
@@ -33,8 +33,9 @@ FORMAT = Format(
     certainty=_certainty,
     fields={
         "externalId": ("id", "guid"),
-        "title": ("title", "jobtitle", "position", "name"),
+        "title": ("title", "jobtitle", "positiontitle", "jobopeningname", "position", "name"),
         "jobUrl": ("url", "external_url"),
+        "jobType": ("employmenttype", "jobtype", "contracttime", "contracttype"),
         "categories": ("tags",),
         "description": ("content_html", "content_text", "description", "summary"),
         "publishedAt": ("date_published", "date_modified"),

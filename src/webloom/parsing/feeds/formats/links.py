@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Element
+from webloom.parsing.feeds.element import Record
 from webloom.parsing.feeds.urls import joined
 
 _PAGES = ("", "text/html", "application/xhtml+xml")
 
 
-def alternate(record: Element) -> str | None:
+def alternate(record: Record) -> str | None:
     """The page that an Atom link of the record leads to: rel is alternate, or there is none."""
     best: str | None = None
     for link in record.all("link"):

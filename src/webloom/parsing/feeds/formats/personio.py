@@ -7,7 +7,7 @@ import re
 from html import escape
 from urllib.parse import urlsplit
 
-from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.element import Element, Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format, names_of
 from webloom.parsing.feeds.mapping import Values
 from webloom.parsing.feeds.sanitise import is_html
@@ -21,7 +21,7 @@ def _certainty(head: Head) -> int:
     return 80 if {"position", "jobdescriptions"} <= names_of(head) else 0
 
 
-def _refine(values: Values, record: Element, context: Context) -> None:
+def _refine(values: Values, record: Record, context: Context) -> None:
     parts = [
         _part(part)
         for all_parts in record.all("jobdescriptions")

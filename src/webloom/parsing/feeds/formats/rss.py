@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format, Paths, has_other_records, names_of
 from webloom.parsing.feeds.formats.links import alternate
 from webloom.parsing.feeds.mapping import Values
@@ -35,9 +35,14 @@ _LONGEST_AUTHOR = 300
 _NOBODY = frozenset({"admin", "administrator", "editor", "webmaster", "root", "noreply"})
 
 
-def refine(values: Values, record: Element, context: Context) -> None:
+def refine(values: Values, record: Record, context: Context) -> None:
     if "jobUrl" not in values:
-        url = alternate(record) or _permalink(record) or record.attributes.get("rdf:about")
+        url = (
+            alternate(record)
+            or _permalink(record)
+            or record.attributes.get("rdf:about")
+            or _own_link(record)
+        )
         if url:
             values["jobUrl"] = [url]
     if "company" in values:
@@ -50,13 +55,19 @@ def refine(values: Values, record: Element, context: Context) -> None:
             del values["company"]
 
 
-def _permalink(record: Element) -> str | None:
+def _permalink(record: Record) -> str | None:
     """A guid is an address unless it says that it is not."""
     guid = record.first("guid")
     if guid is None or guid.attributes.get("ispermalink", "true").strip().lower() == "false":
         return None
     text = guid.text.strip()
     return text if text.lower().startswith(("http://", "https://", "/")) else None
+
+
+def _own_link(record: Record) -> str | None:
+    """<link/>https://…: a program for HTML wrote it, where links are empty."""
+    text = record.text.strip()
+    return text if text.startswith(("http://", "https://")) and len(text.split()) == 1 else None
 
 
 def is_rss(head: Head) -> bool:

@@ -13,47 +13,58 @@ from webloom.parsing.feeds.words import words
 
 _ID = words(
     "guid externalid referencenumber referenceid reference refid refno refnumber ref jobid "
-    "jobreference jobrefid jobrefcode jobref jobnumber jobcode jobkey partnerjobid requisitionid "
-    "requisitionnumber reqid uniqueid identifier identifier/value uid uuid vacancyid vacancynumber "
+    "jobreference jobrefid jobrefcode jobref jobnumber jobcode jobkey jobpositionpostingid "
+    "partnerjobid requisitionid "
+    "requisitionnumber reqid uniqueid identifier identifier/value id/idvalue uid uuid vacancyid "
+    "vacancynumber "
     "vacancyref positionid offerid adid adreference advertid listingid postingid postid "
-    "sourceid displayreference id key code shortcode slug"
+    "sourceid senderreference displayreference refnr referenz referencia riferimento "
+    "vacaturenummer codice id key code shortcode slug"
 )
 _TITLE = words(
     "title jobtitle positiontitle vacancytitle postingtitle listingtitle offertitle adtitle "
-    "advertisementtitle jobname positionname position/title name position role headline "
-    "designation heading stellenbezeichnung stellentitel titel titre intitule titulo titolo puesto "
-    "cargo occupation"
+    "advertisementtitle jobpositiontitledescription jobpositiontitle jobname positionname "
+    "jobopeningname position/title name position role headline "
+    "designation heading stellenbezeichnung stellentitel titel jobtitel titre intitule "
+    "titulo titolo puesto cargo stanowisko functietitel occupation"
 )
 _URL = words(
     "url joburl link joblink detailurl detailsurl jobdetailurl detailpageurl permalink "
     "canonicalurl "
     "absoluteurl hostedurl landingpage landingpageurl deeplink deeplinkurl externalurl pageurl "
     "weburl webaddress displayurl viewurl vacancyurl adurl offerurl redirecturl clickurl uri href "
-    "careersurl applyurl applicationurl applylink applicationlink applyhere howtoapply lien enlace"
+    "careersurl webpageurl publicurl positionuri jobopeningshareurl shareurl externeurl urlorigine "
+    "refs/landingpage externalpath applyurl applicationurl applylink applicationlink "
+    "applyhere howtoapply lien enlace"
 )
 _COMPANY = words(
     "company companyname company/name company/@name employer employername employer/name "
-    "hiringorganization hiringorganization/name hiringcompany hiringorganizationname organization "
+    "hiringorganization hiringorganization/name hiringorgname hiringcompany "
+    "hiringorganizationname organization "
     "organisation organizationname organisationname advertisername advertiser clientname client "
     "recruitername recruiter brand brandname firm businessname agencyname agency unternehmen "
-    "arbeitgeber firma entreprise employeur empresa azienda bedrijf sourcename subcompany"
+    "arbeitgeber firma entreprise entreprise/nom employeur empresa azienda bedrijf bedrijfsnaam "
+    "pracodawca jobcompany jobemployer sourcename subcompany"
 )
 _LOCATION = words(
     "location joblocation locationname fulllocation formattedlocation locationtext displaylocation "
-    "locationdescription locationrestrictions locationrestriction worklocation "
-    "candidaterequiredlocation candidatelocationrestriction place "
+    "locationdescription locationstext positionlocationdisplay locationrestrictions "
+    "locationrestriction worklocation candidaterequiredlocation candidatelocationrestriction place "
     "placeofwork workplace citystate area geography jobgeo jobregion office officelocation "
     "office/name "
-    "arbeitsort einsatzort standort ort lieu localisation ubicacion localizacion localidad luogo "
-    "standplaats hqlocation address"
+    "arbeitsort einsatzort standort ort lieu lieutravail/libelle localisation "
+    "ubicacion localizacion localidad luogo standplaats hqlocation address"
 )
 _PLACES = (
     "location",
     "joblocation",
     "joblocation/address",
     "address",
+    "address/postaladdress",
     "place",
     "locations/location",
+    "worklocation",
+    "arbeitsort",
 )
 
 
@@ -83,14 +94,14 @@ def _in_pay(names: str, within: str) -> tuple[str, ...]:
 
 
 LISTED: Final = "listed"  # categories that are divided by commas, by their names
-COMMON: Final[Paths] = {
+_NAMES: Final[Paths] = {
     "externalId": _ID,
     "title": _TITLE,
     "jobUrl": (*_URL, "link/@href", "url/@href"),
     "company": _COMPANY,
     "city": _in_places(
-        "city town locality addresslocality municipality jobcity locationcity cityname stadt ville "
-        "ciudad citta plaats cidade"
+        "city town locality addresslocality municipality jobcity locationcity cityname geocity "
+        "stadt ort ville commune ciudad localidad citta comune plaats cidade miasto"
     ),
     "region": _in_places(
         "state region province county addressregion statecode stateprovince stateorprovince "
@@ -98,37 +109,41 @@ COMMON: Final[Paths] = {
         "locationstate statename bundesland departement provincia"
     ),
     "country": _in_places(
-        "country countryname countrycode addresscountry jobcountry locationcountry countryiso land "
-        "pays pais paese"
+        "country countryname countrycode addresscountry jobcountry locationcountry countryiso "
+        "geocountry nation land pays pais paese"
     ),
     "location": (*_LOCATION, "locations/location", "locations"),
     "remote": words(
         "remote isremote remotetype remotework remoteallowed remotestatus remotejob remoteposition "
         "telecommute telecommuting workfromhome homeoffice joblocationtype workplacetype workmodel "
-        "workmode workarrangement locationtype worksetting location/remote"
+        "workmode workarrangement locationtype worksetting location/remote "
+        "location/isremote"
     ),
     "jobType": words(
         "jobtype employmenttype jobtypes employmenttypes contracttype contracttime positiontype "
         "worktype typeofemployment workinghours worktime jobschedule schedule employment "
         "commitment "
-        "contract beschaeftigungsart vertragsart arbeitszeit typecontrat tipocontrato type"
+        "contract employmentstatuslabel positionschedule/name beschaeftigungsart anstellungsart "
+        "vertragsart arbeitszeit typecontrat typedecontrat contrat tipocontrato jornada "
+        "contratto tipocontratto dienstverband type"
     ),
     "salary": (*words(
         "salary salarytext salaryrange displaysalary salarydescription formattedsalary "
         "salarydisplay "
         "compensation pay payrange payrate wage wages remuneration basesalary estimatedsalary "
-        "salaryinfo package rate gehalt salaire salario stipendio salaris"
+        "salaryinfo jobsalary annualsalary monthlysalary hourlyrate dailyrate package rate "
+        "gehalt verguetung salaire salario sueldo stipendio retribuzione salaris wynagrodzenie"
     ), *(f"{pay}/{part}" for pay in _PAY for part in ("amount", "value", "text"))),
     "salaryMin": _in_pay(
         "salarymin minsalary salaryminimum minimumsalary salaryfrom salarylow salarystart "
         "annualsalarymin salaryrangefrom salaryrangemin minpay paymin payratemin mincompensation "
-        "compensationmin salarylower salarymininum",
+        "compensationmin compensationminimum minimumrange salarylower salarymininum",
         "min minimum minvalue from low lowend lowend/amount minamount start",
     ),
     "salaryMax": _in_pay(
         "salarymax maxsalary salarymaximum maximumsalary salaryto salaryhigh salaryend "
         "annualsalarymax salaryrangeto salaryrangemax maxpay paymax payratemax maxcompensation "
-        "compensationmax salaryupper",
+        "compensationmax compensationmaximum maximumrange salaryupper",
         "max maximum maxvalue to high highend highend/amount maxamount end",
     ),
     "salaryCurrency": _in_pay(
@@ -138,8 +153,8 @@ COMMON: Final[Paths] = {
     "salaryPeriod": _in_pay(
         "salaryperiod salaryfrequency salaryunit salaryinterval salarytype salaryper payperiod "
         "payfrequency paytype payunit salaryunittext unittext compensationperiod rateperiod "
-        "compensationinterval",
-        "period frequency unit unittext interval type per",
+        "compensationinterval compensationfrequency",
+        "compensationtype period periodicity frequency unit unittext interval type per",
     ),
     "categories": words(
         "category categories/category jobcategory tag tags/tag keyword keywords/keyword industry "
@@ -150,9 +165,10 @@ COMMON: Final[Paths] = {
     "description": words(
         "contentencoded encoded fulldescription descriptionhtml htmldescription jobdescription "
         "jobdescriptionhtml longdescription positiondescription vacancydescription "
-        "descriptionfull description contenthtml content body jobbody bodyhtml html details "
-        "jobdetails jobdetail detail text contenttext jobtext adtext stellenbeschreibung "
-        "beschreibung descripcion descrizione omschrijving descricao summary jobsummary "
+        "descriptionfull description publicdescription desc contenthtml content contents "
+        "body jobbody bodyhtml html details jobdetails jobdetail detail text contenttext jobtext "
+        "adtext jobadtext stellenbeschreibung beschreibung descripcion descrizione omschrijving "
+        "descricao opis summary jobsummary "
         "shortdescription excerpt abstract jobexcerpt teaser post"
     ),
     "publishedAt": words(
@@ -160,10 +176,14 @@ COMMON: Final[Paths] = {
         "datepublished "
         "dateposted posteddate postdate postedat postedon postingdate posted listdate listeddate "
         "listingdate date jobdate createdat created createdon createddate creationdate datecreated "
-        "releasedate releaseddate activationdate opendate openingdate dateopened firstpublished "
+        "releasedate releaseddate activationdate opendate openingdate dateopened openeddate "
+        "firstpublished datelastpublished publicationstartdate postedatdatetimeutc "
         "firstseen datum "
         "issued "
-        "validfrom onlinesince veroeffentlichungsdatum datepublication fechapublicacion "
+        "validfrom onlinesince datesinceonline onlinefrom veroeffentlichungsdatum veroeffentlicht "
+        "veroeffentlichtam aktuelleveroeffentlichungsdatum datepublication datedepublication "
+        "datecreation fechapublicacion fechadepublicacion fecha datapubblicazione datapublicacao "
+        "datapublikacji plaatsingsdatum publicatiedatum "
         "updatedat updated updateddate modified modifieddate lastmodified dateupdated datemodified "
         "lastupdated lastactivitydate timestamp epoch"
     ),
@@ -172,9 +192,22 @@ COMMON: Final[Paths] = {
         "expireddate "
         "dateexpires dateexpired expiration validthrough validuntil validto closingdate closedate "
         "closingon applicationdeadline applicationclosingdate deadline applyby applybefore "
-        "unpublishdate bewerbungsfrist datelimite"
+        "applicationclosedate unpublishdate bewerbungsfrist datelimite fechacaducidad datascadenza"
     ),
 }  # fmt: skip
+
+# Some put "job" before all of their names: job_apply_link, job_min_salary.
+_NOT_WITH_JOB: Final = {  # it means something else, or has the fields of the record in it
+    *words("area position post region content contents"),
+    *(path.partition("/")[0] for paths in _NAMES.values() for path in paths if "/" in path),
+}
+COMMON: Final[Paths] = {
+    field: (
+        *paths,
+        *(f"job{name}" for name in paths if name.partition("/")[0] not in _NOT_WITH_JOB),
+    )
+    for field, paths in _NAMES.items()
+}
 
 # Some feeds write a record's fields as its attributes.
 AS_ATTRIBUTES: Final[Paths] = {

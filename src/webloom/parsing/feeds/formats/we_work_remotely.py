@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Element, Head
+from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.formats import rss
 from webloom.parsing.feeds.formats.format import Context, Format, mentions, names_of
 from webloom.parsing.feeds.mapping import Values
@@ -17,7 +17,7 @@ def _certainty(head: Head) -> int:
     return 80 if {"region", "type"} <= extras and len(extras) > 2 else 0
 
 
-def _refine(values: Values, record: Element, context: Context) -> None:
+def _refine(values: Values, record: Record, context: Context) -> None:
     rss.refine(values, record, context)
     company, colon, title = values.get("title", [""])[0].partition(": ")
     if colon and company.strip() and title.strip():

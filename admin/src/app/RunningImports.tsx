@@ -1,0 +1,36 @@
+import { To } from "@/components/Links";
+import { progressOf, RunProgress } from "@/components/RunProgress";
+import { Empty } from "@/components/States";
+import { LinkButton } from "@/components/Button";
+import type { Schema } from "@/lib/api";
+import { number } from "@/lib/format";
+
+export function RunningImports({ runs, feeds }: { runs: Schema<"ImportLog">[]; feeds: number }) {
+  if (runs.length === 0) {
+    return feeds === 0 ? (
+      <Empty title="No feeds yet">
+        <LinkButton href="/feeds/new">Add a feed</LinkButton>
+      </Empty>
+    ) : (
+      <Empty title="Nothing is being imported">
+        <LinkButton href="/import-history">Import history</LinkButton>
+      </Empty>
+    );
+  }
+  return (
+    <ul className="flex flex-col gap-4">
+      {runs.map((run) => (
+        <li key={run.runId}>
+          <div className="flex flex-wrap justify-between gap-x-4">
+            <To href={`/import-history/${run.runId}`} className="wrap-anywhere">
+              {run.sourceName}
+            </To>
+            <span className="text-soft tabular-nums">{number(run.totalFetched)} items</span>
+          </div>
+          <RunProgress run={run} className="mt-1" />
+          <p className="text-sm text-soft tabular-nums">{progressOf(run).words}</p>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,179 @@
+"use client";
+
+import { useState } from "react";
+import { Button } from "@/components/Button";
+import { Card } from "@/components/Card";
+import { Checkbox, Field, Input, Select } from "@/components/Form";
+import { To } from "@/components/Links";
+import { ApiError, messageOf, type Schema } from "@/lib/api";
+import { FeedPreview, usePreview } from "./FeedPreview";
+import { FORMATS } from "./formats";
+import { MappingRows } from "./MappingRows";
+import { previewBodyOf, type Settings } from "./settings";
+
+type Props = {
+  first: Settings;
+  isNew: boolean;
+  onSave: (settings: Settings, before: Settings, isImported: boolean) => Promise<void>;
+};
+
+const CLOSE_MISSING =
+  "Only for a feed that lists every open posting: after an import that read it to its end without a failed record, " +
+  "what it no longer lists is closed, and opened again when it comes back. A feed that lists only its latest " +
+  "postings would close the older ones.";
+
+/** The settings of a feed that is new or known, with a preview of what they would give. */
+export function FeedForm({ first, isNew, onSave }: Props) {
+  const [settings, setSettings] = useState(first);
+  const [before, setBefore] = useState(first); // as it was saved last
+  const [isImported, setImported] = useState(true);
+  const [isSaving, setSaving] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const preview = usePreview();
+  const set = (part: Partial<Settings>) => setSettings((now) => ({ ...now, ...part }));
+  const wanted = previewBodyOf(settings);
+  const save = async () => {
+    setSaving(true);
+    setError(null);
+    try {
+      await onSave(settings, before, isImported);
+      setBefore(settings);
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setSaving(false);
+    }
+  };
+  return (
+    <div className="grid items-start gap-6 xl:grid-cols-2">
+      <Card title={isNew ? undefined : "Settings"}>
+        <form
+          className="flex flex-col gap-5"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void save();
+          }}
+        >
+          {isNew && (
+            <Field label="URL" hint="Of the feed itself: RSS, Atom, JSON Feed, or the XML of a job board.">
+              <Input
+                required
+                inputMode="url"
+                autoComplete="off"
+                spellCheck={false}
+                placeholder="https://example.com/jobs.rss"
+                value={settings.url}
+                onChange={(event) => set({ url: event.target.value })}
+              />
+            </Field>
+          )}
+          <Field label="Name" hint={isNew ? "Empty: the URL is its name." : undefined}>
+            <Input
+              required={!isNew}
+              maxLength={200}
+              value={settings.name}
+              onChange={(event) => set({ name: event.target.value })}
+            />
+          </Field>
+          <Field
+            label="Format"
+            hint="Leave it at auto unless the preview shows that the feed is taken for something else."
+          >
+            <Select value={settings.format} onChange={(event) => set({ format: event.target.value as Settings["format"] })}>
+              {Object.entries(FORMATS).map(([name, about]) => (
+                <option key={name} value={name}>
+                  {about ? `${name}: ${about}` : name}
+                </option>
+              ))}
+            </Select>
+          </Field>
+          <Field
+            label="Interval in minutes"
+            hint="From the end of an import to the next one. Empty: the usual one (IMPORT_INTERVAL_MINUTES)."
+          >
+            <Input
+              type="number"
+              inputMode="decimal"
+              step="any"
+              min={0.05}
+              max={525_600}
+              className="max-w-40"
+              value={settings.minutes}
+              onChange={(event) => set({ minutes: event.target.value })}
+            />
+          </Field>
+          {isNew && (
+            <Choice
+              label="Import it on its schedule"
+              hint="Otherwise it is paused, and imported on demand only."
+              isChosen={settings.enabled}
+              onChoice={(enabled) => set({ enabled })}
+            />
+          )}
+          <Choice
+            label="Close postings that vanish from it"
+            hint={CLOSE_MISSING}
+            isChosen={settings.closeMissing}
+            onChoice={(closeMissing) => set({ closeMissing })}
+          />
+          <MappingRows rows={settings.mapping} onRows={(mapping) => set({ mapping })} />
+          {isNew && (
+            <Choice
+              label="Import it right after it is added"
+              hint="Otherwise its first import is an interval from now."
+              isChosen={isImported}
+              onChoice={setImported}
+            />
+          )}
+          {error !== null && <Refusal error={error} />}
+          <div className="flex flex-wrap gap-2">
+            <Button isBusy={preview.isBusy} disabled={!wanted.url} onClick={() => preview.show(wanted)}>
+              Preview
+            </Button>
+            <Button type="submit" kind="primary" isBusy={isSaving}>
+              {isNew ? "Add feed" : "Save changes"}
+            </Button>
+          </div>
+        </form>
+      </Card>
+      <FeedPreview
+        state={preview.state}
+        wanted={wanted}
+        isBusy={preview.isBusy}
+        onPreview={() => preview.show(wanted)}
+      />
+    </div>
+  );
+}
+
+type ChoiceProps = { label: string; hint: string; isChosen: boolean; onChoice: (isChosen: boolean) => void };
+
+function Choice({ label, hint, isChosen, onChoice }: ChoiceProps) {
+  return (
+    <div>
+      <Checkbox label={label} checked={isChosen} onChange={(event) => onChoice(event.target.checked)} />
+      <p className="text-sm text-soft">{hint}</p>
+    </div>
+  );
+}
+
+/** What the API said; where the URL is a feed already, the way to it. */
+function Refusal({ error }: { error: unknown }) {
+  const isKnown = error instanceof ApiError && error.status === 409;
+  const known = isKnown ? (error.problem.feed as Schema<"FeedAnswer"> | undefined) : undefined;
+  return (
+    <div role="alert" className="rounded-lg border border-bad bg-bad-pale p-3 text-bad wrap-anywhere">
+      {known ? (
+        <>
+          This URL is a feed already:{" "}
+          <To href={`/feeds/${known.feedId}`} className="underline">
+            {known.name}
+          </To>
+          . Edit that one instead.
+        </>
+      ) : (
+        messageOf(error)
+      )}
+    </div>
+  );
+}

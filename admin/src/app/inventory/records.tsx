@@ -1,0 +1,146 @@
+"use client";
+
+import { useEffect } from "react";
+import { StatusBadge } from "@/components/Badge";
+import { Button } from "@/components/Button";
+import { Card } from "@/components/Card";
+import { To, UrlText } from "@/components/Links";
+import { AddressPager } from "@/components/Pager";
+import { Empty, Loaded } from "@/components/States";
+import { Head, Table, Td } from "@/components/Table";
+import { Time } from "@/components/Time";
+import { api, type Schema } from "@/lib/api";
+import { useAddress } from "@/lib/address";
+import { bytes, startOfDay } from "@/lib/format";
+import { useResource } from "@/lib/resource";
+import { detailsOf, recordAddress } from "./details";
+import { Filters } from "./filters";
+
+const LIMIT = 50;
+const MOST_TRIES = 10; // a page under a rare filter can be empty although there are more
+
+type Record = Schema<"RecordAnswer">;
+type Query = NonNullable<Parameters<typeof api.get<"/metadata/records">>[1]>["query"];
+
+export function Records({ changes }: { changes: number }) {
+  const [address, change] = useAddress();
+  const cursor = address.get("cursor");
+  const query = queryOf(address);
+  const isFiltered = ["q", "host", "status", "from", "to"].some((name) => address.get(name));
+  const page = useResource(`records ${JSON.stringify(query)}`, (signal) => pageOf(query, signal));
+  const { reload } = page;
+  useEffect(() => {
+    if (changes > 0) reload();
+  }, [changes, reload]);
+  return (
+    <Card title="Records">
+      <Filters />
+      <Loaded from={page} lines={14}>
+        {({ records, next_cursor }) => (
+          <>
+            {records.length > 0 ? (
+              <RecordTable records={records} />
+            ) : isFiltered || cursor ? (
+              <Empty title="No record fits">
+                <p>Try fewer words; with a star at the end (shop lamp*) the last one can go on.</p>
+                <Button onClick={() => change({ q: "", host: "", status: "", from: "", to: "", cursor: "" })}>
+                  Show all
+                </Button>
+              </Empty>
+            ) : (
+              <Empty title="Nothing in the inventory yet">
+                <p>Submit a URL above: its record appears here at once, and its answer as soon as it was fetched.</p>
+                <Button kind="primary" onClick={() => document.querySelector("textarea")?.focus()}>
+                  Write a URL
+                </Button>
+              </Empty>
+            )}
+            <AddressPager name="cursor" next={next_cursor} />
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function RecordTable({ records }: { records: Record[] }) {
+  return (
+    <Table label="Records">
+      <Head
+        columns={{
+          URL: "text",
+          State: "text",
+          HTTP: "number",
+          Content: "text",
+          Attempts: "number",
+          Updated: "text",
+        }}
+      />
+      <tbody>
+        {records.map((record) => (
+          <Row key={record.url} record={record} />
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+function Row({ record }: { record: Record }) {
+  const { content_type, content_length } = detailsOf(record);
+  const { attempt_number, error_message } = record.processing;
+  return (
+    <tr>
+      <Td className="w-full min-w-56">
+        <To href={recordAddress(record.url)} className="line-clamp-2 wrap-anywhere">
+          <UrlText url={record.url} />
+        </To>
+        {error_message && (
+          <span className="line-clamp-2 text-sm text-bad wrap-anywhere" title={error_message}>
+            {error_message}
+          </span>
+        )}
+      </Td>
+      <Td>
+        <StatusBadge status={record.status} />
+      </Td>
+      <Td isNumber>{record.metadata.status_code ?? "–"}</Td>
+      <Td className="whitespace-nowrap">
+        <span className="block max-w-40 truncate">{content_type?.split(";")[0] || "–"}</span>
+        {content_length !== undefined && (
+          <span className="block text-sm text-soft tabular-nums">{bytes(content_length)}</span>
+        )}
+      </Td>
+      <Td isNumber>{attempt_number}</Td>
+      <Td>
+        <Time at={record.updated_at} ago />
+      </Td>
+    </tr>
+  );
+}
+
+async function pageOf(query: Query, signal: AbortSignal): Promise<Schema<"RecordsPage">> {
+  const page = await api.get("/metadata/records", { query, signal });
+  for (let tries = 1; page.records.length === 0 && page.next_cursor !== null && tries < MOST_TRIES; tries += 1) {
+    const more = await api.get("/metadata/records", { query: { ...query, cursor: page.next_cursor }, signal });
+    page.records = more.records;
+    page.next_cursor = more.next_cursor;
+  }
+  return page;
+}
+
+function queryOf(address: URLSearchParams): Query {
+  return {
+    q: address.get("q"),
+    host: address.get("host"),
+    status: address.get("status") as Schema<"RecordAnswer">["status"] | null,
+    from: momentOf(address.get("from"), 0),
+    to: momentOf(address.get("to"), 1), // the day itself counts too
+    cursor: address.get("cursor"),
+    limit: LIMIT,
+  };
+}
+
+function momentOf(day: string | null, later: number): string | undefined {
+  const start = startOfDay(day ?? "", later);
+  return Number.isNaN(start) ? undefined : new Date(start).toISOString();
+}

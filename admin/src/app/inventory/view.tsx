@@ -1,0 +1,23 @@
+"use client";
+
+import { useState } from "react";
+import { PageHead } from "@/components/Card";
+import { useInventoryChanges } from "./changes";
+import { Counts } from "./counts";
+import { Records } from "./records";
+import { Submit } from "./submit";
+
+export function View() {
+  const [changes, setChanges] = useState(0);
+  useInventoryChanges(() => setChanges((before) => before + 1));
+  return (
+    <>
+      <PageHead title="Inventory">What each URL answered: status, headers, cookies, redirects and source.</PageHead>
+      <div className="flex flex-col gap-5">
+        <Submit changes={changes} />
+        <Counts changes={changes} />
+        <Records changes={changes} />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,5 @@
+import { View } from "./view";
+
+export default function Page() {
+  return <View />;
+}

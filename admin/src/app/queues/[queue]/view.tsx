@@ -1,0 +1,70 @@
+"use client";
+
+import { useEffect, useRef } from "react";
+import { Card, PageHead } from "@/components/Card";
+import { To } from "@/components/Links";
+import { Skeleton } from "@/components/Skeleton";
+import { Empty, ErrorBox } from "@/components/States";
+import { api } from "@/lib/api";
+import { useAddress, usePathPart } from "@/lib/address";
+import { useResource } from "@/lib/resource";
+import { Depth, Rate } from "../depth";
+import { purposeOf, useQueues } from "../state";
+import { Letters } from "./letters";
+
+export function View() {
+  const name = usePathPart(1);
+  const [address, change] = useAddress();
+  const after = address.get("after");
+  const queues = useQueues();
+  const queue = queues.data?.queues.find((each) => each.name === name);
+  const dead = queue?.dead;
+  const letters = useResource(queue ? `dead ${name} ${after}` : null, (signal) =>
+    api.get("/api/queues/{queue}/dead", { path: { queue: name }, query: { after }, signal }),
+  );
+  const { reload } = letters;
+  const lastDead = useRef(dead);
+  useEffect(() => {
+    if (lastDead.current !== undefined && lastDead.current !== dead) reload();
+    lastDead.current = dead;
+  }, [dead, reload]);
+  const isUnknown = queues.data !== undefined && queue === undefined;
+  return (
+    <>
+      <PageHead title={name}>
+        <p>
+          <To href="/queues">Queues</To>
+        </p>
+        {queue && <p>{purposeOf(name)}</p>}
+      </PageHead>
+      {isUnknown ? (
+        <Empty title="There is no such queue">
+          <p>There are {queues.data?.queues.map((each) => each.name).join(", ")}.</p>
+        </Empty>
+      ) : queues.data === undefined && queues.error !== undefined ? (
+        <ErrorBox error={queues.error} onRetry={queues.reload} />
+      ) : (
+        <div className="flex flex-col gap-5">
+          <Card title="Now">
+            {queue ? (
+              <>
+                <Depth queue={queue} />
+                <Rate queue={queue} />
+              </>
+            ) : (
+              <Skeleton lines={7} />
+            )}
+          </Card>
+          <Letters
+            key={`${name} ${after}`}
+            queue={name}
+            dead={dead ?? null}
+            letters={letters}
+            isFirst={!after}
+            onPage={(next) => change({ after: next })}
+          />
+        </div>
+      )}
+    </>
+  );
+}

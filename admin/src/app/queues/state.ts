@@ -1,0 +1,26 @@
+// Every queue's depth and rate, live.
+
+import { api, type Schema } from "@/lib/api";
+import { useEvents } from "@/lib/live";
+import { useResource, type Resource } from "@/lib/resource";
+
+export type QueueState = Schema<"QueueState">;
+
+export function useQueues(): Resource<Schema<"QueuesAnswer">> {
+  const queues = useResource("queues", (signal) => api.get("/api/queues", { signal }));
+  useEvents("/api/live?topics=queues", ({ event, data }) => {
+    if (event === "queues") queues.show(data as Schema<"QueuesAnswer">);
+  });
+  return queues;
+}
+
+const PURPOSES: Record<string, string> = {
+  metadata_queue: "URLs to fetch for the inventory",
+  "import-feed": "Batches of job postings to store",
+  "watch-pages": "Watched pages to check",
+  "storage-agent": "What was found on watched pages, to store",
+};
+
+export function purposeOf(queue: string): string {
+  return PURPOSES[queue] ?? "What was found on watched pages, to store"; // its name is a setting
+}

@@ -1,0 +1,91 @@
+"use client";
+
+import { useState } from "react";
+import { Badge } from "@/components/Badge";
+import { Button } from "@/components/Button";
+import { Card } from "@/components/Card";
+import { Checkbox, Field, Input } from "@/components/Form";
+import { Empty, Loaded } from "@/components/States";
+import { Head, Table, Td } from "@/components/Table";
+import type { Schema } from "@/lib/api";
+import { useAddress } from "@/lib/address";
+import { counted } from "@/lib/format";
+import type { Resource } from "@/lib/resource";
+
+/** The settings in force. What is secret in them never leaves the server. */
+export function Settings({ system }: { system: Resource<Schema<"SystemAnswer">> }) {
+  const [address, change] = useAddress();
+  const [text, setText] = useState(address.get("q") ?? "");
+  const [isOnlyChanged, setOnlyChanged] = useState(address.get("changed") === "yes");
+  const show = (q: string, changed: boolean) => {
+    setText(q);
+    setOnlyChanged(changed);
+    change({ q, changed: changed ? "yes" : null }, "replace");
+  };
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = ({ name, value, wants, isDefault }: Schema<"SettingAnswer">) => {
+    const all = `${name} ${value} ${wants}`.toLowerCase();
+    return !(isOnlyChanged && isDefault) && words.every((word) => all.includes(word));
+  };
+  return (
+    <Card title="Settings in force">
+      <div className="mb-4 flex flex-wrap items-end gap-4">
+        <Field label="Search" className="w-full sm:w-72">
+          <Input
+            type="search"
+            placeholder="storage budget"
+            value={text}
+            onChange={(event) => show(event.target.value, isOnlyChanged)}
+          />
+        </Field>
+        <div className="flex min-h-9 items-center">
+          <Checkbox
+            label="Only those that differ from the default"
+            checked={isOnlyChanged}
+            onChange={(event) => show(text, event.target.checked)}
+          />
+        </div>
+      </div>
+      <Loaded from={system} lines={20}>
+        {({ settings }) => {
+          const shown = settings.filter(fits);
+          if (shown.length === 0) {
+            return (
+              <Empty title="No setting fits">
+                <Button onClick={() => show("", false)}>Show all</Button>
+              </Empty>
+            );
+          }
+          return <SettingsTable settings={shown} total={settings.length} />;
+        }}
+      </Loaded>
+    </Card>
+  );
+}
+
+function SettingsTable({ settings, total }: { settings: Schema<"SettingAnswer">[]; total: number }) {
+  return (
+    <>
+      <Table label="Settings">
+        <Head columns={{ Name: "text", Value: "text", "What it is": "text" }} />
+        <tbody>
+          {settings.map((setting) => (
+            <tr key={setting.name}>
+              <Td>
+                <code className="text-sm whitespace-nowrap">{setting.name}</code>
+              </Td>
+              <Td className="min-w-40">
+                <code className="mr-2 text-sm wrap-anywhere">{setting.value || "–"}</code>
+                {!setting.isDefault && <Badge tone="busy">changed</Badge>}
+              </Td>
+              <Td className="min-w-56 text-soft wrap-anywhere">{setting.wants}</Td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+      <p className="mt-3 text-sm text-soft">
+        {counted(settings.length, "setting")} of {total}. They come from the environment and are read at the start.
+      </p>
+    </>
+  );
+}

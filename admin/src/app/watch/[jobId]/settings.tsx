@@ -1,0 +1,65 @@
+"use client";
+
+import type { ReactNode } from "react";
+import { Facts } from "@/components/Table";
+import { Time } from "@/components/Time";
+import { counted } from "@/lib/format";
+import { price, scheduleWords, type Watch } from "@/lib/watch";
+
+/** What was decided about a watch, in short. */
+export function Settings({ watch }: { watch: Watch }) {
+  const items: [string, ReactNode][] = [
+    ["Pages", counted(watch.urls.length, "page")],
+    ["Schedule", `${scheduleWords(watch.schedule)}${watch.enabled ? "" : " (paused)"}`],
+    ["Next run", watch.enabled ? <Time at={watch.nextRunAt} ago /> : "on demand"],
+    ["What counts", <Sentences key="counts" sentences={selectionWords(watch)} none="the main text" />],
+    ["Told", <Sentences key="told" sentences={thresholdWords(watch)} none="every change" />],
+    [
+      "Targets",
+      <Sentences key="targets" sentences={targetWords(watch)} none="none: changes are kept, and in the feed" />,
+    ],
+    ["Added", <Time key="added" at={watch.createdAt} />],
+  ];
+  return <Facts items={items} />;
+}
+
+function Sentences({ sentences, none }: { sentences: string[]; none: string }) {
+  if (sentences.length === 0) return <>{none}</>;
+  return (
+    <ul>
+      {sentences.map((sentence, index) => (
+        <li key={index}>{sentence}</li>
+      ))}
+    </ul>
+  );
+}
+
+function selectionWords({ selection }: Watch): string[] {
+  return [
+    ...(selection.keep ?? []).map((each) => `keep ${each}`),
+    ...(selection.drop ?? []).map((each) => `leave out ${each}`),
+    ...(selection.ignoreText ?? []).map((each) => `ignore lines with “${each}”`),
+    ...(selection.ignorePattern ?? []).map((each) => `ignore lines like ${each}`),
+    ...(selection.sortLines ? ["the order of lines does not count"] : []),
+    ...(selection.uniqueLines ? ["a line counts once"] : []),
+  ];
+}
+
+function thresholdWords({ thresholds }: Watch): string[] {
+  return [
+    ...(thresholds.textContains ?? []).map((each) => `new text with “${each}”`),
+    ...((thresholds.priceBelow ?? null) === null ? [] : [`a price below ${price(thresholds.priceBelow, null)}`]),
+    ...((thresholds.priceChangePercent ?? null) === null
+      ? []
+      : [`a price that moves by ${thresholds.priceChangePercent} % or more`]),
+  ];
+}
+
+function targetWords({ targets }: Watch): string[] {
+  return targets.map(
+    (target) =>
+      target.url +
+      (target.signed ? ", signed" : "") +
+      (target.digestMinutes === null ? "" : `, digest every ${counted(target.digestMinutes, "minute")}`),
+  );
+}

@@ -1,0 +1,198 @@
+"use client";
+
+import { useRouter } from "next/navigation";
+import type { ReactNode } from "react";
+import { LinkButton } from "@/components/Button";
+import { Card, PageHead } from "@/components/Card";
+import { Changes } from "@/components/Changes";
+import { AddressPager } from "@/components/Pager";
+import { Empty, Loaded } from "@/components/States";
+import { useAddress, usePathPart } from "@/lib/address";
+import { addressOf, api, ApiError } from "@/lib/api";
+import { useRemoval } from "@/lib/removal";
+import { useResource, type Resource } from "@/lib/resource";
+import { useSteady } from "@/lib/steady";
+import { short, useWatchChanges } from "@/lib/watch";
+import { WatchActions } from "../actions";
+import { AtomLink } from "../atom";
+import { loadChanges } from "../changes";
+import { NotNamed } from "../not-named";
+import { PagesTable } from "../pages";
+import { WatchState } from "../watches";
+import { Notices } from "./notices";
+import { Runs } from "./runs";
+import { Settings } from "./settings";
+
+const LIMIT = 20;
+const RUNS = 10;
+const CHANGES = 6;
+
+export function View() {
+  const part = usePathPart(1);
+  const [params] = useAddress();
+  const jobId = part === "_" ? (params.get("jobId") ?? "") : part;
+  return jobId ? <OneWatch key={jobId} jobId={jobId} /> : <NotNamed />;
+}
+
+function OneWatch({ jobId }: { jobId: string }) {
+  const router = useRouter();
+  const [params] = useAddress();
+  const of = (name: string) => params.get(name) || undefined;
+  const path = { jobId };
+  const removal = useRemoval();
+  const { isHeld } = removal;
+  const watch = useResource("watch", (signal) => api.get("/api/watches/{jobId}", { path, signal }), { isHeld });
+  const runs = useSteady(
+    useResource(`runs ${of("runs")}`, (signal) =>
+      api.get("/api/watch/runs", { query: { jobId, limit: RUNS, cursor: of("runs") }, signal }),
+    ),
+  );
+  const pages = useSteady(
+    useResource(`pages ${of("pages")}`, (signal) =>
+      api.get("/api/watch/pages", { query: { jobId, limit: LIMIT, cursor: of("pages") }, signal }),
+    ),
+  );
+  const changes = useSteady(
+    useResource(`changes ${of("changes")}`, (signal) =>
+      loadChanges({ jobId, limit: CHANGES, cursor: of("changes") }, signal),
+    ),
+  );
+  const isGone = watch.error instanceof ApiError && watch.error.status === 404;
+  const notices = useResource(
+    watch.data && !isGone ? `notices ${of("notices")}` : null,
+    (signal) =>
+      api.get("/api/watches/{jobId}/notices", { path, query: { limit: LIMIT, cursor: of("notices") }, signal }),
+    { isHeld },
+  );
+  const reload = () => {
+    for (const each of isGone ? [runs, pages, changes] : [watch, runs, pages, changes, notices]) each.reload();
+  };
+  useWatchChanges(reload);
+  const isEmpty = [runs, pages].every((each) => each.data?.data.length === 0) && changes.data?.changes.length === 0;
+  const active = runs.data?.data.find((run) => run.runId === watch.data?.activeRunId);
+
+  if (isGone && isEmpty) {
+    return (
+      <>
+        <PageHead title={short(jobId)} />
+        <Empty title="There is no watch with this id">
+          <p>It may have been removed, and nothing is kept of its pages.</p>
+          <LinkButton href="/watch" kind="primary">
+            All watches
+          </LinkButton>
+        </Empty>
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead
+        title={watch.data?.name ?? short(jobId)}
+        actions={
+          watch.data &&
+          !isGone && (
+            <WatchActions
+              watch={watch.data}
+              onDone={reload}
+              removal={removal}
+              onRemoved={() => router.push("/watch")}
+            />
+          )
+        }
+      >
+        <span className="block min-h-7">
+          {isGone && "There is no watch with this id (any more). This is what is kept of its pages."}
+          {watch.data && !isGone && <WatchState watch={watch.data} active={active} />}
+        </span>
+      </PageHead>
+      <div className="flex flex-col gap-6">
+        <div className={`grid grid-cols-1 items-start gap-6 ${isGone ? "" : "lg:grid-cols-2"}`}>
+          {!isGone && (
+            <Card title="Settings">
+              <Loaded from={watch} lines={8}>
+                {(found) => <Settings watch={found} />}
+              </Loaded>
+            </Card>
+          )}
+          <Card
+            title="Latest changes"
+            actions={!isGone && <AtomLink href={addressOf("/api/watches/{jobId}/feed.atom", path)} />}
+          >
+            <Loaded from={changes} lines={10}>
+              {(seen) => (
+                <>
+                  {seen.changes.length === 0 ? (
+                    <Empty title="No changes yet">
+                      The first version of a page is what later ones are compared with.
+                    </Empty>
+                  ) : (
+                    <Changes changes={seen.changes} pages={seen.pages} />
+                  )}
+                  <AddressPager name="changes" next={seen.nextCursor} />
+                </>
+              )}
+            </Loaded>
+          </Card>
+        </div>
+        <Card title="Runs">
+          <Listed
+            from={runs}
+            name="runs"
+            empty="No run is kept"
+            hint="A run is here once its pages are checked. Run now checks them at once."
+          >
+            {(found) => <Runs runs={found} />}
+          </Listed>
+        </Card>
+        <Card title="Pages">
+          <Listed
+            from={pages}
+            name="pages"
+            empty="No page has been checked yet"
+            hint="The first check is due at once; it needs a running scheduler and worker."
+          >
+            {(found) => <PagesTable pages={found} />}
+          </Listed>
+        </Card>
+        {!isGone && (
+          <Card title="Notices">
+            <Listed
+              from={notices}
+              name="notices"
+              empty="Nobody was told anything"
+              hint="A notice is written at the end of a run, for each target."
+            >
+              {(found) => <Notices notices={found} />}
+            </Listed>
+          </Card>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** A list with its pager, whose cursor is in the address by the list's name. */
+function Listed<T>({
+  from,
+  name,
+  empty,
+  hint,
+  children,
+}: {
+  from: Resource<{ data: T[]; nextCursor: string | null }>;
+  name: string;
+  empty: string;
+  hint: string;
+  children: (data: T[]) => ReactNode;
+}) {
+  return (
+    <Loaded from={from} lines={6}>
+      {(found) => (
+        <>
+          {found.data.length === 0 ? <Empty title={empty}>{hint}</Empty> : children(found.data)}
+          <AddressPager name={name} next={found.nextCursor} />
+        </>
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,213 @@
+// What is typed into the form of a watch, and what of it is sent.
+
+import type { Schema } from "@/lib/api";
+import { isWebUrl } from "@/lib/format";
+import type { Watch } from "@/lib/watch";
+
+export type Typed = {
+  urls: string; // here and below, where there may be several: one a line
+  name: string;
+  timing: "usual" | "every" | "cron";
+  every: string;
+  cron: string;
+  timeZone: string;
+  keep: string;
+  drop: string;
+  ignoreText: string;
+  ignorePattern: string;
+  sortLines: boolean;
+  uniqueLines: boolean;
+  textContains: string;
+  priceBelow: string;
+  priceChangePercent: string;
+  targets: TypedTarget[];
+};
+
+export type TypedTarget = {
+  key: number;
+  url: string;
+  secret: string;
+  digest: string;
+  shown: string | null; // as the API answered it, without what is secret; null: it is new
+  isSigned: boolean;
+};
+
+/** Where an error is shown. */
+export type Place = keyof Typed | "form";
+
+export function emptyForm(url = ""): Typed {
+  return {
+    urls: url,
+    name: "",
+    timing: "usual",
+    every: "60",
+    cron: "0 9 * * mon-fri",
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC",
+    keep: "",
+    drop: "",
+    ignoreText: "",
+    ignorePattern: "",
+    sortLines: false,
+    uniqueLines: false,
+    textContains: "",
+    priceBelow: "",
+    priceChangePercent: "",
+    targets: [],
+  };
+}
+
+export function formOf(watch: Watch): Typed {
+  const { schedule, selection, thresholds } = watch;
+  const usual = emptyForm();
+  return {
+    urls: watch.urls.join("\n"),
+    name: watch.name,
+    timing: schedule.cron ? "cron" : "every",
+    every: schedule.everyMinutes ? String(schedule.everyMinutes) : usual.every,
+    cron: schedule.cron ?? usual.cron,
+    timeZone: schedule.cron ? (schedule.timeZone ?? "UTC") : usual.timeZone,
+    keep: (selection.keep ?? []).join("\n"),
+    drop: (selection.drop ?? []).join("\n"),
+    ignoreText: (selection.ignoreText ?? []).join("\n"),
+    ignorePattern: (selection.ignorePattern ?? []).join("\n"),
+    sortLines: selection.sortLines ?? false,
+    uniqueLines: selection.uniqueLines ?? false,
+    textContains: (thresholds.textContains ?? []).join("\n"),
+    priceBelow: String(thresholds.priceBelow ?? ""),
+    priceChangePercent: String(thresholds.priceChangePercent ?? ""),
+    targets: watch.targets.map((target, key) => ({
+      key,
+      url: target.url,
+      secret: "",
+      digest: target.digestMinutes === null ? "" : String(target.digestMinutes),
+      shown: target.url,
+      isSigned: target.signed,
+    })),
+  };
+}
+
+export function linesOf(text: string): string[] {
+  return text.split(/\r?\n/).filter((line) => line.trim() !== "");
+}
+
+function trimmed(text: string): string[] {
+  return linesOf(text).map((line) => line.trim());
+}
+
+export function urlsOf(form: Typed): string[] {
+  return trimmed(form.urls);
+}
+
+export function selectionOf(form: Typed): Schema<"SelectionBody"> {
+  return {
+    keep: trimmed(form.keep),
+    drop: trimmed(form.drop),
+    ignoreText: trimmed(form.ignoreText),
+    ignorePattern: linesOf(form.ignorePattern), // a blank at its end may be meant
+    sortLines: form.sortLines,
+    uniqueLines: form.uniqueLines,
+  };
+}
+
+/** Raises the message for a place of the form that can't be sent. */
+export class Unfit extends Error {
+  constructor(
+    readonly place: Place,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function bodyOf(form: Typed): Schema<"AddWatchBody"> {
+  const urls = urlsOf(form);
+  if (urls.length === 0) throw new Unfit("urls", "Give one URL or more.");
+  return {
+    urls,
+    url: null,
+    name: form.name.trim() || null,
+    schedule: scheduleOf(form),
+    enabled: true,
+    selection: selectionOf(form),
+    thresholds: {
+      textContains: trimmed(form.textContains),
+      priceBelow: decimal("priceBelow", form.priceBelow),
+      priceChangePercent: decimal("priceChangePercent", form.priceChangePercent),
+    },
+    targets: form.targets.map((target) => ({
+      url: target.url.trim(),
+      secret: (isWebUrl(target.url.trim()) && target.secret) || null,
+      digestMinutes: target.digest.trim() === "" ? null : amount("targets", target.digest),
+    })),
+  };
+}
+
+function scheduleOf(form: Typed): Schema<"ScheduleBody"> | null {
+  if (form.timing === "usual") return null;
+  if (form.timing === "cron") {
+    return { everyMinutes: null, cron: form.cron.trim(), timeZone: form.timeZone.trim() || "UTC" };
+  }
+  return { everyMinutes: amount("every", form.every), cron: null, timeZone: "UTC" };
+}
+
+function amount(place: Place, text: string): number {
+  const value = Number(text.trim().replace(",", "."));
+  if (text.trim() === "" || !Number.isFinite(value)) throw new Unfit(place, `"${text}" is not a number.`);
+  return value;
+}
+
+/** As text, so that it keeps its digits. */
+function decimal<Type>(place: Place, text: string): Type | null {
+  if (text.trim() === "") return null;
+  amount(place, text);
+  return text.trim().replace(",", ".") as Type;
+}
+
+/** Only what differs from what was there: what somebody else changed meanwhile stays. */
+export function editsOf(form: Typed, before: Typed): Schema<"EditWatchBody"> {
+  const now = bodyOf(form);
+  const was = bodyOf(before);
+  const { name, schedule } = now;
+  const edits: Schema<"EditWatchBody"> = {};
+  const differs = (field: keyof typeof now) => JSON.stringify(now[field]) !== JSON.stringify(was[field]);
+  if (differs("urls")) edits.urls = now.urls;
+  if (differs("name")) edits.name = name ?? "";
+  if (differs("schedule") && schedule) edits.schedule = schedule;
+  if (differs("selection")) edits.selection = now.selection;
+  if (differs("thresholds")) edits.thresholds = now.thresholds;
+  if (differs("targets")) edits.targets = now.targets;
+  return edits;
+}
+
+const PLACES: [string, Place][] = [
+  ["urls:", "urls"],
+  ["name:", "name"],
+  ["selection.keep:", "keep"],
+  ["selection.drop:", "drop"],
+  ["selection.ignoreText:", "ignoreText"],
+  ["selection.ignorePattern:", "ignorePattern"],
+  ["thresholds.textContains:", "textContains"],
+  ["thresholds.priceBelow:", "priceBelow"],
+  ["thresholds.priceChangePercent:", "priceChangePercent"],
+  ["targets:", "targets"],
+];
+
+/** Which field the API speaks of: it names the field, or the selector or pattern that is wrong. */
+export function placeOf(message: string, form: Typed): Place {
+  for (const [start, place] of PLACES) if (message.startsWith(start)) return place;
+  if (message.startsWith("schedule:"))
+    return form.timing === "cron" ? (/zone/i.test(message) ? "timeZone" : "cron") : "every";
+  const fields = message.includes("pattern") ? (["ignorePattern"] as const) : (["keep", "drop"] as const);
+  if (/selector|XPath|pattern/.test(message)) {
+    for (const field of fields) {
+      if (linesOf(form[field]).some((entry) => quotes(message, entry.trim()))) return field;
+    }
+    if (linesOf(form[fields[0]]).length > 0) return fields[0];
+  }
+  return "form";
+}
+
+function quotes(message: string, entry: string): boolean {
+  const escaped = entry.replaceAll("\\", "\\\\");
+  return [`'${escaped}'`, `"${escaped}"`, `'${escaped.replaceAll("'", "\\'")}'`].some((each) => message.includes(each));
+}

@@ -1,0 +1,66 @@
+import Link from "next/link";
+import type { ButtonHTMLAttributes, MouseEvent, ReactNode } from "react";
+
+type Kind = "primary" | "plain" | "danger";
+
+const LOOKS: Record<Kind, string> = {
+  primary: "border-accent bg-accent text-accent-ink hover:bg-accent-strong hover:border-accent-strong",
+  plain: "border-control bg-card text-ink hover:border-accent hover:text-accent",
+  danger: "border-bad bg-card text-bad hover:bg-bad-pale",
+};
+const SHAPE =
+  "inline-flex min-h-9 items-center justify-center gap-2 rounded-lg border px-3 py-1 text-sm font-medium whitespace-nowrap hover:no-underline aria-disabled:cursor-default aria-disabled:opacity-60";
+
+type Props = ButtonHTMLAttributes<HTMLButtonElement> & { kind?: Kind; isBusy?: boolean };
+
+/** While `isBusy` or `disabled` it keeps its place, its width and the focus, and does nothing: the
+ * browser's own `disabled` would take the focus away from who has just pressed it. */
+export function Button({
+  kind = "plain",
+  isBusy = false,
+  type = "button",
+  className = "",
+  disabled = false,
+  onClick,
+  ...rest
+}: Props) {
+  const isOff = disabled || isBusy;
+  const act = (event: MouseEvent<HTMLButtonElement>) => {
+    if (isOff) event.preventDefault();
+    else onClick?.(event);
+  };
+  return (
+    <button
+      type={type}
+      className={`${SHAPE} ${LOOKS[kind]} ${isBusy ? "animate-pulse" : ""} ${className}`}
+      aria-disabled={isOff || undefined}
+      onClick={act}
+      aria-busy={isBusy || undefined}
+      {...rest}
+    />
+  );
+}
+
+/** A link that looks like a button. `download` and addresses of the API are plain links. */
+export function LinkButton({
+  href,
+  kind = "plain",
+  children,
+  plain = false,
+}: {
+  href: string;
+  kind?: Kind;
+  children: ReactNode;
+  plain?: boolean;
+}) {
+  const look = `${SHAPE} ${LOOKS[kind]} ${kind === "primary" ? "!text-accent-ink" : "!text-ink hover:!text-accent"}`;
+  return plain ? (
+    <a href={href} className={look}>
+      {children}
+    </a>
+  ) : (
+    <Link href={href} prefetch={false} className={look}>
+      {children}
+    </Link>
+  );
+}

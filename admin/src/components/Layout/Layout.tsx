@@ -1,0 +1,49 @@
+"use client";
+
+import { Suspense, useState, useSyncExternalStore, type ReactNode } from "react";
+import { KeyForm } from "@/components/Layout/KeyForm";
+import { Navbar } from "@/components/Layout/Navbar";
+import { Sidebar } from "@/components/Layout/Sidebar";
+import { PageSkeleton } from "@/components/Skeleton";
+import { Toasts } from "@/components/Toasts";
+import { useKeyWanted } from "@/lib/key";
+import { useReachable } from "@/lib/reachable";
+
+/** Navbar on top, sidebar on the left, content in the centre. */
+export function Layout({ children }: { children: ReactNode }) {
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const keyWanted = useKeyWanted();
+  const reachable = useReachable();
+  // One file stands for many addresses, so that a page's content is made in the browser alone.
+  const isInBrowser = useSyncExternalStore(never, () => true, () => false);
+  return (
+    <>
+      <a
+        href="#content"
+        className="sr-only focus:not-sr-only focus:fixed focus:left-3 focus:top-3 focus:z-50 focus:rounded focus:bg-card focus:px-3 focus:py-2 focus:shadow-card"
+      >
+        Skip to the content
+      </a>
+      <Navbar isMenuOpen={isMenuOpen} onMenu={() => setMenuOpen(!isMenuOpen)} />
+      <div className="mx-auto flex w-full max-w-[90rem]">
+        <Sidebar isOpen={isMenuOpen} onLeave={() => setMenuOpen(false)} />
+        <main id="content" tabIndex={-1} className="min-w-0 flex-1 p-4 outline-none sm:p-6">
+          <Suspense fallback={<PageSkeleton />}>
+            {!isInBrowser ? <PageSkeleton /> : keyWanted ? <KeyForm /> : children}
+          </Suspense>
+        </main>
+      </div>
+      {!reachable && (
+        <div
+          role="alert"
+          className="fixed inset-x-0 bottom-0 z-40 border-t border-bad bg-bad-pale px-4 py-3 text-center text-bad"
+        >
+          Webloom does not answer. What you see may be old; the page goes on by itself when it is back.
+        </div>
+      )}
+      <Toasts />
+    </>
+  );
+}
+
+const never = () => () => {};

@@ -1,0 +1,142 @@
+// The one way to the API: typed by its OpenAPI document, with the key where one is asked for.
+
+import type { components, paths } from "./api-types";
+import { currentKey, noteKeyWanted } from "./key";
+import { noteAnswered, noteUnreachable } from "./reachable";
+
+export type Schema<Name extends keyof components["schemas"]> = components["schemas"][Name];
+
+type Verb = "get" | "post" | "patch" | "delete";
+type With<V extends Verb> = {
+  [P in keyof paths]: paths[P][V] extends undefined ? never : P;
+}[keyof paths];
+type Json<T> = T extends { content: infer C }
+  ? "application/json" extends keyof C
+    ? C["application/json"]
+    : "text/plain" extends keyof C
+      ? string
+      : never
+  : undefined;
+type Good<R> = {
+  [S in keyof R]: S extends 200 | 201 | 202 | 204 ? Json<R[S]> : never;
+}[keyof R];
+type Answer<P extends keyof paths, V extends Verb> = paths[P][V] extends { responses: infer R }
+  ? Good<R>
+  : never;
+type Query<P extends keyof paths, V extends Verb> = paths[P][V] extends {
+  parameters: { query?: infer Q };
+}
+  ? Q
+  : never;
+type Body<P extends keyof paths, V extends Verb> = paths[P][V] extends { requestBody: { content: infer C } }
+  ? C[keyof C]
+  : paths[P][V] extends { requestBody?: { content: infer C } }
+    ? C[keyof C] | undefined
+    : undefined;
+
+type Options<P extends keyof paths, V extends Verb> = {
+  path?: Record<string, string | number>;
+  query?: Query<P, V>;
+  body?: Body<P, V>;
+  contentType?: string; // of a body that is sent as it is
+  signal?: AbortSignal;
+};
+
+/** What the API refused, in its own words. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly problem: Record<string, unknown> = {},
+  ) {
+    super(message);
+  }
+}
+
+/** The API did not answer at all. */
+export class Unreachable extends Error {
+  constructor() {
+    super("Webloom does not answer. It may be restarting; this page tries again by itself.");
+  }
+}
+
+export function addressOf(
+  template: string,
+  path: Record<string, string | number> = {},
+  query: object = {},
+): string {
+  const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
+  const given = Object.entries(query)
+    .flatMap(([name, value]) => [value].flat().map((each) => [name, each] as const))
+    .filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return text ? `${filled}?${text}` : filled;
+}
+
+export function keyHeaders(): Record<string, string> {
+  const key = currentKey();
+  return key ? { Authorization: `Bearer ${key}` } : {};
+}
+
+/** What to throw for an answer that did not come, or not to its end. */
+function lost(error: unknown, signal: AbortSignal | null | undefined): unknown {
+  const isLate = error instanceof Error && error.name === "TimeoutError";
+  if (signal?.aborted && !isLate) return error; // nobody waits for it
+  noteUnreachable();
+  return new Unreachable();
+}
+
+/** The plain way: sends, and tells apart what the API refused from an API that is away. */
+export async function send(address: string, init: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(address, {
+      cache: "no-store",
+      ...init,
+      headers: { ...keyHeaders(), ...(init.headers as Record<string, string> | undefined) },
+    });
+  } catch (error) {
+    throw lost(error, init.signal);
+  }
+  noteAnswered();
+  if (response.ok) return response;
+  const problem = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+  if (response.status === 401 || (response.status === 403 && currentKey())) noteKeyWanted();
+  const detail = typeof problem.detail === "string" ? problem.detail : `The API answered ${response.status}.`;
+  throw new ApiError(response.status, detail, problem);
+}
+
+async function call<P extends keyof paths, V extends Verb>(
+  verb: V,
+  template: P,
+  options: Options<P, V> = {},
+): Promise<Answer<P, V>> {
+  const { path, query, body, contentType, signal } = options;
+  const response = await send(addressOf(template as string, path, query as object | undefined), {
+    method: verb.toUpperCase(),
+    signal,
+    ...(body === undefined
+      ? {}
+      : {
+          body: contentType ? String(body) : JSON.stringify(body),
+          headers: { "Content-Type": contentType ?? "application/json" },
+        }),
+  });
+  const text = await response.text().catch((error: unknown) => {
+    throw lost(error, signal);
+  });
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  return (isJson && text ? JSON.parse(text) : text) as Answer<P, V>;
+}
+
+export const api = {
+  get: <P extends With<"get">>(path: P, options?: Options<P, "get">) => call("get", path, options),
+  post: <P extends With<"post">>(path: P, options?: Options<P, "post">) => call("post", path, options),
+  patch: <P extends With<"patch">>(path: P, options?: Options<P, "patch">) => call("patch", path, options),
+  delete: <P extends With<"delete">>(path: P, options?: Options<P, "delete">) => call("delete", path, options),
+};
+
+/** In words for a person, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,106 @@
+// Numbers and times as people read them, in their own language and zone.
+
+const whole = new Intl.NumberFormat();
+const shortTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const exactTime = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "full",
+  timeStyle: "long",
+});
+
+export function number(value: number): string {
+  return whole.format(value);
+}
+
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+
+/** In few characters: 10,325 is 10.3K. */
+export function short(value: number): string {
+  return value < 10_000 ? number(value) : compact.format(value);
+}
+
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+export function bytes(count: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  while (count >= 1000 && unit < units.length - 1) {
+    count /= 1000;
+    unit += 1;
+  }
+  return `${count >= 100 || unit === 0 ? Math.round(count) : count.toFixed(1)} ${units[unit]}`;
+}
+
+export function duration(ms: number): string {
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
+/** The first moment of a day (2026-11-02) in the reader's zone, `later` days on; NaN for what is no day. */
+export function startOfDay(day: string, later: number): number {
+  const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day) ?? [];
+  if (year === undefined) return NaN;
+  const start = new Date(2000, Number(month) - 1, Number(date) + later);
+  start.setFullYear(Number(year), Number(month) - 1, Number(date) + later);
+  return start.getTime();
+}
+
+export function timeOf(moment: string | number): string {
+  return shortTime.format(new Date(moment));
+}
+
+export function exactTimeOf(moment: string | number): string {
+  const date = new Date(moment);
+  return `${exactTime.format(date)} (${date.toISOString()})`;
+}
+
+/** "3 minutes ago", "in 2 hours". */
+export function relative(moment: string | number, now: number): string {
+  const seconds = (new Date(moment).getTime() - now) / 1000;
+  const format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  const steps: [number, Intl.RelativeTimeFormatUnit][] = [
+    [60, "second"],
+    [60, "minute"],
+    [24, "hour"],
+    [30, "day"],
+    [12, "month"],
+  ];
+  let value = seconds;
+  for (const [size, unit] of steps) {
+    if (Math.abs(value) < size) return format.format(Math.round(value), unit);
+    value /= size;
+  }
+  return format.format(Math.round(value), "year");
+}
+
+const DIGITS = { maximumFractionDigits: 6 };
+
+/** An amount with its currency; the digits are shown as they came. */
+export function money(amount: number | null | undefined, currency: string | null | undefined): string {
+  if (amount === null || amount === undefined) return "–";
+  try {
+    if (currency) return new Intl.NumberFormat(undefined, { style: "currency", currency, ...DIGITS }).format(amount);
+  } catch {
+    // not a currency that the browser knows
+  }
+  return [new Intl.NumberFormat(undefined, DIGITS).format(amount), currency]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** A URL without what is the same everywhere, for narrow columns. */
+export function shortUrl(url: string): string {
+  return url.replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
+}
+
+/** Only these are made into links: a javascript: URL stays text. */
+export function isWebUrl(url: string): boolean {
+  return /^https?:\/\//i.test(url);
+}

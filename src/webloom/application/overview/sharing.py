@@ -1,0 +1,78 @@
+"""One answer for many who ask."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from webloom.domain.errors import BackendRefused, Unavailable
+
+Result = TypeVar("Result")
+
+PROBE_SECONDS = 2.0
+SHARE = 0.02  # of the time, that looking again may take
+SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 60.0
+PATIENCE_SECONDS = 0.2  # for a newer value, when there is an older one
+
+
+async def asked(call: Awaitable[Result]) -> tuple[Result | None, str | None]:
+    """What it gives, or why it gives nothing."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            return await call, None
+    except TimeoutError:
+        return None, f"no answer within {PROBE_SECONDS:.0f} s"
+    except (Unavailable, BackendRefused) as error:
+        return None, str(error)
+
+
+class Shared(Generic[Result]):
+    """What a call gave, for all who ask within `seconds` of its beginning."""
+
+    def __init__(self, call: Callable[[], Coroutine[Any, Any, Result]], seconds: float) -> None:
+        self._call = call
+        self._seconds = seconds
+        self._until = 0.0
+        self._task: asyncio.Task[Result] | None = None
+
+    async def get(self) -> Result:
+        now = time.monotonic()
+        if self._task is None or (self._task.done() and now >= self._until):
+            self._until = now + self._seconds
+            self._task = asyncio.create_task(self._call())
+        return await asyncio.shield(self._task)
+
+
+class Known(Generic[Result]):
+    """The latest that is known of something that takes long to find out. It is looked for again
+    while people ask, behind their backs, and never takes more than a share of the time."""
+
+    def __init__(self, call: Callable[[], Awaitable[Result]], nothing: Result) -> None:
+        self._call = call
+        self._value = nothing
+        self._is_known = False
+        self._again_at = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    async def get(self) -> Result:
+        if self._task is None and time.monotonic() >= self._again_at:
+            self._task = asyncio.create_task(self._look())
+        if self._task is not None:
+            patience = PATIENCE_SECONDS if self._is_known else PROBE_SECONDS
+            await asyncio.wait({self._task}, timeout=patience)
+        return self._value
+
+    async def _look(self) -> None:
+        started = time.monotonic()
+        try:
+            self._value = await self._call()
+            self._is_known = True
+        except (Unavailable, BackendRefused):
+            pass  # what was known is still the latest
+        finally:
+            took = time.monotonic() - started
+            pause = min(max(took / SHARE, SHORTEST_PAUSE), LONGEST_PAUSE)
+            self._again_at = time.monotonic() + pause
+            self._task = None

@@ -1,0 +1,119 @@
+"""How much there is of everything: what takes long to find out."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from webloom.application.overview.sharing import Known
+from webloom.application.watch.manage_watches import all_watches
+from webloom.domain.feed import Feed
+from webloom.domain.inventory import Status
+from webloom.domain.watch import Outcome, Watch
+from webloom.ports.import_store import ImportStore
+from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.page_store import PageFilter, PageStore
+from webloom.ports.watch_store import WatchStore
+
+FAILED_PAGES = 200  # that are counted
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Feeds:
+    count: int = 0
+    failing: list[Feed] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Watches:
+    count: int = 0
+    failing: list[Watch] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailedPages:
+    count: int = 0
+    are_more: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stored:
+    records: dict[Status, int]
+    postings: int
+    pages: int
+    feeds: Feeds
+    watches: Watches
+    failed_pages: FailedPages
+
+
+class StoredCounts:
+    def __init__(
+        self,
+        *,
+        store: InventoryStore,
+        imports: ImportStore,
+        pages: PageStore,
+        watches: WatchStore,
+        pages_collection: str,
+    ) -> None:
+        self._store = store
+        self._import_store = imports
+        self._page_store = pages
+        self._watch_store = watches
+        self._pages_collection = pages_collection
+        self._records = Known[dict[Status, int]](self._count_records, {})
+        self._postings = Known(self._count_postings, 0)
+        self._pages = Known(self._count_pages, 0)
+        self._feeds = Known(self._look_at_feeds, Feeds())
+        self._watches = Known(self._look_at_watches, Watches())
+        self._failed_pages = Known(self._look_at_failed_pages, FailedPages())
+
+    async def records(self) -> dict[Status, int]:
+        return await self._records.get()
+
+    async def get(self) -> Stored:
+        """The latest that is known; 0 while nothing is."""
+        records, postings, pages, feeds, watches, failed_pages = await asyncio.gather(
+            self._records.get(),
+            self._postings.get(),
+            self._pages.get(),
+            self._feeds.get(),
+            self._watches.get(),
+            self._failed_pages.get(),
+        )
+        return Stored(
+            records=records,
+            postings=postings,
+            pages=pages,
+            feeds=feeds,
+            watches=watches,
+            failed_pages=failed_pages,
+        )
+
+    async def _count_records(self) -> dict[Status, int]:
+        return await self._store.count_by_status()
+
+    async def _count_postings(self) -> int:
+        return sum(await self._import_store.count_postings())
+
+    async def _count_pages(self) -> int:
+        """A collection may have another name."""
+        usage = await self._page_store.usage(with_superseded=False)
+        names = ("pages", self._pages_collection)
+        return sum(each.items for each in usage if each.collection in names)
+
+    async def _look_at_feeds(self) -> Feeds:
+        feeds = await self._import_store.feeds()
+        return Feeds(count=len(feeds), failing=[feed for feed in feeds if feed.failures])
+
+    async def _look_at_watches(self) -> Watches:
+        counts = await self._watch_store.count_watches()
+        failing: list[Watch] = []
+        if counts.failing:
+            failing = [each async for each in all_watches(self._watch_store) if each.failures]
+        return Watches(count=counts.all, failing=failing)
+
+    async def _look_at_failed_pages(self) -> FailedPages:
+        chosen = PageFilter(outcome=Outcome.FAILED)
+        pages, cursor = await self._page_store.pages(chosen, limit=FAILED_PAGES)
+        return FailedPages(count=len(pages), are_more=cursor is not None)

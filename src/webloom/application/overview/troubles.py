@@ -1,0 +1,163 @@
+"""What a person should see to, from what is known of an installation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from webloom.application.overview.observed import Down, Observed, QueueState
+from webloom.domain.feed import Feed
+from webloom.domain.watch import Watch
+
+MOST_OF_A_KIND = 10  # that are told one by one
+LONGEST_REASON = 300  # characters
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trouble:
+    level: Literal["error", "warning"]
+    what: str  # one sentence
+    advice: str  # what to do about it, one sentence
+    where: str  # the page of the admin UI that shows more: /queues/import-feed
+
+
+def troubles(observed: Observed) -> list[Trouble]:
+    """The worst first."""
+    found = [
+        *_of_dependencies(observed.down),
+        *_of_processes(observed.roles),
+        *_of_storage(observed),
+        *_of_queues(observed.queues),
+        *_of_feeds(observed.failing_feeds),
+        *_of_watches(observed.failing_watches),
+        *_of_pages(observed),
+    ]
+    return sorted(found, key=lambda trouble: trouble.level != "error")
+
+
+def _of_dependencies(down: Iterable[Down]) -> Iterator[Trouble]:
+    for each in down:
+        yield Trouble(
+            level="error",
+            what=f"The {each.name} ({each.kind} at {each.address}) can't be used: {each.reason}",
+            advice="Start it, see to the network between it and Webloom, or give it room on its "
+            "disk; Webloom goes on by itself.",
+            where="/system",
+        )
+
+
+def _of_processes(roles: frozenset[str] | None) -> Iterator[Trouble]:
+    if roles is None:
+        return
+    if "worker" not in roles:
+        yield Trouble(
+            level="error",
+            what="No worker is alive: nothing that waits on a queue is done.",
+            advice="Start one with `webloom worker`, or everything with `webloom up`.",
+            where="/system",
+        )
+    if "scheduler" not in roles:
+        yield Trouble(
+            level="error",
+            what="No scheduler is alive: no import and no check of a watch begins or ends.",
+            advice="Start one with `webloom scheduler`, or everything with `webloom up`.",
+            where="/system",
+        )
+
+
+def _of_storage(observed: Observed) -> Iterator[Trouble]:
+    if observed.is_full:
+        yield Trouble(
+            level="error",
+            what="The storage is full: nothing new is stored of watched pages.",
+            advice="Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages.",
+            where="/system",
+        )
+
+
+def _of_queues(queues: Iterable[QueueState]) -> Iterator[Trouble]:
+    for queue in queues:
+        where = f"/queues/{queue.name}"
+        if queue.ready is not None and queue.ready >= queue.limit:
+            yield Trouble(
+                level="warning",
+                what=f"The queue {queue.name} is full: {queue.ready} messages wait.",
+                advice="Wait until workers have caught up, or start more of them.",
+                where=where,
+            )
+        if queue.dead:
+            yield Trouble(
+                level="warning",
+                what=f"The queue {queue.name} has {_several(queue.dead, 'dead letter')}.",
+                advice="Read why, mend the cause, and put them back; or discard them.",
+                where=where,
+            )
+
+
+def _of_feeds(feeds: Sequence[Feed]) -> Iterator[Trouble]:
+    for feed in feeds[:MOST_OF_A_KIND]:
+        reason = feed.last_error or "nothing of it could be stored"
+        yield Trouble(
+            level="warning",
+            what=f"The last import of {feed.config.name} failed{_times(feed.failures)}: "
+            f"{_shortened(reason)}",
+            advice="Look at the run, mend the feed's settings if they are to blame, and import it "
+            "again.",
+            where=f"/import-history/{feed.last_run_id}" if feed.last_run_id else "/feeds",
+        )
+    if (more := len(feeds) - MOST_OF_A_KIND) > 0:
+        yield Trouble(
+            level="warning",
+            what=f"The last import of {_several(more, 'more feed')} failed.",
+            advice="Look through the list of feeds.",
+            where="/feeds?show=failing",
+        )
+
+
+def _of_watches(watches: Sequence[Watch]) -> Iterator[Trouble]:
+    for watch in watches[:MOST_OF_A_KIND]:
+        yield Trouble(
+            level="warning",
+            what=f"No page of the watch {watch.config.name} could be checked"
+            f"{_times(watch.failures)}.",
+            advice="Look at its last run, which says why.",
+            where=f"/watch/{watch.watch_id}",
+        )
+    if (more := len(watches) - MOST_OF_A_KIND) > 0:
+        yield Trouble(
+            level="warning",
+            what=f"Nor could any page of {_several(more, 'more watch', 'more watches')}.",
+            advice="Look through the list of watches.",
+            where="/watch",
+        )
+
+
+def _of_pages(observed: Observed) -> Iterator[Trouble]:
+    if observed.failed_pages:
+        least = "At least " if observed.are_more_failed_pages else ""
+        count = _several(observed.failed_pages, "watched page")
+        yield Trouble(
+            level="warning",
+            what=f"{least}{count} could not be checked the last time.",
+            advice="Open one of them to see why.",
+            where="/watch?outcome=failed",
+        )
+
+
+def _times(failures: int) -> str:
+    return f", for the {_ordinal(failures)} time in a row" if failures > 1 else ""
+
+
+def _ordinal(number: int) -> str:
+    ends = {1: "st", 2: "nd", 3: "rd"}
+    end = "th" if 10 < number % 100 < 14 else ends.get(number % 10, "th")
+    return f"{number}{end}"
+
+
+def _several(count: int, one: str, several: str | None = None) -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"

@@ -1,0 +1,50 @@
+"""Settings -> adapters -> use cases: the only wiring there is.
+
+opening.py: open_services, open_copy
+  +-- machine_room.py ---- sqlite.py, mongodb.py, brokers.py: a backend for an address
+  +-- services.py ---- use_cases.py: what the entry points call
+                         +-- network.py: the way out of the process
+"""
+
+from webloom.bootstrap.brokers import queue_limits
+from webloom.bootstrap.network import (
+    feed_reader,
+    http_downloader,
+    http_fetcher,
+    network_policy,
+    page_downloader,
+    page_reader,
+)
+from webloom.bootstrap.opening import open_copy, open_services
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import (
+    open_check_page,
+    open_preview_feed,
+    open_preview_page,
+    open_run_import,
+    open_tell_people,
+    run_watches,
+    sampler,
+    survey,
+)
+
+__all__ = [
+    "Services",
+    "feed_reader",
+    "http_downloader",
+    "http_fetcher",
+    "network_policy",
+    "open_check_page",
+    "open_copy",
+    "open_preview_feed",
+    "open_preview_page",
+    "open_run_import",
+    "open_services",
+    "open_tell_people",
+    "page_downloader",
+    "page_reader",
+    "queue_limits",
+    "run_watches",
+    "sampler",
+    "survey",
+]

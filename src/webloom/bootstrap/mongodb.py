@@ -1,0 +1,80 @@
+"""Every store in one MongoDB database. Imported only when an address asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from webloom.adapters.mongodb.archive import MongoInventoryArchive
+from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
+from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
+from webloom.adapters.mongodb.import_archives import (
+    MongoFeedArchive,
+    MongoPostingArchive,
+    MongoRunArchive,
+)
+from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
+from webloom.adapters.mongodb.lock import MongoLock
+from webloom.adapters.mongodb.page_archives import (
+    MongoChangeLogArchive,
+    MongoPageArchive,
+    MongoPriceArchive,
+)
+from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.revisions import MongoRevisions
+from webloom.adapters.mongodb.version_archives import MongoVersionArchive
+from webloom.adapters.mongodb.watch_archives import (
+    MongoNoticeArchive,
+    MongoWatchArchive,
+    MongoWatchRunArchive,
+)
+from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.bootstrap.stores import Stores, retention
+from webloom.ports.clock import Clock
+from webloom.settings import Settings
+
+
+@asynccontextmanager
+async def open_mongodb_stores(url: str, settings: Settings, clock: Clock) -> AsyncIterator[Stores]:
+    kept = retention(settings)
+    names = CollectionNames(
+        metadata=settings.metadata_collection,
+        locks=settings.locks_collection,
+        heartbeats=settings.heartbeats_collection,
+        feeds=settings.feeds_collection,
+        jobs=settings.jobs_collection,
+        import_logs=settings.import_logs_collection,
+        pages=settings.pages_collection,
+        snapshots=settings.snapshots_collection,
+        price_history=settings.price_collection,
+        change_logs=settings.change_collection,
+        job_runs=settings.job_runs_collection,
+        watches=settings.watches_collection,
+    )
+    async with open_mongodb(
+        url, clock, database=settings.mongodb_database, names=names
+    ) as database:
+        yield Stores(
+            inventory=MongoInventoryStore(database),
+            imports=MongoImportStore(database),
+            pages=MongoPageStore(database, retention=kept, budget=settings.storage_budget),
+            watches=MongoWatchStore(database, retention=kept),
+            archives={
+                "metadata": MongoInventoryArchive(database),
+                "feeds": MongoFeedArchive(database),
+                "import_logs": MongoRunArchive(database),
+                "jobs": MongoPostingArchive(database),
+                "watches": MongoWatchArchive(database),
+                "job_runs": MongoWatchRunArchive(database),
+                "snapshots": MongoVersionArchive(database),
+                "price_history": MongoPriceArchive(database),
+                "pages": MongoPageArchive(database),
+                "change_logs": MongoChangeLogArchive(database),
+                "notices": MongoNoticeArchive(database),
+            },
+            heartbeats=MongoHeartbeats(database),
+            revisions=MongoRevisions(database),
+            lock=MongoLock(database),
+            link=database,
+        )

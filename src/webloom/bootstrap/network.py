@@ -1,0 +1,53 @@
+"""What goes out of the process, and reads what comes back."""
+
+from __future__ import annotations
+
+from webloom.adapters.feed_process.reader import ProcessFeedReader
+from webloom.adapters.http.download import PAGES, DownloadLimits, HttpDownloader
+from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
+from webloom.adapters.page_process.reader import ProcessPageReader
+from webloom.domain.network_policy import NetworkPolicy
+from webloom.ports.feed_reader import FeedReader
+from webloom.settings import Settings
+
+
+def network_policy(settings: Settings) -> NetworkPolicy:
+    return NetworkPolicy.parse(settings.allow_addresses, own=((settings.host, settings.port),))
+
+
+def http_fetcher(settings: Settings) -> HttpFetcher:
+    """To be opened by `async with`."""
+    limits = FetchLimits(
+        total_seconds=settings.fetch_timeout,
+        max_body_bytes=settings.max_body,
+        connections=settings.slots,
+    )
+    return HttpFetcher(policy=network_policy(settings), limits=limits)
+
+
+def http_downloader(settings: Settings) -> HttpDownloader:
+    """To be opened by `async with`."""
+    limits = DownloadLimits(total_seconds=settings.feed_timeout, max_bytes=settings.max_feed)
+    return HttpDownloader(policy=network_policy(settings), limits=limits)
+
+
+def page_downloader(settings: Settings, *, any_status: bool = False) -> HttpDownloader:
+    """To be opened by `async with`."""
+    limits = DownloadLimits(
+        total_seconds=settings.fetch_timeout,
+        stall_seconds=settings.fetch_timeout,
+        max_bytes=settings.max_body,
+        connections=settings.watch_concurrency,
+    )
+    return HttpDownloader(
+        policy=network_policy(settings), accept=PAGES, any_status=any_status, limits=limits
+    )
+
+
+def page_reader(settings: Settings) -> ProcessPageReader:
+    """To be opened by `async with`."""
+    return ProcessPageReader(processes=settings.page_processes, seconds=settings.page_seconds)
+
+
+def feed_reader() -> FeedReader:
+    return ProcessFeedReader()

@@ -1,0 +1,113 @@
+"""Settings -> services, or the collections of two stores."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from webloom.adapters.routed_broker import RoutedBroker
+from webloom.adapters.system_clock import SystemClock
+from webloom.application.host_turns import HostTurns
+from webloom.application.move.copy_collection import CopyCollection
+from webloom.bootstrap.machine_room import MachineRoom
+from webloom.bootstrap.network import network_policy
+from webloom.bootstrap.services import Services
+from webloom.domain.errors import StoreUnavailable, WebloomError
+from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.politeness import HostLimits
+from webloom.parsing.backend_url import shown
+from webloom.ports.clock import Clock
+from webloom.ports.connection import BrokerLink
+from webloom.ports.heartbeats import ALIVE_SECONDS
+from webloom.settings import Settings
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings, clock: Clock | None = None, *, must_exist: bool = False
+) -> AsyncIterator[Services]:
+    """Raises StoreUnavailable when the embedded database can't be opened, or must exist and does
+    not. A server that can't be reached is waited for in the background; one that refuses us raises
+    BackendRefused."""
+    clock = clock or SystemClock()
+    kept_here = settings.store_url == settings.embedded_url
+    if must_exist and kept_here and not settings.database.exists():
+        raise StoreUnavailable(
+            f"{settings.database} does not exist: nothing was stored here yet, "
+            "or WEBLOOM_DATA_DIR means another folder"
+        )
+    async with AsyncExitStack() as stack:
+        room = MachineRoom(settings, clock, stack)
+        stores = await room.stores(settings.store_url)
+        brokers = {url: await room.broker(url) for url in set(settings.broker_urls.values())}
+        routes = {queue: brokers[url][0] for queue, url in settings.broker_urls.items()}
+        yield Services(
+            settings=settings,
+            clock=clock,
+            broker=routes[METADATA_QUEUE] if len(brokers) == 1 else RoutedBroker(routes),
+            store=stores.inventory,
+            imports=stores.imports,
+            pages=stores.pages,
+            watches=stores.watches,
+            heartbeats=stores.heartbeats,
+            revisions=stores.revisions,
+            lock=stores.lock,
+            policy=network_policy(settings),
+            host_turns=HostTurns(
+                HostLimits(concurrency=settings.host_concurrency, delay=settings.host_delay)
+            ),
+            store_link=stores.link,
+            broker_links=[
+                BrokerLink(
+                    connected=connected,
+                    queues=[name for name, each in settings.broker_urls.items() if each == url],
+                )
+                for url, (_, connected) in sorted(
+                    brokers.items(),
+                    key=lambda item: item[0] != settings.broker_urls[METADATA_QUEUE],
+                )
+            ],
+        )
+
+
+@asynccontextmanager
+async def open_copy(
+    source: str, target: str, settings: Settings
+) -> AsyncIterator[dict[str, CopyCollection[Any]]]:
+    """Every collection of a store, to be copied to another. Raises what `open_services` does."""
+    async with AsyncExitStack() as stack:
+        room = MachineRoom(settings, SystemClock(), stack)
+        origin, goal = await room.stores(source), await room.stores(target)
+        if alive := await origin.heartbeats.seen(ALIVE_SECONDS):
+            beat = alive[0].heartbeat
+            raise WebloomError(
+                f"{shown(source)} is in use: {beat.role} {beat.pid} on {beat.host} was heard of "
+                f"{alive[0].age:.0f} s ago. Stop every process, so that nothing changes while it "
+                f"is copied; one that was killed is forgotten after {ALIVE_SECONDS:.0f} s"
+            )
+        yield {
+            name: CopyCollection(
+                source=archive,
+                target=goal.archives[name],
+                source_name=f"{shown(source)} {name}",
+                key=_KEYS[name],
+            )
+            for name, archive in origin.archives.items()
+        }
+
+
+# What an item of a collection is called by.
+_KEYS: dict[str, Callable[[Any], str]] = {
+    "metadata": lambda record: record.url,
+    "feeds": lambda feed: feed.config.url,
+    "import_logs": lambda run: run.run_id,
+    "jobs": lambda stored: stored.posting.dedupe_key,
+    "watches": lambda watch: watch.watch_id,
+    "job_runs": lambda whole: whole.run.run_id,
+    "snapshots": lambda version: f"{version.url} version {version.number}",
+    "price_history": lambda record: f"{record.url} at {record.ts}",
+    "pages": lambda page: page.url,
+    "change_logs": lambda log: f"{log.url} version {log.number}",
+    "notices": lambda notice: notice.notice_id,
+}

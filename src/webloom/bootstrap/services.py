@@ -1,0 +1,134 @@
+"""What every process has, and the use cases that need nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from webloom.adapters.notify.targets import check_target, shown_target
+from webloom.application.host_turns import HostTurns
+from webloom.application.imports.clear_spool import ClearSpool
+from webloom.application.imports.manage_feeds import ManageFeeds
+from webloom.application.imports.start_import import StartImport
+from webloom.application.imports.store_batch import StoreBatch
+from webloom.application.inventory.check_url import check_url
+from webloom.application.inventory.fetch_url import FetchUrl
+from webloom.application.inventory.look_up_url import LookUpUrl
+from webloom.application.inventory.requeue_forgotten import RequeueForgotten
+from webloom.application.inventory.submit_url import SubmitUrl
+from webloom.application.watch.manage_watches import ManageWatches
+from webloom.application.watch.run_watches import StartRun
+from webloom.application.watch.store_event import StoreEvent
+from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.retry import RetryPolicy
+from webloom.ports.broker import Broker
+from webloom.ports.clock import Clock
+from webloom.ports.connection import BrokerLink, Connected
+from webloom.ports.fetcher import Fetcher
+from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.import_store import ImportStore
+from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.lock import Lock
+from webloom.ports.page_store import PageStore
+from webloom.ports.revisions import Revisions
+from webloom.ports.watch_store import WatchStore
+from webloom.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Services:
+    settings: Settings
+    clock: Clock
+    broker: Broker
+    store: InventoryStore
+    imports: ImportStore
+    pages: PageStore
+    watches: WatchStore
+    heartbeats: Heartbeats
+    revisions: Revisions
+    lock: Lock
+    policy: NetworkPolicy
+    host_turns: HostTurns  # shared by all that the process fetches
+    store_link: Connected
+    broker_links: list[BrokerLink]  # the one of metadata_queue first
+
+    @property
+    def submit_url(self) -> SubmitUrl:
+        return SubmitUrl(
+            store=self.store,
+            broker=self.broker,
+            check=partial(check_url, policy=self.policy),
+            queue_limit=self.settings.queue_limit,
+        )
+
+    @property
+    def look_up_url(self) -> LookUpUrl:
+        return LookUpUrl(
+            store=self.store,
+            submit=self.submit_url,
+            clock=self.clock,
+            cache_ttl=self.settings.cache_ttl,
+        )
+
+    @property
+    def manage_feeds(self) -> ManageFeeds:
+        return ManageFeeds(
+            store=self.imports,
+            clock=self.clock,
+            check=partial(check_url, policy=self.policy),
+            usual_minutes=self.settings.import_interval_minutes,
+        )
+
+    @property
+    def start_import(self) -> StartImport:
+        return StartImport(
+            store=self.imports,
+            clock=self.clock,
+            batch_size=self.settings.batch_size,
+            concurrency=self.settings.import_concurrency,
+        )
+
+    @property
+    def store_batch(self) -> StoreBatch:
+        return StoreBatch(store=self.imports)
+
+    @property
+    def clear_spool(self) -> ClearSpool:
+        return ClearSpool(store=self.imports, spool=self.settings.spool)
+
+    @property
+    def manage_watches(self) -> ManageWatches:
+        return ManageWatches(
+            store=self.watches,
+            clock=self.clock,
+            check=partial(check_url, policy=self.policy),
+            check_target=check_target,
+            shown_target=shown_target,
+            usual_minutes=self.settings.watch_interval_minutes,
+        )
+
+    @property
+    def start_watch(self) -> StartRun:
+        return StartRun(store=self.watches)
+
+    @property
+    def store_event(self) -> StoreEvent:
+        return StoreEvent(
+            store=self.pages,
+            broker=self.broker,
+            queue=self.settings.input_queue,
+            clock=self.clock,
+        )
+
+    @property
+    def requeue_forgotten(self) -> RequeueForgotten:
+        return RequeueForgotten(store=self.store, broker=self.broker, heartbeats=self.heartbeats)
+
+    def fetch_url(self, fetcher: Fetcher, turns: HostTurns) -> FetchUrl:
+        return FetchUrl(
+            store=self.store,
+            fetcher=fetcher,
+            turns=turns,
+            retries=RetryPolicy(first_delay=self.settings.retry_delay),
+            lease=self.settings.lease,
+        )

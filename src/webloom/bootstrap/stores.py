@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from webloom.ports.archive import Archive
+from webloom.ports.connection import Connected
+from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.import_store import ImportStore
+from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.lock import Lock
+from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.revisions import Revisions
+from webloom.ports.watch_store import WatchStore
+from webloom.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stores:
+    inventory: InventoryStore
+    imports: ImportStore
+    pages: PageStore
+    watches: WatchStore
+    archives: dict[str, Archive[Any]]  # by collection; what depends on another comes later
+    heartbeats: Heartbeats
+    revisions: Revisions
+    lock: Lock
+    link: Connected
+
+
+def retention(settings: Settings) -> Retention:
+    return Retention(
+        snapshots=settings.keep_snapshots_days,
+        change_logs=settings.keep_changes_days,
+        job_runs=settings.keep_runs_days,
+        prices=settings.keep_prices_days,
+    )

@@ -1,0 +1,163 @@
+"""Use cases that need more than the services: a way out, a reader, a memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from webloom.adapters.http.download import DownloadLimits, HttpDownloader
+from webloom.adapters.notify.notifier import TargetNotifier
+from webloom.application.host_turns import HostTurns
+from webloom.application.imports.obtain_feed import ObtainFeed
+from webloom.application.imports.preview_feed import PreviewFeed
+from webloom.application.imports.run_import import RunImport
+from webloom.application.overview.queue_states import LookAtQueues
+from webloom.application.overview.sampler import Sampler
+from webloom.application.overview.stored_counts import StoredCounts
+from webloom.application.overview.survey import Survey
+from webloom.application.watch.check_page import CheckPage
+from webloom.application.watch.preview_page import PreviewPage
+from webloom.application.watch.run_watches import RunWatches
+from webloom.application.watch.tell_people import TellPeople
+from webloom.bootstrap.brokers import queue_limits
+from webloom.bootstrap.network import (
+    feed_reader,
+    http_downloader,
+    network_policy,
+    page_downloader,
+    page_reader,
+)
+from webloom.bootstrap.services import Services
+from webloom.domain.retry import RetryPolicy
+from webloom.ports.heartbeats import Heartbeat
+
+MOST_OF_A_PREVIEW = 16 * 1024 * 1024  # bytes of a feed: enough for thousands of postings
+
+
+@asynccontextmanager
+async def open_run_import(services: Services) -> AsyncIterator[RunImport]:
+    settings = services.settings
+    async with http_downloader(settings) as downloader:
+        yield RunImport(
+            store=services.imports,
+            broker=services.broker,
+            obtain=ObtainFeed(
+                downloader=downloader,
+                spool=settings.spool,
+                retry_delay=settings.retry_delay,
+            ),
+            reader=feed_reader(),
+            clock=services.clock,
+            max_feed=settings.max_feed,
+            usual_minutes=settings.import_interval_minutes,
+            lease=settings.lease,
+        )
+
+
+@asynccontextmanager
+async def open_preview_feed(services: Services) -> AsyncIterator[PreviewFeed]:
+    settings = services.settings
+    limits = DownloadLimits(
+        total_seconds=settings.feed_timeout, max_bytes=min(settings.max_feed, MOST_OF_A_PREVIEW)
+    )
+    policy = network_policy(settings)
+    async with HttpDownloader(policy=policy, may_cut=True, limits=limits) as downloader:
+        yield PreviewFeed(
+            downloader=downloader,
+            reader=feed_reader(),
+            turns=services.host_turns,
+            spool=settings.spool,
+            max_bytes=settings.max_feed,
+        )
+
+
+@asynccontextmanager
+async def open_preview_page(services: Services) -> AsyncIterator[PreviewPage]:
+    settings = services.settings
+    async with (
+        page_downloader(settings, any_status=True) as downloader,
+        page_reader(settings) as reader,
+    ):
+        yield PreviewPage(
+            downloader=downloader,
+            reader=reader,
+            turns=services.host_turns,
+            spool=settings.spool,
+        )
+
+
+@asynccontextmanager
+async def open_check_page(services: Services, turns: HostTurns) -> AsyncIterator[CheckPage]:
+    settings = services.settings
+    async with page_downloader(settings) as downloader, page_reader(settings) as reader:
+        yield CheckPage(
+            watches=services.watches,
+            pages=services.pages,
+            broker=services.broker,
+            storage_queue=settings.input_queue,
+            downloader=downloader,
+            reader=reader,
+            turns=turns,
+            retries=RetryPolicy(first_delay=settings.retry_delay),
+            clock=services.clock,
+            spool=settings.spool,
+        )
+
+
+@asynccontextmanager
+async def open_tell_people(services: Services) -> AsyncIterator[TellPeople]:
+    async with TargetNotifier(policy=services.policy) as notifier:
+        yield TellPeople(
+            store=services.watches,
+            pages=services.pages,
+            notifier=notifier,
+            clock=services.clock,
+        )
+
+
+def run_watches(services: Services, tell_people: TellPeople) -> RunWatches:
+    return RunWatches(
+        store=services.watches,
+        broker=services.broker,
+        clock=services.clock,
+        after_run=tell_people.after_run,
+    )
+
+
+def sampler(services: Services) -> Sampler:
+    return Sampler(
+        heartbeats=services.heartbeats,
+        imports=services.imports,
+        watches=services.watches,
+        clock=services.clock,
+    )
+
+
+def survey(services: Services, own_beat: Heartbeat) -> Survey:
+    """It remembers: one for each process that tells what is going on."""
+    settings, sampling = services.settings, sampler(services)
+    return Survey(
+        sampler=sampling,
+        look_at_queues=LookAtQueues(
+            broker=services.broker,
+            links=services.broker_links,
+            limits=queue_limits(settings),
+            storage_queue=settings.input_queue,
+            counts=sampling.counts,
+            clock=services.clock,
+        ),
+        stored=StoredCounts(
+            store=services.store,
+            imports=services.imports,
+            pages=services.pages,
+            watches=services.watches,
+            pages_collection=settings.pages_collection,
+        ),
+        heartbeats=services.heartbeats,
+        own_beat=own_beat,
+        imports=services.imports,
+        pages=services.pages,
+        clock=services.clock,
+        store_link=services.store_link,
+        storage_queue=settings.input_queue,
+    )

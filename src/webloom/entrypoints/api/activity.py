@@ -1,0 +1,79 @@
+"""What is going on in this installation, as the API tells it.
+
+    Survey -> Activity -> /api/overview, /api/queues, /api/live
+
+The API's process has one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from functools import partial
+
+import msgspec
+
+from webloom.application.overview.survey import SHARED_SECONDS
+from webloom.bootstrap import Services, survey
+from webloom.entrypoints.api.admin_schemas import (
+    Overview,
+    QueuesAnswer,
+    RecordCounts,
+    overview_answer,
+    queue_answer,
+)
+from webloom.entrypoints.api.live_topics import LiveTopics, Look, Said, Source
+from webloom.ports.heartbeats import Heartbeat
+from webloom.ports.revisions import Changing
+
+LOOK_SECONDS = 0.2  # between two looks for changes
+EVENT_SECONDS = 0.25  # between two events of changes
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_encoder = msgspec.json.Encoder(decimal_format="number")
+
+
+class Activity:
+    def __init__(self, services: Services, beat: Heartbeat, stopping: asyncio.Event) -> None:
+        self._revisions = services.revisions
+        self._survey = survey(services, beat)
+        self.sampler = self._survey.sampler
+        self.live = LiveTopics(
+            {
+                "overview": _each_second(self._say_overview),
+                "queues": _each_second(self._say_queues),
+                "inventory": _at_changes(partial(self._say_revision, "inventory")),
+                "watch": _at_changes(partial(self._say_revision, "watch")),
+            },
+            stopping,
+        )
+
+    async def overview(self) -> Overview:
+        return overview_answer(await self._survey.overview())
+
+    async def queues(self) -> QueuesAnswer:
+        return QueuesAnswer(queues=[queue_answer(each) for each in await self._survey.queues()])
+
+    async def record_counts(self) -> RecordCounts:
+        return RecordCounts(counts=await self._survey.record_counts())
+
+    async def _say_overview(self) -> Said:
+        overview = await self.overview()
+        timeless = msgspec.structs.replace(overview, at=_EPOCH)
+        return Said(mark=timeless, data=_encoder.encode(overview))
+
+    async def _say_queues(self) -> Said:
+        data = _encoder.encode(await self.queues())
+        return Said(mark=data, data=data)
+
+    async def _say_revision(self, pipeline: Changing) -> Said:
+        data = _encoder.encode({"revision": await self._revisions.revision(pipeline)})
+        return Said(mark=data, data=data)
+
+
+def _each_second(look: Look) -> Source:
+    return Source(look=look, pause=SHARED_SECONDS, event_pause=SHARED_SECONDS)
+
+
+def _at_changes(look: Look) -> Source:
+    return Source(look=look, pause=LOOK_SECONDS, event_pause=EVENT_SECONDS)

@@ -1,0 +1,249 @@
+"""What the routes that serve the admin UI take and answer: a part of the OpenAPI document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from webloom.application.overview import observed, survey
+from webloom.domain.feed import AUTO
+from webloom.domain.inventory import Status
+from webloom.entrypoints.api.import_schemas import FormatName, ImportFailure, ImportLog, import_log
+from webloom.entrypoints.api.watch_page_schemas import ChangeAnswer, change_answer
+from webloom.entrypoints.api.watch_schemas import Amount, SelectionBody
+from webloom.parsing.job_posting import Salary
+
+
+class Minute(msgspec.Struct, kw_only=True):
+    at: datetime  # its beginning
+    done: int
+    failed: int
+
+
+class Pipeline(msgspec.Struct, kw_only=True, rename="camel"):
+    """One of inventory (URLs), imports (items of feeds) and watch (pages)."""
+
+    queued: int | None  # messages that wait, delayed ones too; null: the broker does not answer
+    in_flight: int | None  # null: the broker does not tell
+    stored: int  # records, postings, pages
+    done_last_hour: int
+    failed_last_hour: int
+    minutes: list[Minute]  # the last 60 that are known, the oldest first; the last one is going on
+
+
+class Trouble(msgspec.Struct, kw_only=True):
+    """Something that a person should see to."""
+
+    level: str  # error, warning
+    what: str  # one sentence
+    advice: str  # what to do about it, one sentence
+    where: str  # the page of the admin UI that shows more: /queues/import-feed
+
+
+class Overview(msgspec.Struct, kw_only=True, rename="camel"):
+    """What is going on now."""
+
+    at: datetime
+    counted_since: datetime  # what was done before is not in the minutes
+    inventory: Pipeline
+    imports: Pipeline
+    watch: Pipeline
+    feeds: int
+    watches: int
+    running: list[ImportLog]  # imports, the latest started first
+    changes: list[ChangeAnswer]  # the latest 10, without the text that differs
+    troubles: list[Trouble]
+
+
+class RecordCounts(msgspec.Struct, kw_only=True):
+    """Records of the inventory by state."""
+
+    counts: dict[Status, int]
+
+
+class QueueState(msgspec.Struct, kw_only=True, rename="camel"):
+    name: str
+    limit: int
+    ready: int | None  # null, here and below: the broker does not tell
+    delayed: int | None
+    in_flight: int | None
+    dead: int | None
+    handled: list[int]  # per minute, up to 60, the oldest first; the last minute is going on
+    handled_per_minute: float  # over the last five minutes
+
+
+class QueuesAnswer(msgspec.Struct, kw_only=True):
+    """Every queue, its depth and its rate."""
+
+    queues: list[QueueState]
+
+
+def overview_answer(overview: survey.Overview) -> Overview:
+    return Overview(
+        at=overview.at,
+        counted_since=overview.counted_since,
+        inventory=_pipeline(overview.inventory),
+        imports=_pipeline(overview.imports),
+        watch=_pipeline(overview.watch),
+        feeds=overview.feeds,
+        watches=overview.watches,
+        running=[import_log(run) for run in overview.running],
+        changes=[change_answer(change) for change in overview.changes],
+        troubles=[
+            Trouble(level=each.level, what=each.what, advice=each.advice, where=each.where)
+            for each in overview.troubles
+        ],
+    )
+
+
+def _pipeline(pipeline: survey.Pipeline) -> Pipeline:
+    return Pipeline(
+        queued=pipeline.queued,
+        in_flight=pipeline.in_flight,
+        stored=pipeline.stored,
+        done_last_hour=pipeline.done_last_hour,
+        failed_last_hour=pipeline.failed_last_hour,
+        minutes=[
+            Minute(at=each.at, done=each.done, failed=each.failed) for each in pipeline.minutes
+        ],
+    )
+
+
+def queue_answer(queue: observed.QueueState) -> QueueState:
+    return QueueState(
+        name=queue.name,
+        limit=queue.limit,
+        ready=queue.ready,
+        delayed=queue.delayed,
+        in_flight=queue.in_flight,
+        dead=queue.dead,
+        handled=list(queue.handled),
+        handled_per_minute=queue.handled_per_minute,
+    )
+
+
+class DeadLetterAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """A message that no worker could handle."""
+
+    id: str
+    reason: str
+    buried_at: datetime
+    body: str  # the first 65,536 characters
+    is_cut: bool  # there is more of the body
+
+
+class DeadLettersPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """Dead letters, the oldest first. Go on with `after`."""
+
+    at: datetime  # none of these died later; `before` of a choice of all that had died by then
+    data: list[DeadLetterAnswer]
+    next_after: str | None
+
+
+class DeadLetterChoice(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Which dead letters are meant: up to 1,000 by their ids, or all that there are now; with
+    `before`, all that had died by then."""
+
+    ids: list[str] = []
+    all: bool = False
+    before: Annotated[datetime, msgspec.Meta(tz=True)] | None = None  # only with all
+
+
+class DeadLettersDone(msgspec.Struct, kw_only=True):
+    done: int
+    missing: list[str]  # ids that are no dead letters (any more); the first 100
+
+
+class FeedPreviewBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A feed that is not stored yet, or a change of one."""
+
+    url: str
+    format: FormatName = AUTO
+    mapping: dict[str, str] = {}
+
+
+class PostingPreview(msgspec.Struct, kw_only=True, rename="camel"):
+    title: str
+    external_id: str | None
+    job_url: str | None
+    company: str | None
+    location: str | None
+    remote: bool | None
+    job_type: str | None
+    salary: Salary | None
+    categories: list[str]
+    description: str | None
+    published_at: datetime | None
+    expires_at: datetime | None
+
+
+class FeedPreview(msgspec.Struct, kw_only=True, rename="camel"):
+    """What a feed would give; nothing is stored."""
+
+    url: str  # as it would be kept
+    format: FormatName | None
+    bytes: int
+    is_whole: bool  # it was read to its end; else the counts are of its beginning
+    fetched: int
+    duplicates: int
+    failed: int
+    repairs: dict[str, int]
+    failure_reasons: dict[str, int]
+    failures: list[ImportFailure]  # the first 20
+    postings: list[PostingPreview]  # the first 20
+
+
+class WatchPreviewBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A page, and what of it would count."""
+
+    url: str
+    selection: SelectionBody = msgspec.field(default_factory=SelectionBody)
+
+
+class PreviewPrice(msgspec.Struct, kw_only=True):
+    current: Amount
+    list: Amount | None
+    currency: str | None
+    source: str
+
+
+class WatchPreview(msgspec.Struct, kw_only=True, rename="camel"):
+    """What a watch would see on the page; nothing is stored."""
+
+    url: str  # that it was served at, after redirects
+    status_code: int
+    title: str | None
+    text: str  # that is selected; the first 50,000 characters
+    lines: int  # of the whole selected text
+    is_cut: bool
+    price: PreviewPrice | None
+    availability: str
+    classification: dict[str, Any]
+    problem: str | None  # why a check would report this page as failed: a wall, an error page
+
+
+class SettingAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    name: str  # of the environment variable
+    value: str  # without what is secret in it
+    is_default: bool
+    wants: str
+
+
+class SystemAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """This installation: version and settings in force."""
+
+    version: str
+    python: str
+    host: str
+    started_at: datetime
+    disk_free: int | None  # bytes, where the data is; null: nothing is kept on this machine
+    database_bytes: int | None  # of the SQLite file; null: there is none
+    settings: list[SettingAnswer]
+
+
+ALL = [
+    Overview, RecordCounts, QueuesAnswer, DeadLettersPage, DeadLetterChoice, DeadLettersDone,
+    FeedPreviewBody, FeedPreview, WatchPreviewBody, WatchPreview, SystemAnswer,
+]  # fmt: skip

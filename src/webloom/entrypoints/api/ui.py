@@ -1,0 +1,162 @@
+"""The admin UI: files that were built beforehand, served as they are.
+
+    /import-history         the file import-history.html
+    /import-history/RUN     import-history/_.html: one file stands for every run
+    anything else           404.html
+
+A file says which scripts it carries inside, so that its policy can name just those.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import mimetypes
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
+
+FOLDER = Path(__file__).parents[2] / "_ui"
+
+# What begins like this is the API's, and never a page.
+API_PATHS = ("/api/", "/metadata", "/health", "/metrics", "/openapi.json")
+IMMUTABLE = "_next/static/"  # files whose names change with their content
+STAND_IN = "_"  # the name of a page that stands for all of its kind
+SMALLEST_PACKED = 1024
+PACKED = ("text/", "application/javascript", "application/json", "image/svg+xml")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+NOT_BUILT = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Webloom</title>
+<h1>Webloom is running without its admin UI</h1>
+<p>This installation was made without it. In a checkout, <code>make setup</code> builds it. The API
+works: <a href="/health">/health</a>, <a href="/openapi.json">/openapi.json</a>.</p>
+</html>
+"""
+
+_INLINE_SCRIPT = re.compile(rb"<script(?:\s[^>]*)?>(.*?)</script>", re.DOTALL)
+
+
+def is_ui(path: str) -> bool:
+    """Whether the path is for people: it shows nothing but files that everybody has."""
+    return not path.startswith(API_PATHS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    content: bytes
+    media_type: str
+    is_immutable: bool
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        return HEADERS | {
+            "ETag": f'"{hashlib.sha256(self.content).hexdigest()[:32]}"',
+            "Cache-Control": (
+                "public, max-age=31536000, immutable" if self.is_immutable else "no-cache"
+            ),
+            "Content-Security-Policy": POLICY.format(scripts=self._script_hashes()),
+            "Vary": "Accept-Encoding",
+        }
+
+    @cached_property
+    def packed(self) -> bytes | None:
+        if len(self.content) < SMALLEST_PACKED or not self.media_type.startswith(PACKED):
+            return None
+        return gzip.compress(self.content, 6, mtime=0)
+
+    def _script_hashes(self) -> str:
+        if not self.media_type.startswith("text/html"):
+            return ""
+        scripts = filter(None, _INLINE_SCRIPT.findall(self.content))
+        digests = {hashlib.sha256(code).digest() for code in scripts}
+        return "".join(f" 'sha256-{base64.b64encode(each).decode()}'" for each in sorted(digests))
+
+
+class UiRoute(Route):
+    """All that is not the API's, whose own answers to a wrong method or slash stay."""
+
+    def __init__(self, ui: AdminUi) -> None:
+        super().__init__("/{path:path}", ui.answer, methods=["GET"], include_in_schema=False)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return super().matches(scope) if is_ui(scope["path"]) else (Match.NONE, {})
+
+
+class AdminUi:
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._files = {
+            path.relative_to(folder).as_posix(): _File(
+                content=path.read_bytes(),
+                media_type=_media_type(path),
+                is_immutable=path.relative_to(folder).as_posix().startswith(IMMUTABLE),
+            )
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and not path.name.startswith(".")
+        }
+
+    async def answer(self, request: Request) -> Response:
+        """A page, or a part of one."""
+        if not self._files:
+            policy = {"Content-Security-Policy": POLICY.format(scripts="")}
+            return HTMLResponse(NOT_BUILT, headers=HEADERS | policy)
+        found = self._find(request.scope["raw_path"].decode("ascii", "replace").strip("/"))
+        if found is None:
+            return _answer(request, self._files["404.html"], 404)
+        return _answer(request, found, 200)
+
+    def _find(self, path: str) -> _File | None:
+        """`path` is encoded still: what stands for a run may have a slash in it."""
+        name = unquote(path) or "index"
+        return self._files.get(name) or self._files.get(f"{name}.html") or self._stand_in(path)
+
+    def _stand_in(self, name: str) -> _File | None:
+        """A page of the kind: x/RUN is x/_.html, x/RUN.txt and x/RUN/__next….txt are its parts."""
+        parent, slash, rest = name.partition("/")
+        if not slash or parent.startswith("_next"):
+            return None
+        one, _, part = rest.partition("/")
+        if part:
+            return self._files.get(f"{parent}/{STAND_IN}/{part}")
+        if one.endswith(".txt"):
+            return self._files.get(f"{parent}/{STAND_IN}.txt")
+        return self._files.get(f"{parent}/{STAND_IN}.html")
+
+
+def _answer(request: Request, file: _File, status: int) -> Response:
+    headers = file.headers
+    if status == 200 and headers["ETag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    content = file.content
+    if "gzip" in request.headers.get("accept-encoding", "") and file.packed is not None:
+        content, headers = file.packed, headers | {"Content-Encoding": "gzip"}
+    return Response(content, status, headers, file.media_type)
+
+
+def _media_type(path: Path) -> str:
+    if path.suffix == ".txt":  # React's, which no browser is to guess about
+        return "text/plain; charset=utf-8"
+    if path.suffix == ".js":
+        return "application/javascript; charset=utf-8"
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

@@ -1,0 +1,125 @@
+"""A real browser on the real server.
+
+Every page that a test opens is watched: an error on its console, a violation of its policy, or a
+request to anywhere else than the server fails the test at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from browser.site import Site, served_site
+from e2e.running import PATIENCE_SECONDS, Webloom, running_for_module
+from servers.private import Missing, program
+
+UI = Path(__file__).parents[2] / "src/webloom/_ui"
+AXE = Path(__file__).parents[2] / "admin/node_modules/axe-core/axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+
+@pytest.fixture(scope="module")
+def browser(left_out: Callable[[Missing], NoReturn]) -> Iterator[Browser]:
+    """For one module: while it is open, no other event loop can run in this thread."""
+    try:
+        chromium = program("chromium", "apt install chromium", "chromium-browser", "google-chrome")
+    except Missing as missing:
+        left_out(missing)
+    expect.set_options(timeout=PATIENCE_SECONDS * 1000)
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=chromium, args=QUIET, timeout=PATIENCE_SECONDS * 1000
+        )
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with served_site() as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def webloom(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[Webloom]:
+    """API, worker and scheduler that may fetch from the site."""
+    assert (UI / "index.html").exists(), "the admin UI is not built: make setup"
+    data = tmp_path_factory.mktemp("browser") / "data"
+    allowed = f"127.0.0.1:{site.port}"
+    with running_for_module("up", data_dir=data, allow_addresses=allowed) as it:
+        yield it
+
+
+@dataclass(kw_only=True)
+class Watched:
+    """What pages of one context did that they should not."""
+
+    base: str
+    wrong: list[str] = field(default_factory=list)
+    expected: tuple[str, ...] = ()  # parts of console errors that the test provokes
+
+    def follow(self, page: Page) -> None:
+        page.on("console", lambda said: self._note_console(said.type, said.text))
+        page.on("pageerror", lambda error: self.wrong.append(f"error on the page: {error}"))
+        page.on("request", lambda request: self._note_request(request.url))
+
+    def _note_console(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning") and not any(each in text for each in self.expected):
+            self.wrong.append(f"console {kind}: {text}")
+
+    def _note_request(self, url: str) -> None:
+        if not url.startswith((self.base, "blob:", "data:")):
+            self.wrong.append(f"request to {url}")
+
+
+@pytest.fixture
+def watched(webloom: Webloom) -> Iterator[Watched]:
+    it = Watched(base=webloom.base)
+    yield it
+    assert it.wrong == []
+
+
+@pytest.fixture
+def context(browser: Browser, webloom: Webloom, watched: Watched) -> Iterator[BrowserContext]:
+    opened = browser.new_context(
+        base_url=webloom.base, viewport={"width": 1280, "height": 800}, locale="en-GB"
+    )
+    opened.set_default_timeout(PATIENCE_SECONDS * 1000)
+    opened.on("page", watched.follow)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+def ask(webloom: Webloom, method: str, path: str, body: object = None) -> Any:
+    """The API as a program sees it."""
+    request = urllib.request.Request(
+        f"{webloom.base}{path}",
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds against WCAG 2.2 AA."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "rules => axe.run(document, {runOnly: rules}).then(done => done.violations)", RULES
+    )
+    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]

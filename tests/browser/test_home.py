@@ -1,0 +1,182 @@
+"""The overview: what a new installation says, what can be begun there, and what it shows live."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from browser.acts import add_feed, ended, held, imported, start_import
+from browser.checks import (
+    assert_accessible,
+    assert_fits_a_phone,
+    assert_not_reloaded,
+    assert_nothing_ran,
+    mark,
+    section,
+)
+from browser.conftest import Watched, ask
+from browser.site import HOSTILE, Site, feed, product
+from e2e.running import Webloom
+
+
+def give_address(page: Page, url: str, button: str) -> None:
+    page.get_by_label("Address").fill(url)
+    page.get_by_role("button", name=button).click()
+
+
+def test_a_new_installation_says_what_to_try_and_fetches_it(
+    page: Page, site: Site, webloom: Webloom
+) -> None:
+    url = site.serve("/first", product("First", "5.00"))
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Nothing is here yet. Try it")).to_be_visible()
+    expect(page.get_by_text("No feeds yet")).to_be_visible()
+    expect(page.get_by_text("No page is watched yet")).to_be_visible()
+    page.get_by_role("button", name="Fetch it").click()
+    expect(page.get_by_role("alert").filter(has_text="Give an address first")).to_be_visible()
+    page.get_by_label("Address").fill(url)
+    ask(webloom, "POST", "/metadata", {"url": site.serve("/other", b"by somebody else")})
+    expect(section(page, "Inventory").get_by_text("1 record", exact=True)).to_be_visible()
+    expect(page.get_by_label("Address")).to_have_value(url)
+    page.get_by_role("button", name="Fetch it").click()
+    expect(page).to_have_url(re.compile(r"/inventory/record\?url="))
+    expect(page.get_by_role("heading", level=1)).to_have_text(url.removeprefix("http://"))
+    expect(page.get_by_role("main").get_by_text("completed", exact=True).first).to_be_visible()
+    page.get_by_role("link", name="Overview").click()
+    expect(page.get_by_role("heading", name="Add something")).to_be_visible()
+
+
+def test_a_feed_is_imported_at_once(page: Page, site: Site) -> None:
+    url = site.serve_feed("/home.rss", feed(3))
+    page.goto("/")
+    give_address(page, url, "Import it")
+    expect(page).to_have_url(re.compile("/import-history/[^/?]+$"))
+    expect(page.get_by_role("heading", name="Finished", exact=True)).to_be_visible()
+    expect(page.get_by_text("3 fetched = 3 new")).to_be_visible()
+
+
+def test_a_feed_that_is_being_imported_leads_to_its_run(
+    page: Page, site: Site, webloom: Webloom, watched: Watched
+) -> None:
+    watched.expected = ("409",)
+    url = site.serve_feed("/held/known.rss", feed(1, first=300))
+    add_feed(webloom, url, "Known jobs")
+    page.goto("/")
+    with held(site):
+        run_id = start_import(webloom, url)
+        give_address(page, url, "Import it")
+        expect(page).to_have_url(re.compile(f"/import-history/{run_id}$"))
+    ended(webloom, run_id)
+
+
+def test_a_page_is_watched_at_once(page: Page, site: Site, watched: Watched) -> None:
+    watched.expected = ("409",)  # the scheduler may be first
+    url = site.serve("/watched-at-once", product("Watched", "7.00"))
+    page.goto("/")
+    give_address(page, url, "Watch it")
+    expect(page).to_have_url(re.compile("/watch/[^/?]+$"))
+    expect(section(page, "Runs").get_by_text("completed").first).to_be_visible()
+    expect(section(page, "Pages").get_by_text("€7.00").first).to_be_visible()
+
+
+def test_an_address_that_is_none_is_refused_with_a_reason(page: Page, watched: Watched) -> None:
+    watched.expected = ("422",)
+    page.goto("/")
+    give_address(page, "no-address", "Import it")
+    expect(page.get_by_role("alert").filter(has_text="must begin with http")).to_be_visible()
+    expect(page).to_have_url(re.compile("/$"))
+
+
+def test_pipelines_count_what_was_done(page: Page, site: Site, webloom: Webloom) -> None:
+    page.goto("/")
+    imports = section(page, "Imports")
+    expect(imports).to_be_visible()
+    mark(page)
+    imported(webloom, site.serve_feed("/counted.rss", feed(7, first=100)), "Counted")
+    runs = ask(webloom, "GET", "/api/import-logs?limit=200")["data"]
+    stored, done = (sum(run[name] for run in runs) for name in ("newJobs", "totalFetched"))
+    expect(imports.get_by_text(f"{stored} postings")).to_be_visible()
+    counted = re.compile(f"last hour: {done} done, 0 failed$")
+    expect(imports.get_by_role("img", name=counted)).to_be_visible()
+    assert_not_reloaded(page)
+
+
+def test_a_running_import_shows_how_far_it_is(page: Page, site: Site, webloom: Webloom) -> None:
+    url = site.serve_feed("/held/home.rss", feed(4, first=200))
+    add_feed(webloom, url, "Slow jobs")
+    page.goto("/")
+    running = section(page, "Running imports")
+    expect(running.get_by_text("Nothing is being imported")).to_be_visible()
+    with held(site):
+        run_id = start_import(webloom, url)
+        expect(running.get_by_role("link", name="Slow jobs")).to_be_visible()
+        expect(running.get_by_role("progressbar", name="Fetching the feed")).to_be_visible()
+    expect(running.get_by_text("Nothing is being imported")).to_be_visible()
+    assert ended(webloom, run_id)["newJobs"] == 4
+
+
+def test_a_trouble_is_shown_and_leads_to_its_cause(
+    page: Page, site: Site, webloom: Webloom
+) -> None:
+    page.goto("/")
+    expect(section(page, "Running imports")).to_be_visible()
+    imported(webloom, f"{site.base}/missing.rss", "Lost feed")
+    trouble = section(page, "What needs you").get_by_role("listitem").filter(has_text="Lost feed")
+    expect(trouble).to_contain_text("404")
+    trouble.get_by_role("link", name="Look").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Lost feed")
+    expect(page.get_by_text("The import failed")).to_be_visible()
+
+
+def test_a_new_price_appears_on_the_open_overview(page: Page, site: Site, webloom: Webloom) -> None:
+    url = site.serve("/loom", product("Loom", "20.00"))
+    watch = {"url": url, "enabled": False}  # so that it is checked when it is asked to
+    watch_id = ask(webloom, "POST", "/api/watches", watch)["jobId"]
+    ask(webloom, "POST", f"/api/watches/{watch_id}/run")
+    page.goto(f"/watch/{watch_id}")
+    expect(section(page, "Runs").get_by_text("completed").first).to_be_visible()
+    page.goto("/")
+    changes = section(page, "Latest changes")
+    expect(changes).to_be_visible()
+    mark(page)
+    site.serve("/loom", product("Loom", "15.00"))
+    ask(webloom, "POST", f"/api/watches/{watch_id}/run")
+    change = changes.get_by_role("listitem").filter(
+        has=page.get_by_role("link", name="Loom", exact=True)
+    )
+    expect(change).to_contain_text("€20.00 → became €15.00 (down 25.0 %)")
+    expect(change).to_contain_text("the price fell by 25 % to 15 EUR")
+    assert_not_reloaded(page)
+
+
+def test_hostile_names_are_text(page: Page, site: Site, webloom: Webloom) -> None:
+    url = site.serve("/hostile", product(HOSTILE, "20.00"))
+    body = {"url": url, "name": HOSTILE, "enabled": False}
+    watch_id = ask(webloom, "POST", "/api/watches", body)["jobId"]
+    ask(webloom, "POST", f"/api/watches/{watch_id}/run")
+    page.goto(f"/watch/{watch_id}")
+    expect(section(page, "Runs").get_by_text("completed").first).to_be_visible()
+    feed_url = site.serve_feed("/held/hostile.rss", feed(1, first=400, title=HOSTILE))
+    add_feed(webloom, feed_url, HOSTILE)
+    imported(webloom, f"{site.base}/lost-hostile.rss", f"Lost {HOSTILE}")
+    page.goto("/")
+    site.serve("/hostile", product(HOSTILE, "15.00"))
+    ask(webloom, "POST", f"/api/watches/{watch_id}/run")
+    change = section(page, "Latest changes").get_by_role("listitem").filter(has_text=HOSTILE)
+    expect(change.first).to_contain_text("15")
+    with held(site):
+        run_id = start_import(webloom, feed_url)
+        running = section(page, "Running imports")
+        expect(running.get_by_role("link", name=HOSTILE)).to_be_visible()
+        expect(section(page, "What needs you")).to_contain_text(f"Lost {HOSTILE}")
+        assert_nothing_ran(page)
+    ended(webloom, run_id)
+
+
+def test_it_is_accessible_and_fits_a_phone(page: Page, site: Site, webloom: Webloom) -> None:
+    imported(webloom, f"{site.base}/{'lost-' * 30}.rss", "A name without end " * 8)
+    page.goto("/")
+    expect(section(page, "What needs you")).to_contain_text("A name without end")
+    assert_accessible(page)
+    assert_fits_a_phone(page)

@@ -1,0 +1,77 @@
+"""The system page: health, storage, settings, and none of their secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browser.checks import assert_accessible, assert_fits_a_phone, section
+from browser.conftest import ask
+from e2e.running import Webloom, running_for_module
+from servers.private import free_port
+
+PASSWORD = "correct-horse-battery"
+
+
+@pytest.fixture(scope="module")
+def webloom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webloom]:
+    """One of its queues is on a server that is not there."""
+    with running_for_module(
+        "up",
+        data_dir=tmp_path_factory.mktemp("system") / "data",
+        storage_budget=64 << 20,
+        broker_import_feed=f"redis://weaver:{PASSWORD}@127.0.0.1:{free_port()}/0",
+    ) as it:
+        yield it
+
+
+def test_dependencies_and_processes_are_told(page: Page) -> None:
+    page.goto("/system")
+    dependencies = page.get_by_role("region", name="Dependencies")
+    rows = dependencies.get_by_role("row")
+    expect(rows.filter(has_text="redis")).to_contain_text("down")
+    expect(rows.filter(has_text="sqlite").first).to_contain_text("up")
+    processes = page.get_by_role("region", name="Processes").get_by_role("row")
+    expect(processes.filter(has_text="worker")).to_contain_text("alive")
+    expect(processes.filter(has_text="scheduler")).to_contain_text("alive")
+    assert_accessible(page)
+    assert_fits_a_phone(page)
+
+
+def test_storage_is_shown_with_its_budget(page: Page) -> None:
+    page.goto("/system")
+    storage = section(page, "Storage of watched pages")
+    expect(storage.get_by_role("img", name=re.compile(r"of 67\.1 MB are used"))).to_be_visible()
+    expect(storage).to_contain_text("snapshots")
+
+
+def test_settings_are_searched_and_the_search_is_in_the_address(page: Page) -> None:
+    page.goto("/system")
+    settings = page.get_by_role("region", name="Settings")
+    expect(settings.get_by_role("row").filter(has_text="WEBLOOM_SLOTS")).to_be_visible()
+    page.get_by_label("Search").fill("storage budget")
+    expect(settings.get_by_role("row")).to_have_count(2)
+    expect(settings).to_contain_text(str(64 << 20))
+    expect(page).to_have_url(re.compile(r"q=storage(\+|%20)budget"))
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Only those that differ from the default").check()
+    expect(settings.get_by_role("row").filter(has_text="WEBLOOM_SLOTS")).to_have_count(0)
+    expect(page).to_have_url(re.compile("changed=yes"))
+    page.reload()
+    expect(settings.get_by_role("row").filter(has_text="WEBLOOM_DATA_DIR")).to_be_visible()
+    expect(settings.get_by_role("row").filter(has_text="WEBLOOM_SLOTS")).to_have_count(0)
+    page.get_by_label("Search").fill("no such setting")
+    page.get_by_role("button", name="Show all").click()
+    expect(settings.get_by_role("row").filter(has_text="WEBLOOM_SLOTS")).to_be_visible()
+
+
+def test_a_password_is_not_shown(page: Page, webloom: Webloom) -> None:
+    page.goto("/system?q=import_feed")
+    row = page.get_by_role("region", name="Settings").get_by_role("row").nth(1)
+    expect(row).to_contain_text("redis://")
+    expect(page.get_by_role("region", name="Dependencies")).to_contain_text("redis://")
+    assert PASSWORD not in page.content()
+    assert PASSWORD not in str(ask(webloom, "GET", "/api/system"))

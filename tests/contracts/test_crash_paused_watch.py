@@ -1,0 +1,57 @@
+"""A watch that a person pauses while its run ends stays paused, whoever dies then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from contracts.adapters import Watching
+from contracts.fake_clock import FakeClock
+from contracts.watch_samples import add_watch, check, started, watch_now
+from webloom.application.watch.run_watches import RunWatches
+from webloom.domain.watch import Watch, WatchRun
+
+
+class Killed(BaseException):
+    pass
+
+
+class Dying:
+    """The store of a scheduler that is killed as soon as it has ended a run."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def finish_run(self, run_id: str, **options: Any) -> None:
+        await self._store.finish_run(run_id, **options)
+        raise Killed
+
+
+async def test_a_watch_that_is_paused_while_its_run_ends_is_not_checked_again(
+    watching: Watching, clock: FakeClock
+) -> None:
+    await add_watch(watching, pages="a")
+    run = await started(watching)
+    await check(watching, run, "a")
+
+    async def pause(watch: Watch, run: WatchRun) -> None:
+        paused = replace(watch.config, enabled=False)
+        await watching.watches.edit_watch(watch.watch_id, paused, next_run_at=None)
+
+    any_broker: Any = None  # nothing is to be published
+    dying = RunWatches(
+        store=Dying(watching.watches), broker=any_broker, clock=clock, after_run=pause
+    )
+    with pytest.raises(Killed):
+        await dying()
+    clock.advance(7200)
+    next_one = RunWatches(store=watching.watches, broker=any_broker, clock=clock, after_run=pause)
+    await next_one()
+    watch = await watch_now(watching)
+    assert (watch.config.enabled, watch.active_run_id) == (False, None)
+    assert watch.last_run_id == run.run_id

@@ -1,0 +1,198 @@
+"""The PageStore's contract: change logs with alerts, until people are told; and that each is told
+once, whenever the teller is killed."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+from contracts.adapters import Processes, Watching
+from contracts.fake_clock import FakeClock
+from contracts.watch_samples import add_watch, begin, config, end, event, started, url
+from webloom.application.watch.tell_people import TellPeople
+from webloom.domain.errors import StoreUnavailable
+from webloom.domain.storage_event import StorageEvent
+from webloom.domain.watch import Target, WatchRun
+from webloom.ports.notifier import Told
+from webloom.ports.page_store import ChangeFilter, Late
+
+JOB = "id of shop"
+HOOK, NTFY = "https://hook.example/", "ntfy://hook.example/topic"
+
+
+def change(page: str, alert: str | None = "it changed", **changes: Any) -> StorageEvent:
+    made = event(page, claimed=2, is_change=True, changes={"textChanged": True})
+    return replace(made, alerts=[] if alert is None else [alert], **changes)
+
+
+async def pages_of(store: Watching, batch: str) -> list[str]:
+    """That a batch tells of."""
+    logs, cursor = await store.pages.change_logs(ChangeFilter(batch=batch), limit=100)
+    assert cursor is None
+    return sorted(each.url[-1] for each in logs)
+
+
+async def test_alerts_are_late_when_no_run_is_to_tell_them(watching: Watching) -> None:
+    run = await begin(watching)
+    for each in (
+        change("a", run_id=run.run_id),
+        change("b", None, run_id="unknown"),
+        change("c", run_id="unknown"),
+        change("d"),
+        change("e", job_id="other", run_id=run.run_id),
+        event("f", alerts=["of no change"]),
+    ):
+        await watching.pages.store_event(each)
+    late = {
+        Late(job_id=JOB, run_id="unknown"),
+        Late(job_id=JOB, run_id=None),
+        Late(job_id="other", run_id=run.run_id),
+    }
+    found = await watching.pages.late_alerts(limit=9)
+    assert (set(found), len(found)) == (late, 3)
+    assert len(await watching.pages.late_alerts(limit=2)) == 2
+    await end(watching, run)
+    found = await watching.pages.late_alerts(limit=9)
+    assert set(found) == late | {Late(job_id=JOB, run_id=run.run_id)}
+
+
+async def test_what_is_in_a_batch_is_fixed(watchings: Processes[Watching]) -> None:
+    async with watchings.open() as one, watchings.open() as other:
+        run = await begin(one)
+        assert await one.pages.gather_alerts(JOB, run.run_id, "none") == []
+        for page in "ab":
+            await one.pages.store_event(change(page, run_id=run.run_id))
+        await one.pages.store_event(change("c", None, run_id=run.run_id))
+        await one.pages.store_event(change("d"))
+        assert await one.pages.gather_alerts(JOB, run.run_id, "first") == ["first"]
+        assert await pages_of(other, "first") == ["a", "b"]
+        await one.pages.store_event(change("c", None, run_id=run.run_id))
+        await other.pages.store_event(change("e", run_id=run.run_id))
+        found = await other.pages.gather_alerts(JOB, run.run_id, "second")
+        assert sorted(found) == ["first", "second"]
+        assert await pages_of(one, "first") == ["a", "b"]
+        assert await pages_of(one, "second") == ["e"]
+        for _ in range(2):
+            await one.pages.note_told("first")
+        assert await other.pages.gather_alerts(JOB, run.run_id, "third") == ["second"]
+        await other.pages.note_told("second")
+        assert await one.pages.gather_alerts(JOB, run.run_id, "fourth") == []
+        assert await pages_of(one, "first") == ["a", "b"]
+        assert await one.pages.gather_alerts(JOB, None, "fifth") == ["fifth"]
+        assert await pages_of(one, "fifth") == ["d"]
+
+
+async def test_what_comes_again_is_not_told_again(watching: Watching) -> None:
+    told, quiet = change("a", run_id="r"), change("b", None, run_id="r")
+    for each in (told, quiet):
+        await watching.pages.store_event(each)
+    [batch] = await watching.pages.gather_alerts(JOB, "r", "batch")
+    await watching.pages.note_told(batch)
+    earlier: dict[str, Any] = {"ts": told.ts - 1000, "alerts": ["as told at first"]}
+    for each in (told, replace(told, **earlier), quiet):
+        await watching.pages.store_event(each)
+    assert await watching.pages.late_alerts(limit=9) == []
+    # An earlier event of that version is what counts, and nobody was told of it.
+    await watching.pages.store_event(replace(quiet, **earlier))
+    assert await watching.pages.gather_alerts(JOB, "r", "more") == ["more"]
+    assert await pages_of(watching, "more") == ["b"]
+
+
+# Whoever is killed
+
+
+class Killed(BaseException):
+    pass
+
+
+class Deadly:
+    """A store of a process that is killed at a moment: before or after one of its calls."""
+
+    def __init__(self, store: Any, moments: list[bool]) -> None:
+        self._store = store
+        self._moments = moments  # what is left of its life
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._store, name)
+
+        async def call(*arguments: Any, **options: Any) -> Any:
+            self._pass()
+            result = await verb(*arguments, **options)
+            self._pass()
+            return result
+
+        return call
+
+    def _pass(self) -> None:
+        if not self._moments:
+            raise Killed
+        self._moments.pop()
+
+
+class Sink:
+    """A notifier that nothing is ever sent with."""
+
+    async def send(self, target: Target, message: Told) -> None:
+        raise StoreUnavailable("it is not asked")
+
+
+def teller(store: Watching, clock: FakeClock, life: int = 10_000) -> TellPeople:
+    moments = [True] * life
+    return TellPeople(
+        store=Deadly(store.watches, moments),
+        pages=Deadly(store.pages, moments),
+        notifier=Sink(),
+        clock=clock,
+    )
+
+
+async def test_killed_at_any_moment_each_alert_is_told_once(
+    watching: Watching, clock: FakeClock
+) -> None:
+    """One comes before the end of its run, one while it ends, one after it; each is delivered
+    again at last."""
+    await add_watch(watching)
+    targets = [Target(url=HOOK), Target(url=NTFY)]
+    watch = await watching.watches.edit_watch(JOB, config(targets=targets), next_run_at=None)
+    assert watch is not None
+    for life in itertools.count():
+        run = await started(watching)
+        events = [replace(each, run_id=run.run_id) for each in _some(life)]
+        await watching.pages.store_event(events[0])
+        deaths = 0
+        try:
+            await teller(watching, clock, life).after_run(watch, run)
+        except Killed:
+            deaths += 1
+        await watching.pages.store_event(events[1])
+        await teller(watching, clock).after_run(watch, run)
+        await end(watching, run)
+        for each in (events[0], events[2], events[1]):
+            await watching.pages.store_event(each)
+        try:
+            await teller(watching, clock, life).gather_late()
+        except Killed:
+            deaths += 1
+        for _ in range(2):
+            for each in events:
+                await watching.pages.store_event(each)
+            await teller(watching, clock).gather_late()
+        lines = sorted(f"{url(page)}: {life}" for page in "abc")
+        assert await _told(watching, run) == {HOOK: lines, NTFY: lines}
+        if deaths == 0:
+            assert life > 10
+            return
+
+
+def _some(life: int) -> list[StorageEvent]:
+    return [change(page, str(life), claimed=life + 2) for page in "abc"]
+
+
+async def _told(store: Watching, run: WatchRun) -> dict[str, list[str]]:
+    found, _ = await store.watches.notices(JOB, limit=1000)
+    told: dict[str, list[str]] = {}
+    for each in found:
+        if each.run_id == run.run_id:
+            told.setdefault(each.target_url, []).extend(each.lines)
+    return {name: sorted(lines) for name, lines in told.items()}

@@ -1,0 +1,96 @@
+"""What an installation tells of itself, and what it keeps to itself."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import msgspec
+
+from e2e.api_client import Api
+from e2e.running import running
+from webloom import __version__
+from webloom.adapters.system_clock import SystemClock
+from webloom.bootstrap import Services
+from webloom.entrypoints.api.system import SystemRoutes, settings_in_force
+from webloom.settings import VARIABLES, load_settings
+
+
+async def test_the_system_tells_its_version_room_and_settings(tmp_path: Path) -> None:
+    key = "wl_a-key-that-nobody-may-see"
+    async with running(
+        "api", data_dir=tmp_path / "data", api_keys=f"{key},{key}-2", slots=7, queue_limit=1000
+    ) as it:
+        api = Api(it.client, it.base)
+        answer = await api.call("GET", "/api/system", headers={"Authorization": f"Bearer {key}"})
+        assert answer.status == 200, answer.text
+        system = answer.body
+        size = it.data_dir.joinpath("webloom.db").stat().st_size
+    assert (system["version"], system["python"]) == (__version__, platform.python_version())
+    assert datetime.fromisoformat(system["startedAt"]) <= datetime.now(UTC)
+    assert system["diskFree"] > 0
+    assert system["databaseBytes"] >= size > 0
+    assert key not in answer.text
+    found = {setting.pop("name"): setting for setting in system["settings"]}
+    assert found.keys() == VARIABLES.keys()
+    assert found["WEBLOOM_API_KEYS"]["value"] == "2 keys"
+    assert found["WEBLOOM_SLOTS"] == {
+        "value": "7",
+        "isDefault": False,
+        "wants": "a whole number from 1 to 1000",
+    }
+    assert found["WEBLOOM_QUEUE_LIMIT"]["isDefault"] is True  # given, and the same
+    assert found["WEBLOOM_STORE"]["value"].endswith("/webloom.db")
+    assert found["WEBLOOM_STORE"]["isDefault"] is True
+
+
+async def test_where_nothing_is_kept_on_this_machine_there_is_no_room_to_tell() -> None:
+    settings = load_settings(
+        {"WEBLOOM_STORE": "mongodb://db.test/", "WEBLOOM_BROKER": "redis://redis.test/0"}
+    )
+    services = SimpleNamespace(settings=settings, clock=SystemClock())
+    answer = await SystemRoutes(cast(Services, services)).show()
+    system = msgspec.json.decode(answer.body)
+    assert system["diskFree"] is system["databaseBytes"] is None
+
+
+def test_no_secret_of_an_address_is_shown() -> None:
+    settings = load_settings(
+        {
+            "MONGODB_URI": "mongodb+srv://me:hunter2@db.test/base?authMechanism=PLAIN&x=hunter2",
+            "WEBLOOM_BROKER": "amqps://me:hunter2@mq.test:5671/vhost",
+            "WEBLOOM_BROKER_IMPORT_FEED": "rediss://:hunter2@redis.test/1",
+            "WEBLOOM_API_KEYS": "hunter2hunter2hunter2",
+        }
+    )
+    found = {setting.name: setting for setting in settings_in_force(settings)}
+    assert "hunter2" not in str(found)
+    assert settings.api_key_hashes[0] not in str(found)
+    shown = {name: found[name].value for name in found if "STORE" in name or "BROKER" in name}
+    assert shown == {
+        "WEBLOOM_STORE": "mongodb+srv://db.test/base",
+        "WEBLOOM_BROKER": "amqps://mq.test:5671/vhost",
+        "WEBLOOM_BROKER_METADATA_QUEUE": "amqps://mq.test:5671/vhost",
+        "WEBLOOM_BROKER_IMPORT_FEED": "rediss://redis.test/1",
+        "WEBLOOM_BROKER_STORAGE_AGENT": "amqps://mq.test:5671/vhost",
+    }
+    assert found["WEBLOOM_API_KEYS"].value == "1 key"
+
+
+def test_values_are_shown_as_they_would_be_given() -> None:
+    given = {
+        "WEBLOOM_ALLOW_ADDRESSES": "10.0.0.0/8, 127.0.0.1:80",
+        "WEBLOOM_QUORUM_QUEUES": "true",
+        "WEBLOOM_RETRY_DELAY": "0.5",
+        "IMPORT_INTERVAL_MINUTES": "525600",
+    }
+    shown = {each.name: each.value for each in settings_in_force(load_settings(given))}
+    assert shown["WEBLOOM_ALLOW_ADDRESSES"] == "10.0.0.0/8,127.0.0.1:80"
+    assert shown["WEBLOOM_QUORUM_QUEUES"] == "true"
+    assert shown["WEBLOOM_RETRY_DELAY"] == "0.5"
+    assert shown["IMPORT_INTERVAL_MINUTES"] == "525600"
+    again = load_settings({name: shown[name] for name in given})
+    assert again == load_settings(given)

@@ -1,0 +1,48 @@
+"""What Linux tells of processes that may end while it is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def children_of(parent: int, *, running: bytes) -> list[int]:
+    """Those that still run and have `running` in their command, by number."""
+    numbers = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal())
+    return sorted(
+        number for number in numbers if _parent(number) == parent and running in _command(number)
+    )
+
+
+def states(process: int) -> set[str]:
+    """Of its threads, by the kernel's letters."""
+    told = (_stat(task) for task in Path(f"/proc/{process}/task").iterdir())
+    return {fields[0] for fields in told if fields}
+
+
+def environment(process: int) -> bytes:
+    return Path(f"/proc/{process}/environ").read_bytes()
+
+
+def is_there(process: int) -> bool:
+    """Also as a zombie."""
+    return Path(f"/proc/{process}").exists()
+
+
+def _parent(process: int) -> int:
+    fields = _stat(Path(f"/proc/{process}"))
+    return int(fields[1]) if fields else 0
+
+
+def _command(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _stat(task: Path) -> list[str]:
+    """State, parent and so on; nothing of a task that has ended."""
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

@@ -1,0 +1,116 @@
+"""One answer for many who ask."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from webloom.application.overview import sharing
+from webloom.application.overview.sharing import Known, Shared, asked
+from webloom.domain.errors import StoreUnavailable
+
+
+class Asked:
+    def __init__(self) -> None:
+        self.calls = 0
+        self.is_down = False
+        self.opened = asyncio.Event()
+        self.opened.set()
+
+    async def call(self) -> int:
+        self.calls += 1
+        await self.opened.wait()
+        if self.is_down:
+            raise StoreUnavailable("away")
+        return self.calls
+
+
+async def test_those_who_ask_together_share_one_call() -> None:
+    one = Asked()
+    shared = Shared(one.call, seconds=3600)
+    assert await asyncio.gather(*(shared.get() for _ in range(50))) == [1] * 50
+    assert await shared.get() == 1
+
+
+async def test_a_call_is_made_again_when_its_time_is_over() -> None:
+    shared = Shared(Asked().call, seconds=0)
+    assert [await shared.get(), await shared.get()] == [1, 2]
+
+
+async def test_one_who_gives_up_takes_nothing_from_the_others() -> None:
+    one = Asked()
+    one.opened.clear()
+    shared = Shared(one.call, seconds=3600)
+    impatient, patient = asyncio.create_task(shared.get()), asyncio.create_task(shared.get())
+    await asyncio.sleep(0)
+    impatient.cancel()
+    await asyncio.sleep(0)
+    one.opened.set()
+    assert await patient == 1
+
+
+async def test_a_call_that_fails_fails_for_all_and_is_made_again() -> None:
+    one = Asked()
+    one.is_down = True
+    shared = Shared(one.call, seconds=0)
+    ends = await asyncio.gather(*(shared.get() for _ in range(3)), return_exceptions=True)
+    assert [type(end) for end in ends] == [StoreUnavailable] * 3
+    assert one.calls == 1
+    one.is_down = False
+    assert await shared.get() == 2
+
+
+async def test_what_is_known_stays_while_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sharing, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(sharing, "SHARE", 1.0)
+    one = Asked()
+    one.is_down = True
+    known = Known(one.call, 0)
+    assert await known.get() == 0
+    one.is_down = False
+    value = 0
+    while not value:
+        value = await known.get()
+    one.is_down = True
+    calls = one.calls
+    while one.calls == calls:
+        assert await known.get() == value
+
+
+async def test_nobody_waits_long_for_what_is_known_already(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sharing, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(sharing, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(sharing, "PATIENCE_SECONDS", 0.001)
+    one = Asked()
+    known = Known(one.call, 0)
+    assert await known.get() == 1
+    monkeypatch.setattr(sharing, "PROBE_SECONDS", 3600)
+    one.opened.clear()
+    async with asyncio.timeout(30):
+        assert [await known.get() for _ in range(3)] == [1, 1, 1]
+    assert one.calls == 2  # which goes on
+    one.opened.set()
+    while await known.get() == 1:
+        pass
+
+
+async def test_looking_again_waits_longer_the_longer_it_takes() -> None:
+    one = Asked()
+    known = Known(one.call, 0)
+    assert [await known.get() for _ in range(20)] == [1] * 20
+    assert one.calls == 1
+
+
+async def test_a_reason_is_told_in_the_place_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Asked()
+    assert await asked(one.call()) == (1, None)
+    one.is_down = True
+    assert await asked(one.call()) == (None, "away")
+    monkeypatch.setattr(sharing, "PROBE_SECONDS", 0.001)
+    one.opened.clear()
+    assert await asked(one.call()) == (None, "no answer within 0 s")

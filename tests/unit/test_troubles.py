@@ -1,0 +1,136 @@
+"""What a person is told to see to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from webloom.application.overview.observed import Down, Observed, QueueState
+from webloom.application.overview.troubles import troubles
+from webloom.domain.feed import Feed, FeedConfig
+from webloom.domain.schedule import Schedule
+from webloom.domain.watch import Watch, WatchConfig
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+ALL_ROLES = frozenset({"worker", "scheduler"})
+QUEUE = QueueState(
+    name="import-feed",
+    limit=100,
+    ready=99,
+    delayed=0,
+    in_flight=0,
+    dead=0,
+    handled=[],
+    handled_per_minute=0.0,
+)
+FEED = Feed(
+    feed_id="f",
+    config=FeedConfig(url="https://a.test/", name="Jobs"),
+    created_at=NOON,
+    updated_at=NOON,
+    next_run_at=None,
+    last_run_id="run",
+    last_error="the server answered 500",
+    failures=1,
+)
+WATCH = Watch(
+    watch_id="w",
+    config=WatchConfig(name="Shop", urls=["https://a.test/"], schedule=Schedule(every_minutes=60)),
+    created_at=NOON,
+    updated_at=NOON,
+    next_run_at=None,
+    failures=22,
+)
+
+
+def told(observed: Observed) -> list[tuple[str, str, str]]:
+    found = troubles(observed)
+    assert all(each.advice.endswith(".") and each.what for each in found)
+    return [(each.level, each.what, each.where) for each in found]
+
+
+def test_nothing_is_told_when_all_is_well() -> None:
+    assert told(Observed(roles=ALL_ROLES, queues=[QUEUE])) == []
+
+
+def test_nothing_is_guessed_of_processes_while_the_store_is_away() -> None:
+    down = Down(name="store", kind="mongodb", address="db.test", reason="not reached")
+    assert told(Observed(down=[down], roles=None)) == [
+        ("error", "The store (mongodb at db.test) can't be used: not reached", "/system")
+    ]
+
+
+def test_processes_that_are_missing_are_told() -> None:
+    assert [what for _, what, _ in told(Observed(roles=frozenset({"api"})))] == [
+        "No worker is alive: nothing that waits on a queue is done.",
+        "No scheduler is alive: no import and no check of a watch begins or ends.",
+    ]
+    assert len(told(Observed(roles=frozenset({"worker"})))) == 1
+
+
+def test_queues_that_are_full_or_have_dead_letters_are_told() -> None:
+    full = replace(QUEUE, ready=100, dead=1)
+    unknown = replace(QUEUE, ready=None, dead=None)
+    assert told(Observed(roles=ALL_ROLES, queues=[full, unknown])) == [
+        ("warning", "The queue import-feed is full: 100 messages wait.", "/queues/import-feed"),
+        ("warning", "The queue import-feed has 1 dead letter.", "/queues/import-feed"),
+    ]
+    many = replace(QUEUE, dead=2)
+    [(_, what, _)] = told(Observed(roles=ALL_ROLES, queues=[many]))
+    assert what == "The queue import-feed has 2 dead letters."
+
+
+def test_errors_come_before_warnings() -> None:
+    levels = [
+        level
+        for level, _, _ in told(
+            Observed(roles=ALL_ROLES, failing_feeds=[FEED], failed_pages=1, is_full=True)
+        )
+    ]
+    assert levels == ["error", "warning", "warning"]
+
+
+def test_feeds_that_fail_are_told_one_by_one_and_then_together() -> None:
+    again = replace(FEED, failures=3, last_run_id=None, last_error=None)
+    assert told(Observed(roles=ALL_ROLES, failing_feeds=[FEED, again])) == [
+        (
+            "warning",
+            "The last import of Jobs failed: the server answered 500",
+            "/import-history/run",
+        ),
+        (
+            "warning",
+            "The last import of Jobs failed, for the 3rd time in a row: "
+            "nothing of it could be stored",
+            "/feeds",
+        ),
+    ]
+    many = told(Observed(roles=ALL_ROLES, failing_feeds=[FEED] * 12))
+    assert len(many) == 11
+    assert many[-1] == ("warning", "The last import of 2 more feeds failed.", "/feeds?show=failing")
+    wordy = replace(FEED, last_error="x" * 10_000)
+    [(_, what, _)] = told(Observed(roles=ALL_ROLES, failing_feeds=[wordy]))
+    assert len(what) < 400
+
+
+def test_watches_and_pages_that_fail_are_told() -> None:
+    assert told(
+        Observed(
+            roles=ALL_ROLES,
+            failing_watches=[WATCH] * 11,
+            failed_pages=200,
+            are_more_failed_pages=True,
+        )
+    )[-3:] == [
+        (
+            "warning",
+            "No page of the watch Shop could be checked, for the 22nd time in a row.",
+            "/watch/w",
+        ),
+        ("warning", "Nor could any page of 1 more watch.", "/watch"),
+        (
+            "warning",
+            "At least 200 watched pages could not be checked the last time.",
+            "/watch?outcome=failed",
+        ),
+    ]
