@@ -41,7 +41,7 @@ def read(
         known=KnownRecords.opened(path, MADE_BY) if known else None,
         learnt=KnownWriter(learnt, MADE_BY),
     )
-    batches = [told for told in reading.batches() if told is not None]
+    batches = list(reading.batches())
     path.write_bytes(learnt.getvalue())
     return [(msgspec.json.decode(jobs), progress) for jobs, progress in batches]
 

@@ -23,8 +23,8 @@ class ReadOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadBatch:
-    """Postings, and the reader's totals up to here. The last one says so and may have no
-    postings; every other has some."""
+    """Postings, and the reader's totals up to here. One without postings tells how far the reader
+    is, or that it has ended."""
 
     jobs: bytes  # a JSON array of postings
     known: bytes = b""  # of each posting that is as it was: 20 bytes of key, 16 of content hash
@@ -51,8 +51,8 @@ class FeedReader(Protocol):
     def read(
         self, path: Path, options: ReadOptions
     ) -> AbstractAsyncContextManager[AsyncIterator[ReadBatch]]:
-        """Batches in the order of the feed. The same file gives batches of the same postings,
-        whatever is known of them.
+        """Batches in the order of the feed. The same file gives the same postings in the same
+        batches, whatever is known of them, and whatever comes between.
 
         Raises FeedUnreadable when it is no feed, or one that is refused.
         """

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import msgspec
 
 from webloom.adapters.child_limits import bound
-from webloom.adapters.feed_process.frames import Alive, Order, Refused, Told, pack
+from webloom.adapters.feed_process.frames import Order, Refused, Told, pack
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.known import KnownRecords, KnownWriter, fingerprint
@@ -61,15 +61,11 @@ def _read(order: Order, out: BinaryIO) -> None:
             known=known or None,
             learnt=KnownWriter(learnt, made_by),
         )
-        for told in reading.batches():
-            if told is None:
-                out.write(pack(Alive()))
-            else:
-                jobs, progress = told
-                if progress.is_last:
-                    learnt.flush()
-                    Path(order.keys_path).write_bytes(memoryview(reading.keys.table).cast("B"))
-                out.write(pack(Told(progress=progress), jobs))
+        for jobs, progress in reading.batches():
+            if progress.is_last:
+                learnt.flush()
+                Path(order.keys_path).write_bytes(memoryview(reading.keys.table).cast("B"))
+            out.write(pack(Told(progress=progress), jobs))
             out.flush()
 
 

@@ -36,24 +36,18 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     progress: Progress
 
 
-class Alive(msgspec.Struct, frozen=True, tag=True):
-    """Nothing to tell, and still reading."""
-
-
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     reason: str  # one sentence for a person
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decoder: msgspec.msgpack.Decoder[Told | Alive | Refused] = msgspec.msgpack.Decoder(
-    Told | Alive | Refused
-)
+_decoder: msgspec.msgpack.Decoder[Told | Refused] = msgspec.msgpack.Decoder(Told | Refused)
 
 
-def pack(header: Told | Alive | Refused, body: bytes = b"") -> bytes:
+def pack(header: Told | Refused, body: bytes = b"") -> bytes:
     packed = _encode(header)
     return LENGTHS.pack(len(packed), len(body)) + packed + body
 
 
-def unpack(header: bytes) -> Told | Alive | Refused:
+def unpack(header: bytes) -> Told | Refused:
     return _decoder.decode(header)

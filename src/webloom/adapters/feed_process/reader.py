@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from webloom.adapters.child_process import crash, last_words, pipe, start_child
-from webloom.adapters.feed_process.frames import LENGTHS, Order, Refused, Told, unpack
+from webloom.adapters.feed_process.frames import LENGTHS, Order, Refused, unpack
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.keys import holds
 from webloom.ports.feed_reader import ReadBatch, ReadOptions
@@ -83,10 +83,9 @@ class ProcessFeedReader:
                 raise FeedUnreadable(f"The reader {crash(code, await words)}.") from None
             if isinstance(header, Refused):
                 raise FeedUnreadable(header.reason)
-            if isinstance(header, Told):
-                yield ReadBatch(jobs=jobs, **msgspec.structs.asdict(header.progress))
-                if header.progress.is_last:
-                    return
+            yield ReadBatch(jobs=jobs, **msgspec.structs.asdict(header.progress))
+            if header.progress.is_last:
+                return
 
     def learnt(self, path: Path) -> Path:
         return path.with_name(path.name + ".learnt")

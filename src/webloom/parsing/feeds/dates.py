@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 from unicodedata import combining, normalize
+from zoneinfo import ZoneInfo, available_timezones
 
 from webloom.parsing.feeds.words import words
 
@@ -83,6 +84,13 @@ _ZONES: Final = {
     "nzdt": 780,
 }
 
+_PLACES_OF_ZONES: Final = {  # whose abbreviation says nothing of the season
+    "et": "america/new_york",
+    "ct": "america/chicago",
+    "mt": "america/denver",
+    "pt": "america/los_angeles",
+}
+
 _USUAL = re.compile(
     r"(?:[A-Za-z]{3}, ?)?(\d\d? [A-Za-z]{3} \d{4}) (\d\d):(\d\d):(\d\d) "
     r"(?:GMT|UTC|Z|([+-])(\d\d):?([0-5]\d))$"
@@ -95,6 +103,7 @@ _DOTTED_TIME = re.compile(
     r"((?:(?<=[\s.,/-])\d{4}|-\d\d)[t\s]\s*)(2[0-4]|[01]?\d)\.([0-5]\d)(?!\d|\.\d{4})"
 )
 _OFFSET = re.compile(r"^[\s,]*(?:[a-z]{1,5})?\s*([+\-\u2212])(\d{1,2}):?(\d{2})?\b")
+_PLACE = re.compile(r"\b[a-z]{2,10}/[a-z_]{3,}(?:/[a-z_]+)?|(?<=[\dm] )[ecmp]t\b")
 _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]")
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,4})\s*([-/.])\s*(\d{1,2})\s*\2\s*(\d{4}|\d{1,2})(?!\d)")
 _YEAR_MONTH = re.compile(r"^(\d{4})(?:[-/](\d{1,2}))?$")
@@ -211,9 +220,13 @@ def _of_digits(text: str) -> datetime | None:
 
 
 def _of_words(text: str, month_first: bool) -> datetime | None:
+    place = _place(text)
+    if place is not None:
+        text = _PLACE.sub(" ", text)
     text = _ASIDE.sub(" ", text).translate(_EAST_ASIAN)
     text = _DOTTED_TIME.sub(r"\1\2:\3", text)
-    time, offset = (0, 0, 0), timedelta(0)
+    time = (0, 0, 0)
+    offset: timedelta | None = None
     found = _TIME.search(text)
     if found is not None:
         hour, minute, second, half = found.groups()
@@ -226,7 +239,22 @@ def _of_words(text: str, month_first: bool) -> datetime | None:
     day = _day(text.strip(" ,.;"), month_first)
     if day is None or time[0] > 24 or (time[0] == 24 and time[1:] != (0, 0)):
         return None
-    return day + timedelta(hours=time[0], minutes=time[1], seconds=time[2]) - offset
+    moment = day + timedelta(hours=time[0], minutes=time[1], seconds=time[2])
+    if place is not None and offset is None and found is not None:
+        return moment.replace(tzinfo=place).astimezone(UTC)
+    return moment - (offset or timedelta(0))
+
+
+def _place(text: str) -> ZoneInfo | None:
+    """A zone by the name of a place in it."""
+    found = _PLACE.search(text)
+    name = found and _names_of_places().get(_PLACES_OF_ZONES.get(found[0], found[0]))
+    return ZoneInfo(name) if name else None
+
+
+@lru_cache(maxsize=1)
+def _names_of_places() -> dict[str, str]:
+    return {name.lower(): name for name in available_timezones()}
 
 
 def _hour(hour: int, half: str | None) -> int:
@@ -235,7 +263,7 @@ def _hour(hour: int, half: str | None) -> int:
     return 0 if half == "a" and hour == 12 else hour
 
 
-def _zone(text: str) -> tuple[timedelta, str]:
+def _zone(text: str) -> tuple[timedelta | None, str]:
     """The zone that follows a time, and what follows the zone."""
     found = _OFFSET.match(text)
     if found is not None:
@@ -243,7 +271,7 @@ def _zone(text: str) -> tuple[timedelta, str]:
     for word in _WORD.findall(text):
         if word in _ZONES:
             return timedelta(minutes=_ZONES[word]), text.replace(word, " ", 1)
-    return timedelta(0), text
+    return None, text
 
 
 def _offset(sign: str, hours: str, minutes: str | None) -> timedelta:

@@ -30,12 +30,11 @@ from webloom.parsing.feeds.records import Records, Unreadable
 from webloom.parsing.job_posting import JobPosting
 
 LARGEST_BATCH = 3 * 1024 * 1024  # bytes of records; one alone may be more
-RECORDS_BETWEEN_SIGNS = 2000  # of life
+RECORDS_BETWEEN_WORDS = 2000  # where no batch comes of them
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """The totals up to here. `count` is of the batch that comes with it, and may be 0 for the
-    last."""
+    """The totals up to the end of the batch that comes with it, whose `count` may be 0."""
 
     count: int
     known: bytes = b""  # 20 bytes of key and 16 of content hash, for each that is known
@@ -86,9 +85,9 @@ class FeedReading:
         self._reasons: dict[str, int] = {}
         self._defects = 0  # that were counted so far
 
-    def batches(self) -> Iterator[tuple[bytes, Progress] | None]:
-        """JSON arrays of postings, the last marked as such; None is a sign of life, where nothing
-        comes of many records. Raises FeedUnreadable."""
+    def batches(self) -> Iterator[tuple[bytes, Progress]]:
+        """JSON arrays of postings, the last marked as such. Where nothing comes of many records,
+        an empty one tells how far it is. Raises FeedUnreadable."""
         jobs: list[bytes] = []
         known: list[bytes] = []
         size = 0
@@ -98,9 +97,9 @@ class FeedReading:
             job = self._again(record) if isinstance(record, bytes) else self._posting(record)
             self._fetched += 1
             if job is None:
-                if self._fetched - told >= RECORDS_BETWEEN_SIGNS:
+                if self._fetched - told >= RECORDS_BETWEEN_WORDS:
                     told = self._fetched
-                    yield None
+                    yield self._batch([], [], ahead=len(jobs) + len(known))
                 continue
             more = self._records.size or len(job)
             if size and size + more > LARGEST_BATCH:
