@@ -173,6 +173,8 @@ async def test_alive_tells_whether_such_a_process_runs_here(tmp_path: Path) -> N
         scheduler = webloom("alive", "scheduler", env=env, cwd=tmp_path)
     assert scheduler.returncode == 1
     assert "no scheduler on" in scheduler.stderr
+    unheard_of = webloom("alive", "workers", env=env, cwd=tmp_path)
+    assert (unheard_of.returncode, "'storage-agent'" in unheard_of.stderr) == (2, True)
 
 
 async def test_a_store_that_is_in_use_is_not_copied(tmp_path: Path) -> None:

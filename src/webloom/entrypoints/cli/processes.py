@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import secrets
 import socket
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 import uvloop
@@ -59,7 +59,8 @@ def scheduler() -> None:
 
 def alive(
     role: Annotated[
-        str, typer.Argument(help="worker, storage-agent, scheduler or api, on this machine.")
+        Literal["worker", "storage-agent", "scheduler", "api"],
+        typer.Argument(help="The kind of process, on this machine."),
     ],
 ) -> None:
     """Exit with 0 if such a process of this machine has been heard of lately; for health checks."""
