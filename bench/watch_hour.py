@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -133,6 +133,12 @@ def _configs(site: WatchSite, pages: int, size: int) -> dict[str, WatchConfig]:
 
 async def _check_all(up: _Up, configs: dict[str, WatchConfig]) -> _Round:
     watches = up.services.watches
+    await asyncio.gather(  # the next run moves only with the schedule
+        *(
+            watches.edit_watch(watch_id, replace(config, enabled=False), next_run_at=None)
+            for watch_id, config in configs.items()
+        )
+    )
     due = datetime.now(UTC) + HEAD_START
     due = due.replace(microsecond=due.microsecond // 1000 * 1000)  # as runs tell of it
     await asyncio.gather(

@@ -173,7 +173,7 @@ class _Checks:
         for url in self.urls:
             message: Mapping[str, str] = {"runId": run_id, "jobId": WATCH, "url": url}
             await self.check_page(_Delivery(body=json.dumps(message).encode()))
-        run = await watches.finish_run(run_id, next_run_at=None)
+        run = await watches.finish_run(run_id, next_run_at=None, instead_of=None)
         if run is not None and run.tally.failed and run_id != "first":
             raise RuntimeError(f"a page could not be checked: {run.failures}")
 

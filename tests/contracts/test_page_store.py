@@ -204,7 +204,7 @@ async def test_events_of_a_run_that_has_ended_or_is_unknown_count_for_nothing(
         store, watches = opened.pages, opened.watches
         await start_run(watches, URL)
         await store.note_checked(checked(Outcome.UNCHANGED))
-        await watches.finish_run("run 1", next_run_at=None)
+        await watches.finish_run("run 1", next_run_at=None, instead_of=None)
         late = event("a", is_change=True, run_id="run 1", url="https://example.com/2")
         await store.store_event(late)
         await store.store_event(replace(late, run_id="no such run"))

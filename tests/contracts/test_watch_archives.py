@@ -15,6 +15,7 @@ import pytest
 from contracts.adapters import Place, PortAdapter, Watching, database_file, move_clock
 from contracts.conftest import place_for
 from contracts.fake_clock import FakeClock
+from contracts.mongodb_backend import measured_once
 from contracts.page_samples import TS, URL, event, numbers, parsed, state_of
 from contracts.page_samples import page as page_now
 from contracts.watch_samples import check, config, end, new_run, notice, run_now, url
@@ -57,6 +58,8 @@ from webloom.ports.page_store import ChangeFilter, Checked, Retention, Validator
 from webloom.ports.watch_archive import NOT_CHECKED, WholeLog, WholeVersion
 from webloom.ports.watch_store import RunFilter
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 BUDGET = 1 << 40
 JOB = "id of shop"
 
@@ -96,6 +99,7 @@ async def open_mongodb_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]
     async with open_mongodb(
         place.server.url, clock, database=name, names=CollectionNames()
     ) as database:
+        measured_once(database)
         for collection in (
             database.watches,
             database.job_runs,
@@ -186,7 +190,7 @@ async def furnish(whole: Whole, clock: FakeClock) -> None:
     await end(store, run, next_run_at=now + timedelta(hours=1))
     await store.watches.add_notices([notice("sent"), notice("open"), notice("tried")])
     await store.watches.note_sent(["notice sent"], now)
-    await store.watches.note_unsent("notice tried", error="nö", due_at=now)
+    await store.watches.note_unsent(["notice tried"], error="nö", due_at=now)
     clock.advance(60)
     for each in (
         event("one", version=1, price="10.00", classification={"type": "product", "$x": [1, 2.5]}),

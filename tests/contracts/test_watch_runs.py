@@ -338,7 +338,8 @@ async def test_to_end_a_run_again_changes_nothing(watchings: Processes[Watching]
         following = await started(store)
         assert await end(store, run, next_run_at=MAY + HOUR) == ended
         assert (await watch_now(store)).active_run_id == following.run_id
-        assert await store.watches.finish_run("unknown", next_run_at=None) is None
+        unknown = store.watches.finish_run("unknown", next_run_at=None, instead_of=None)
+        assert await unknown is None
 
 
 async def test_of_many_who_end_a_run_each_is_told_the_same(

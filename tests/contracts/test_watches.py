@@ -224,19 +224,19 @@ async def test_a_notice_that_is_there_is_left_alone(watching: Watching) -> None:
 
 async def test_a_notice_is_tried_again_and_at_last_given_up(watching: Watching) -> None:
     await watching.watches.add_notices([notice("1"), notice("2")])
-    await watching.watches.note_unsent("notice 1", error="no answer", due_at=MAY + HOUR)
+    await watching.watches.note_unsent(["notice 1"], error="no answer", due_at=MAY + HOUR)
     due = await watching.watches.due_notices(MAY, limit=10)
     assert [each.notice_id for each in due] == ["notice 2"]
     [_, again] = await watching.watches.due_notices(MAY + HOUR, limit=10)
     assert again == replace(notice("1"), attempts=1, error="no answer", due_at=MAY + HOUR)
-    await watching.watches.note_unsent("notice 1", error="refused", due_at=None)
+    await watching.watches.note_unsent(["notice 1"], error="refused", due_at=None)
     due = await watching.watches.due_notices(MAY + HOUR, limit=10)
     assert [each.notice_id for each in due] == ["notice 2"]
     found, _ = await watching.watches.notices("id of shop", limit=10)
     [given_up] = [each for each in found if each.notice_id == "notice 1"]
     assert (given_up.given_up, given_up.attempts, given_up.error) == (True, 2, "refused")
     assert given_up.sent_at is None
-    await watching.watches.note_unsent("unknown", error="no", due_at=MAY)
+    await watching.watches.note_unsent(["unknown"], error="no", due_at=MAY)
 
 
 async def test_notices_of_a_watch_are_listed_the_latest_first(

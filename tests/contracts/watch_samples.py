@@ -71,7 +71,9 @@ async def begin(store: Watching, name: str = "shop", pages: str = "abc") -> Watc
 
 
 async def end(store: Watching, run: WatchRun, *, next_run_at: datetime | None = None) -> WatchRun:
-    ended = await store.watches.finish_run(run.run_id, next_run_at=next_run_at)
+    watch = await store.watches.find_watch(run.watch_id)
+    seen = None if watch is None else watch.next_run_at
+    ended = await store.watches.finish_run(run.run_id, next_run_at=next_run_at, instead_of=seen)
     assert ended is not None
     return ended
 

@@ -45,6 +45,9 @@ class Watches:
     async def edit_watch(
         self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
     ) -> Watch | None:
+        known = self.kept[watch_id]
+        if (config.enabled, config.schedule) == (known.config.enabled, known.config.schedule):
+            next_run_at = known.next_run_at
         self.kept[watch_id] = _watch(watch_id, config, next_run_at)
         return self.kept[watch_id]
 

@@ -92,16 +92,6 @@ class World:
 
     # The store.
 
-    async def find_watch(self, watch_id: str) -> Watch | None:
-        return self.watches.get(watch_id)
-
-    async def edit_watch(
-        self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
-    ) -> Watch:
-        watch = replace(self.watches[watch_id], config=config, next_run_at=next_run_at)
-        self.watches[watch_id] = watch
-        return watch
-
     async def due_watches(self, now: datetime, *, limit: int) -> list[Watch]:
         due = [
             watch
@@ -152,7 +142,9 @@ class World:
     async def note_published(self, run_id: str, at: datetime) -> None:
         self.published_at[run_id] = at
 
-    async def finish_run(self, run_id: str, *, next_run_at: datetime | None) -> WatchRun:
+    async def finish_run(
+        self, run_id: str, *, next_run_at: datetime | None, instead_of: datetime | None
+    ) -> WatchRun:
         run = self.runs[run_id]
         missing = len(await self.unchecked(run_id))
         tally = replace(
@@ -164,6 +156,8 @@ class World:
         self.runs[run_id] = run
         watch = self.watches[run.watch_id]
         failures = watch.failures + 1 if run.status is RunStatus.FAILED else 0
+        if watch.next_run_at != instead_of:
+            next_run_at = watch.next_run_at
         self.watches[run.watch_id] = replace(
             watch, active_run_id=None, next_run_at=next_run_at, failures=failures
         )
@@ -336,13 +330,16 @@ async def test_a_watch_that_is_resumed_while_its_run_ends_is_scheduled(world: Wo
         read_before, config=replace(read_before.config, enabled=False), next_run_at=None
     )
 
+    due = world.clock.now() + timedelta(hours=1)
+
     async def resume(watch: Watch, run: WatchRun) -> None:
-        world.watches["shop"] = replace(world.watches["shop"], config=read_before.config)
+        paused = world.watches["shop"]
+        world.watches["shop"] = replace(paused, config=read_before.config, next_run_at=due)
 
     run_watches: Any = RunWatches
     await run_watches(store=world, broker=world, clock=world.clock, after_run=resume)()
     assert world.watches["shop"].active_run_id is None
-    assert world.watches["shop"].next_run_at is not None
+    assert world.watches["shop"].next_run_at == due
 
 
 async def test_pages_that_are_not_the_runs_do_not_end_it(world: World) -> None:

@@ -149,15 +149,18 @@ class FakeWatches:
         for each in notice_ids:
             self.kept[each] = replace(self.kept[each], sent_at=at)
 
-    async def note_unsent(self, notice_id: str, *, error: str, due_at: datetime | None) -> None:
-        notice = self.kept[notice_id]
-        self.kept[notice_id] = replace(
-            notice,
-            attempts=notice.attempts + 1,
-            error=error,
-            due_at=due_at or notice.due_at,
-            given_up=due_at is None,
-        )
+    async def note_unsent(
+        self, notice_ids: Sequence[str], *, error: str, due_at: datetime | None
+    ) -> None:
+        for each in notice_ids:
+            notice = self.kept[each]
+            self.kept[each] = replace(
+                notice,
+                attempts=notice.attempts + 1,
+                error=error,
+                due_at=due_at or notice.due_at,
+                given_up=due_at is None,
+            )
 
 
 class FakeNotifier:

@@ -83,8 +83,10 @@ class WatchStore(Protocol):
     async def edit_watch(
         self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
     ) -> Watch | None:
-        """Replace what a person decides. Where the selection differs, what an earlier check left
-        (the validators of its pages) is forgotten, so that the next one reads them anew."""
+        """Replace what a person decides. Where `enabled` or the schedule differs, the next run is
+        `next_run_at`; otherwise it stays when it is. Where the selection differs, what an earlier
+        check left (the validators of its pages) is forgotten, so that the next one reads them
+        anew."""
 
     async def remove_watch(self, watch_id: str) -> bool:
         """Its runs and pages stay; a run that is in progress ends. False: there is none."""
@@ -113,10 +115,13 @@ class WatchStore(Protocol):
     async def note_published(self, run_id: str, at: datetime) -> None:
         """All its checks are on the queue."""
 
-    async def finish_run(self, run_id: str, *, next_run_at: datetime | None) -> WatchRun | None:
+    async def finish_run(
+        self, run_id: str, *, next_run_at: datetime | None, instead_of: datetime | None
+    ) -> WatchRun | None:
         """Count once more, close the run (`status_at_end`) and set its watch free: its last run,
-        its failures in a row, its next run. Pages that nothing is known of count as failed. Made
-        again it changes nothing and returns the run; None: there is no such run."""
+        its failures in a row, its next run. Where that is not `instead_of` any more, or the watch
+        is paused, an edit has set it meanwhile, and it stays. Pages that nothing is known of count
+        as failed. Made again it changes nothing and returns the run; None: there is no such run."""
 
     async def find_run(self, run_id: str) -> WatchRun | None:
         """Counted anew while it is in progress."""
@@ -136,8 +141,11 @@ class WatchStore(Protocol):
 
     async def note_sent(self, notice_ids: Sequence[str], at: datetime) -> None: ...
 
-    async def note_unsent(self, notice_id: str, *, error: str, due_at: datetime | None) -> None:
-        """One attempt more; None: it is given up."""
+    async def note_unsent(
+        self, notice_ids: Sequence[str], *, error: str, due_at: datetime | None
+    ) -> None:
+        """One attempt more; None: they are given up. All at once, as those of one message stay
+        together by being due at the same moment."""
 
     async def notices(
         self, watch_id: str, *, limit: int, cursor: str | None = None

@@ -30,7 +30,7 @@ from webloom.adapters.mongodb.import_runs_documents import (
     whole_milliseconds,
 )
 from webloom.adapters.mongodb.ledger import Ledger
-from webloom.adapters.mongodb.postings import Postings
+from webloom.adapters.mongodb.postings_open import OpenPostings
 from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.import_run import (
     Counts,
@@ -48,10 +48,12 @@ from webloom.ports.import_store import Claim, Ending, NewRun
 
 RUNNING = {"status": RunStatus.RUNNING.value}
 OLDEST_FIRST = [("startedAt", ASCENDING), ("_id", ASCENDING)]
+_COUNTS = ("newJobs", "updatedJobs", "unchangedJobs", "duplicateJobs", "failedJobs")
+_AS_READ = ("_id", "status", "cancelRequested", *_COUNTS)
 
 
 class Runs:
-    def __init__(self, database: MongoDatabase, ledger: Ledger, postings: Postings) -> None:
+    def __init__(self, database: MongoDatabase, ledger: Ledger, postings: OpenPostings) -> None:
         self._db = database
         self._runs = database.import_logs
         self._feeds = database.feeds
@@ -188,9 +190,18 @@ class Runs:
             )
 
     async def close_postings(self, claim: Claim, keys: Sequence[str]) -> None:
+        mark = plain(f"{claim.run.run_id}/{claim.token}")
         with self._db.use():
-            if await self._runs.find_one(_held(claim), {"_id": True}):
-                await self._postings.close(claim.run.run_id, keys)
+            if not await self._is_held(claim):
+                return
+            await self._postings.mark(keys, mark)
+            if await self._is_held(claim):
+                await self._postings.close(keys, mark, claim.run.run_id)
+            else:
+                await self._postings.unmark(keys, mark)
+
+    async def _is_held(self, claim: Claim) -> bool:
+        return await self._runs.find_one(_held(claim), {"_id": True}) is not None
 
     # How it goes and ends
 
@@ -253,10 +264,11 @@ class Runs:
             if document is None or document["status"] == RunStatus.RUNNING:
                 return
             old = run_of(document)
-            counted = await self._counted(old, old.reading)
-            if counted.processed_batches <= old.processed_batches:
+            new = balanced(await self._counted(old, old.reading))
+            if new.processed_batches < old.processed_batches:  # rows are not kept for ever
                 return
-            new = balanced(counted)
+            if (new.processed_batches, new.counts) == (old.processed_batches, old.counts):
+                return
             new = replace(
                 new, status=status_at_end(new.counts, error=new.error), updated_at=self._now()
             )
@@ -288,11 +300,9 @@ class Runs:
         if ending is not None:
             fields["work.ending"] = ending
         written = await self._runs.update_one(
-            {
-                "_id": document["_id"],
-                "status": document["status"],
+            {name: document[name] for name in _AS_READ}
+            | {
                 "work.token": document["work"]["token"],
-                "cancelRequested": document["cancelRequested"],
                 "meta.processedBatches": document["meta"]["processedBatches"],
             },
             {"$set": fields},

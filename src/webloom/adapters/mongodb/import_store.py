@@ -11,6 +11,7 @@ from webloom.adapters.mongodb.import_runs_listing import RunListing
 from webloom.adapters.mongodb.ledger import Entry, Ledger, Seen, Written
 from webloom.adapters.mongodb.posting_search import postings_page
 from webloom.adapters.mongodb.postings import Postings
+from webloom.adapters.mongodb.postings_open import OpenPostings
 from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, Reading, count
 from webloom.ports.import_store import (
@@ -34,9 +35,10 @@ class MongoImportStore:
         self._db = database
         self._feeds = Feeds(database)
         self._postings = Postings(database)
+        self._open = OpenPostings(database)
         ledger = Ledger(database)
         self._ledger = ledger
-        self._runs = Runs(database, ledger, self._postings)
+        self._runs = Runs(database, ledger, self._open)
         self._listing = RunListing(database)
         self._looking_up: Gathering[Mark, Seen] = database.gather(ledger.look_up, pace=PACE)
         self._writing_rows: Gathering[Entry, Written] = database.gather(ledger.write)
@@ -122,12 +124,16 @@ class MongoImportStore:
 
     async def _count_late(self, batch: Batch, seen: Seen) -> None:
         """What a worker has stored that died while the run ended, and that nobody has counted. If
-        it still lives, what it stores from now on is not counted."""
+        it still lives, its own row counts more, and stands instead; only if it stores more and dies
+        before its row, when nobody has the message any more, that is not counted."""
+        if seen.counts is None or seen.is_partial:
+            made = await self._postings.made_by(batch.jobs, batch.mark)
+            if made:
+                await self._write_row(Entry(batch.mark, count(made), [], is_partial=True))
+                return
         if seen.counts is not None:
             with self._db.use():
                 await self._runs.count_again(batch.mark.run_id)
-        elif made := await self._postings.made_by(batch.jobs, batch.mark):
-            await self._write_row(Entry(batch.mark, count(made), []))
 
     async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:
         seen = await self._looking_up.ask(mark)
@@ -145,7 +151,7 @@ class MongoImportStore:
         return await self._ledger.missing(run_id, published)
 
     async def open_keys(self, source_url: str, *, after: str, limit: int) -> list[str]:
-        return await self._postings.open_keys(source_url, after, limit)
+        return await self._open.keys(source_url, after, limit)
 
     async def close_postings(self, claim: Claim, keys: Sequence[str]) -> None:
         await self._runs.close_postings(claim, keys)
@@ -159,4 +165,4 @@ class MongoImportStore:
         return await postings_page(self._db, chosen, limit, cursor)
 
     async def count_postings(self) -> tuple[int, int]:
-        return await self._postings.count()
+        return await self._open.count()

@@ -1,9 +1,11 @@
 """What became of each batch: one row for each, from which a run is counted.
 
     {runId, batchIndex, new, updated, unchanged, duplicate, failed,
-     failures: [{index, reason, sample}], reasons: [{reason, times}], at}
+     failures: [{index, reason, sample}], reasons: [{reason, times}], at, isPartial}
 
-A row is written once and never changed; of two that are written for one batch, the first stands.
+Of two rows that are written for one batch, the first stands. Only a row of what was found stored of
+a batch whose run has ended is partial, and gives way to one that counts no less: its worker may be
+alive, and have stored the rest when it comes to its row.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pymongo import ASCENDING
+from pymongo import ASCENDING, ReplaceOne
 from pymongo.errors import BulkWriteError
 
 from webloom.adapters.mongodb.client import MongoDatabase
@@ -35,7 +37,7 @@ OTHER_REASONS = "other reasons"
 NONE = Counts()
 
 _COUNTS = dict.fromkeys(Counts._fields, True)
-_ROW = {"_id": False, "runId": True, "batchIndex": True, **_COUNTS}
+_ROW = {"_id": False, "runId": True, "batchIndex": True, "isPartial": True, **_COUNTS}
 
 
 class Entry(NamedTuple):
@@ -44,6 +46,7 @@ class Entry(NamedTuple):
     mark: Mark
     counts: Counts
     failures: Sequence[Failure]
+    is_partial: bool = False
 
 
 class Seen(NamedTuple):
@@ -51,6 +54,7 @@ class Seen(NamedTuple):
 
     is_running: bool  # its run
     counts: Counts | None  # of its row, if there is one
+    is_partial: bool  # the row
 
 
 class Written(NamedTuple):
@@ -74,9 +78,9 @@ class Ledger:
 
     async def look_up(self, marks: list[Mark]) -> list[Seen | WebloomError]:
         with self._db.use():
-            rows = await self._counts(marks)
+            rows = await self._found(marks)
             running = await self._running(marks)
-        return [Seen(mark.run_id in running, rows.get(mark)) for mark in marks]
+        return [_seen(mark.run_id in running, rows.get(mark)) for mark in marks]
 
     async def write(self, entries: list[Entry]) -> list[Written | WebloomError]:
         """A run that ends looks at the ledger once more after it has ended, and a row that comes
@@ -93,19 +97,25 @@ class Ledger:
                     each["code"] != DUPLICATE_KEY for each in failures
                 ):
                     raise
-                stands = await self._counts([entries[each["index"]].mark for each in failures])
+                stands = await self._settled([rows[each["index"]] for each in failures])
             running = await self._running([entry.mark for entry in entries])
         return [
             Written(stands.get(entry.mark, entry.counts), entry.mark.run_id in running)
             for entry in entries
         ]
 
+    async def _settled(self, rows: list[Document]) -> dict[Mark, Counts]:
+        """What stands where there was a row already."""
+        await self._rows.bulk_write([_instead_of_a_part(row) for row in rows])
+        found = await self._found([_mark_of(row) for row in rows])
+        return {mark: _counts_of(row) for mark, row in found.items()}
+
     async def _running(self, marks: Sequence[Mark]) -> set[str]:
         names = list({plain(mark.run_id) for mark in marks})
         wanted = {"_id": {"$in": names}, "status": RunStatus.RUNNING.value}
         return {each["_id"] for each in await self._runs.find(wanted, {"_id": True}).to_list()}
 
-    async def _counts(self, marks: Sequence[Mark]) -> dict[Mark, Counts]:
+    async def _found(self, marks: Sequence[Mark]) -> dict[Mark, Document]:
         by_run: dict[str, list[int]] = {}
         for mark in marks:
             by_run.setdefault(mark.run_id, []).append(mark.batch_index)
@@ -114,9 +124,7 @@ class Ledger:
             for run_id, batches in by_run.items()
         ]
         found = self._rows.find(wanted[0] if len(wanted) == 1 else {"$or": wanted}, _ROW)
-        return {
-            Mark(row["runId"], row["batchIndex"]): _counts_of(row) for row in await found.to_list()
-        }
+        return {_mark_of(row): row for row in await found.to_list()}
 
     async def missing(self, run_id: str, published: int) -> list[int]:
         with self._db.use():
@@ -181,9 +189,11 @@ class Ledger:
 
 
 def _row(entry: Entry) -> Document:
-    mark, counts, failures = entry
+    mark, counts, failures, is_partial = entry
     row: Document = {"runId": plain(mark.run_id), "batchIndex": mark.batch_index}
     row |= counts._asdict()
+    if is_partial:
+        row["isPartial"] = True
     if counts.failed:
         reasons = merged_reasons({}, Counter(each.reason for each in failures))
         if rest := counts.failed - len(failures):
@@ -192,6 +202,23 @@ def _row(entry: Entry) -> Document:
         row["failures"] = [failure_document(each) for each in failures[:MOST_FAILURES]]
         row["reasons"] = pairs(reasons)
     return row
+
+
+def _instead_of_a_part(row: Document) -> ReplaceOne[Document]:
+    chosen: Document = {"runId": row["runId"], "batchIndex": row["batchIndex"], "isPartial": True}
+    for name in ("new", "updated"):
+        chosen[name] = {"$lte": row[name]}
+    return ReplaceOne(chosen, {name: row[name] for name in row if name != "_id"})
+
+
+def _seen(is_running: bool, row: Document | None) -> Seen:
+    if row is None:
+        return Seen(is_running, None, False)
+    return Seen(is_running, _counts_of(row), row.get("isPartial", False))
+
+
+def _mark_of(row: Document) -> Mark:
+    return Mark(row["runId"], row["batchIndex"])
 
 
 def _counts_of(row: Document) -> Counts:

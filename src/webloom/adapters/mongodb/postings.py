@@ -16,7 +16,6 @@ postings and before it has the ledger's row would forget them and be told the ro
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +24,6 @@ from itertools import chain
 from typing import NamedTuple
 
 import msgspec
-import pymongo
 from bson.raw_bson import DEFAULT_RAW_BSON_OPTIONS, RawBSONDocument
 from pymongo.errors import BulkWriteError, DocumentTooLarge, OperationFailure
 
@@ -45,19 +43,16 @@ from webloom.adapters.mongodb.postings_documents import (
     start_of_source,
     stored_posting,
 )
+from webloom.adapters.mongodb.postings_open import count_by_index
 from webloom.adapters.mongodb.postings_words import Listed, has_words_of, list_of
 from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark, Verdict, judge
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_store import StoredPosting
 
-CLOSED_AT_ONCE = 1000
 MOST_RUNS = 1000  # that are remembered as new
 BATCHES_IN_A_LIST = 4  # of words
 BATCHES_IN_AN_INSERT = 8  # so that a slow server answers in time
 BATCHES_WAITING = 2  # for a second insert to set out: the server should never wait for one
-COUNT_SECONDS = 60.0
-COUNTED_FOR = 2.0
-_BY_KEY = [("dedupeKey", 1)]
 _MADE_BEFORE = (Verdict.WAS_NEW, Verdict.WAS_UPDATED)
 
 # What a server answers that will not have a document, whoever asks and whenever.
@@ -115,8 +110,6 @@ class Postings:
         )
         self._changing: Gathering[list[Change], bool | None] = database.gather(self._change_all)
         self._new_runs: set[str] = set()  # of which the last batch found nothing stored
-        self._counts = (0, 0)
-        self._counted_until = 0.0
 
     async def apply(
         self, jobs: Sequence[JobPosting], mark: Mark
@@ -207,11 +200,12 @@ class Postings:
                 "_id": {"$in": ids},
                 "contentHash": {"$in": [one for each in of_run for one in each.hashes]},
                 "closedBy": {"$exists": False},
+                "closingBy": {"$exists": False},
                 "createdBy": another_run,
                 "changedBy": another_run,
             }
             with self._db.use():
-                answers[run_id] = await self._count(query) == len(ids)
+                answers[run_id] = await count_by_index(self._jobs, query) == len(ids)
         return [answers[each.run_id] for each in asked]
 
     async def _read_unless_new(
@@ -334,59 +328,10 @@ class Postings:
     async def _make(self, changes: list[Change]) -> int:
         return await change_each(self._jobs, changes, condition=_IS_AS_READ, result=_WITH_ITS_BIRTH)
 
-    async def open_keys(self, source_url: str, after: str, limit: int) -> list[str]:
-        start = start_of_source(source_url)
-        with self._db.use():
-            found = self._jobs.find(
-                {
-                    "_id": {"$gt": start + plain(after), "$lt": start + "\U0010ffff"},
-                    "sourceUrl": plain(source_url),
-                    "closedBy": None,
-                },
-                {"_id": False, "dedupeKey": True},
-                sort={"_id": 1},
-                hint={"_id": 1},
-                limit=limit,
-                batch_size=limit,
-            )
-            return [document["dedupeKey"] for document in await found.to_list()]
-
-    async def close(self, run_id: str, keys: Sequence[str]) -> None:
-        """To be called within `use`."""
-        closed = {"$set": {"closedAt": self._db.wall(), "closedBy": plain(run_id)}}
-        for start in range(0, len(keys), CLOSED_AT_ONCE):
-            some = [plain(key) for key in keys[start : start + CLOSED_AT_ONCE]]
-            await self._jobs.update_many(
-                {"dedupeKey": {"$in": some}, "closedBy": None}, closed, hint=_BY_KEY
-            )
-
-    async def closed_by(self, run_id: str) -> int:
-        """To be called within `use`."""
-        return await self._count({"closedBy": plain(run_id)})
-
     async def find(self, dedupe_key: str) -> StoredPosting | None:
         with self._db.use():
             document = await self._jobs.find_one({"dedupeKey": plain(dedupe_key)})
         return None if document is None else stored_posting(document)
-
-    async def count(self) -> tuple[int, int]:
-        """Open and closed, by the indexes: what MongoDB says without counting can be wrong for good
-        after a crash."""
-        if self._db.now() >= self._counted_until:
-            with self._db.use(), pymongo.timeout(COUNT_SECONDS):
-                closed, total = await asyncio.gather(
-                    self._count({"closedBy": {"$gte": ""}}),
-                    self._count({"place": {"$gte": b""}}),
-                )
-            self._counts = max(0, total - closed), closed
-            self._counted_until = self._db.now() + COUNTED_FOR
-        return self._counts
-
-    async def _count(self, query: Document) -> int:
-        """By an index alone, which `count_documents` would not be."""
-        name = self._jobs.name
-        answer = await self._jobs.database.command("count", name, query=query)
-        return int(answer["n"])
 
 
 def _wanted(

@@ -2,6 +2,7 @@
 
     {_id: of source and key, dedupeKey, contentHash, sourceUrl, title, ...,   as the feed has it
      createdAt, updatedAt, createdBy, changedBy, closedAt, closedBy,          what became of it
+     closingBy,                                                               it may be closed soon
      place}                                                                   where it is listed
 
 What is not known is not there. `changedBy` is not there until it is changed, and what begins with
@@ -38,6 +39,7 @@ WHAT_IS_KNOWN = {
     "createdBy": True,
     "changedBy": True,
     "closedBy": True,
+    "closingBy": True,
     "title": True,
     "company": True,
     "location": True,
@@ -125,7 +127,7 @@ def known_of(document: Document) -> Known:
         document["contentHash"],
         mark_of(created_by),
         mark_of(document.get("changedBy", created_by)),
-        "closedBy" not in document,
+        "closedBy" not in document and "closingBy" not in document,
     )
 
 

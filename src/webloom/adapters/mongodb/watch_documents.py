@@ -5,13 +5,15 @@
                lastStatus, lastRunAt, failures, activeRun}
     job_runs  {_id, jobId, runId, status, trigger, pagesTotal, pagesProcessed, pagesFailed,
                changesDetected, priceChangesDetected, runDuration, startedAt, updatedAt, lastRunAt,
-               finishedAt, publishedAt, failures: [{url, reason}], made, nextRunAt, expireAt}
+               finishedAt, publishedAt, failures: [{url, reason}], made, nextRunAt,
+               insteadOf, expireAt}
     notices   {_id, watchId, targetUrl, runId, dueAt, lines, batch, attempts, error, sentAt,
                givenUp, made, isOpen, expireAt}
 
 `made` keeps those apart, and in order, that are made within a millisecond. `activeRunId` decides
 which run is the watch's; `activeRun` is that run as it began, from which its document is made by
-whoever finds that it is not there.
+whoever finds that it is not there. A run that has ended says when its watch runs next, instead of
+when: what an edit has set meanwhile stands.
 """
 
 from __future__ import annotations

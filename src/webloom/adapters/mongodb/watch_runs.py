@@ -117,7 +117,7 @@ class WatchRuns:
             watches = {each["_id"]: each for each in await self._watches.find(named).to_list()}
             for run in found:
                 if run["jobId"] not in watches:
-                    await self._end(run["_id"], None)
+                    await self._end(run["_id"])
             kept = [run for run in found if run["jobId"] in watches]
             sums = await self._ledger.sums_of([run["_id"] for run in kept])
             return [
@@ -171,11 +171,15 @@ class WatchRuns:
 
     # How it ends
 
-    async def finish(self, run_id: str, next_run_at: datetime | None) -> WatchRun | None:
+    async def finish(
+        self, run_id: str, next_run_at: datetime | None, instead_of: datetime | None
+    ) -> WatchRun | None:
         with self._db.use():
-            return await self._end(plain(run_id), moment(next_run_at))
+            return await self._end(plain(run_id), moment(next_run_at), moment(instead_of))
 
-    async def _end(self, run_id: str, next_run_at: datetime | None) -> WatchRun | None:
+    async def _end(
+        self, run_id: str, next_run_at: datetime | None = None, instead_of: datetime | None = None
+    ) -> WatchRun | None:
         document = await self._runs.find_one({"_id": run_id})
         if document is None:
             return None
@@ -193,6 +197,7 @@ class WatchRuns:
                         "finishedAt": ended.finished_at,
                         "runDuration": ended.duration // _MILLISECOND,
                         "nextRunAt": next_run_at,
+                        "insteadOf": instead_of,
                         "expireAt": self._db.server_time() + self._keep,
                     }
                 },
@@ -224,6 +229,7 @@ class WatchRuns:
 
     async def _set_free(self, run: Document) -> None:
         """What the run means for its watch."""
+        is_as_seen = {"$and": ["$enabled", {"$eq": ["$nextRunAt", run.get("insteadOf")]}]}
         is_failed = run["status"] == RunStatus.FAILED
         fields: Document = {
             "activeRunId": None,
@@ -231,7 +237,7 @@ class WatchRuns:
             "lastStatus": run["status"],
             "lastRunAt": run["finishedAt"],
             "failures": {"$add": ["$failures", 1]} if is_failed else literal(0),
-            "nextRunAt": run["nextRunAt"],
+            "nextRunAt": {"$cond": [is_as_seen, run["nextRunAt"], "$nextRunAt"]},
         }
         await self._watches.update_one(
             {"_id": run["jobId"], "activeRunId": run["_id"]},
@@ -245,7 +251,7 @@ class WatchRuns:
                 await self._active_run(watch)  # so that the run has its document
             removed = await self._watches.find_one_and_delete({"_id": plain(watch_id)})
             if removed is not None and removed["activeRunId"] is not None:
-                await self._end(removed["activeRunId"], None)
+                await self._end(removed["activeRunId"])
         return removed is not None
 
 

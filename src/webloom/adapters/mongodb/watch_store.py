@@ -14,7 +14,7 @@ from pymongo import ASCENDING, ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
 
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.documents import Document, literal, plain
 from webloom.adapters.mongodb.indexes import (
     NOTICES_LATEST_FIRST,
     RUNS_LATEST_FIRST,
@@ -107,8 +107,10 @@ class MongoWatchStore:
         self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
     ) -> Watch | None:
         wanted = {"_id": plain(watch_id)}
-        fields = config_document(config)
-        fields |= {"nextRunAt": moment(next_run_at), "updatedAt": self._db.wall()}
+        fields: Document = {name: literal(each) for name, each in config_document(config).items()}
+        timing = [{"$eq": [f"${name}", fields[name]]} for name in ("enabled", "schedule")]
+        fields["nextRunAt"] = {"$cond": [{"$and": timing}, "$nextRunAt", moment(next_run_at)]}
+        fields["updatedAt"] = self._db.wall()
         with self._db.use():
             known = await self._db.watches.find_one(wanted, {"selection": True})
             if known is None:
@@ -119,7 +121,7 @@ class MongoWatchStore:
             if is_other:
                 await self._forget_validators(watch_id)
             edited = await self._db.watches.find_one_and_update(
-                wanted, {"$set": fields}, _WITHOUT_RUN, return_document=ReturnDocument.AFTER
+                wanted, [{"$set": fields}], _WITHOUT_RUN, return_document=ReturnDocument.AFTER
             )
             if is_other:
                 await self._forget_validators(watch_id)
@@ -163,8 +165,10 @@ class MongoWatchStore:
     async def note_published(self, run_id: str, at: datetime) -> None:
         await self._runs.note_published(run_id, at)
 
-    async def finish_run(self, run_id: str, *, next_run_at: datetime | None) -> WatchRun | None:
-        return await self._runs.finish(run_id, next_run_at)
+    async def finish_run(
+        self, run_id: str, *, next_run_at: datetime | None, instead_of: datetime | None
+    ) -> WatchRun | None:
+        return await self._runs.finish(run_id, next_run_at, instead_of)
 
     async def find_run(self, run_id: str) -> WatchRun | None:
         return await self._runs.find(run_id)
@@ -224,7 +228,11 @@ class MongoWatchStore:
                 ]
             )
 
-    async def note_unsent(self, notice_id: str, *, error: str, due_at: datetime | None) -> None:
+    async def note_unsent(
+        self, notice_ids: Sequence[str], *, error: str, due_at: datetime | None
+    ) -> None:
+        """By one command, which only the death of the server itself can cut: then a digest goes on
+        in two parts."""
         fields: Document = {"error": plain(error)}
         if due_at is not None:
             fields["dueAt"] = moment(due_at)
@@ -232,8 +240,9 @@ class MongoWatchStore:
             expires = self._db.server_time() + self._keep
             fields |= {"givenUp": True, "isOpen": False, "expireAt": expires}
         with self._db.use():
-            await self._db.notices.update_one(
-                {"_id": plain(notice_id), "isOpen": True}, {"$set": fields, "$inc": {"attempts": 1}}
+            await self._db.notices.update_many(
+                {"_id": {"$in": [plain(each) for each in notice_ids]}, "isOpen": True},
+                {"$set": fields, "$inc": {"attempts": 1}},
             )
 
     async def notices(

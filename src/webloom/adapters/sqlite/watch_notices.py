@@ -89,25 +89,28 @@ def note_sent(
 
 def note_unsent(
     connection: sqlite3.Connection,
-    notice_id: str,
+    notice_ids: Sequence[str],
     error: str,
     due_at: datetime | None,
     expire_at: int,
 ) -> None:
     is_last = due_at is None
-    connection.execute(
+    connection.executemany(
         f"""
         UPDATE notices SET attempts = attempts + 1, error = ?, due_at = coalesce(?, due_at),
             given_up = ?, expire_at = ?
         WHERE notice_id = ? AND {_OPEN}
         """,
-        (
-            plain(error),
-            milliseconds(due_at),
-            is_last,
-            expire_at if is_last else None,
-            plain(notice_id),
-        ),
+        [
+            (
+                plain(error),
+                milliseconds(due_at),
+                is_last,
+                expire_at if is_last else None,
+                plain(each),
+            )
+            for each in notice_ids
+        ],
     )
 
 

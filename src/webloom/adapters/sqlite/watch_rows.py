@@ -112,6 +112,8 @@ def edit(
     watch = one(connection, watch_id)
     if watch is None:
         return None
+    if (config.enabled, config.schedule) == (watch.config.enabled, watch.config.schedule):
+        next_run_at = watch.next_run_at
     connection.execute(
         """
         UPDATE watches SET name = ?, config = ?, next_run_at = ?, updated_at = ? WHERE watch_id = ?

@@ -231,6 +231,7 @@ def finish(
     connection: sqlite3.Connection,
     run_id: str,
     next_run_at: datetime | None,
+    instead_of: datetime | None,
     wall: int,
     expire_at: int,
 ) -> WatchRun | None:
@@ -263,13 +264,15 @@ def finish(
     connection.execute(
         """
         UPDATE watches SET active_run_id = NULL, last_run_id = active_run_id, last_status = ?,
-            last_run_at = ?, failures = iif(?, failures + 1, 0), next_run_at = ?
+            last_run_at = ?, failures = iif(?, failures + 1, 0),
+            next_run_at = iif(enabled AND next_run_at IS ?, ?, next_run_at)
         WHERE watch_id = ? AND active_run_id = ?
         """,
         (
             run.status,
             milliseconds(run.finished_at),
             run.status is RunStatus.FAILED,
+            milliseconds(instead_of),
             milliseconds(next_run_at),
             run.watch_id,
             run.run_id,
@@ -300,6 +303,6 @@ def remove_watch(connection: sqlite3.Connection, watch_id: str, wall: int, expir
     if watch is None:
         return False
     if watch.active_run_id is not None:
-        finish(connection, watch.active_run_id, None, wall, expire_at)
+        finish(connection, watch.active_run_id, None, None, wall, expire_at)
     connection.execute("DELETE FROM watches WHERE watch_id = ?", (watch.watch_id,))
     return True

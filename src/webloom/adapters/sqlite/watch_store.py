@@ -86,10 +86,12 @@ class SqliteWatchStore:
             lambda connection, wall: watch_runs.note_published(connection, run_id, at)
         )
 
-    async def finish_run(self, run_id: str, *, next_run_at: datetime | None) -> WatchRun | None:
+    async def finish_run(
+        self, run_id: str, *, next_run_at: datetime | None, instead_of: datetime | None
+    ) -> WatchRun | None:
         return await self._write(
             lambda connection, wall: watch_runs.finish(
-                connection, run_id, next_run_at, wall, wall + self._keep
+                connection, run_id, next_run_at, instead_of, wall, wall + self._keep
             )
         )
 
@@ -116,10 +118,12 @@ class SqliteWatchStore:
             )
         )
 
-    async def note_unsent(self, notice_id: str, *, error: str, due_at: datetime | None) -> None:
+    async def note_unsent(
+        self, notice_ids: Sequence[str], *, error: str, due_at: datetime | None
+    ) -> None:
         await self._write(
             lambda connection, wall: watch_notices.note_unsent(
-                connection, notice_id, error, due_at, wall + self._keep
+                connection, notice_ids, error, due_at, wall + self._keep
             )
         )
 

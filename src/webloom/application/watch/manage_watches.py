@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from webloom.application.persist import spread
@@ -84,13 +83,8 @@ class ManageWatches:
             changes["targets"] = self._whole(changes["targets"], known=watch.config.targets)
         config = replace(watch.config, **changes)
         self._refuse_bad(config)
-        next_run_at = watch.next_run_at
-        if (config.enabled, config.schedule) != (watch.config.enabled, watch.config.schedule):
-            next_run_at = self._next_run(config)
+        next_run_at = next_run(config, now=self.clock.now(), failures=0, spread=spread())
         return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
-
-    def _next_run(self, config: WatchConfig) -> datetime | None:
-        return next_run(config, now=self.clock.now(), failures=0, spread=spread())
 
     def _whole(self, given: list[Target], *, known: list[Target]) -> list[Target]:
         """What is given as it is shown, made whole by what is known. Where several are shown alike

@@ -20,7 +20,6 @@ from webloom.application.persist import spread
 from webloom.application.watch.check_page import PageCheck
 from webloom.domain.errors import WebloomError
 from webloom.domain.page import CHECK_QUEUE
-from webloom.domain.schedule import Schedule
 from webloom.domain.watch import LONGEST_BACKOFF, RunStatus, Watch, WatchRun, next_run
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
@@ -99,10 +98,7 @@ class RunWatches:
         return len(attended), room > 0 or moved >= limit // 10
 
     async def _start(self, watch: Watch, now: datetime) -> Attended | None:
-        """None: another has started it, or it is not due any more. Nor is one that was paused
-        while its last run ended, by a scheduler that died before it had seen that."""
-        if not watch.config.enabled:
-            return None
+        """None: another has started it, or it is not due any more."""
         started = await StartRun(store=self.store)(watch.watch_id, "schedule", due=now)
         if started is None or not started.is_new:
             return None
@@ -146,18 +142,13 @@ class RunWatches:
         is_failed = tally.processed == tally.failed  # what is missing counts as failed
         failures = watch.failures + 1 if is_failed else 0
         await self.after_run(watch, each.run)
-        next_run_at = _next_run(watch, failures, now)
-        run = await self.store.finish_run(each.run.run_id, next_run_at=next_run_at)
-        edited = await self.store.find_watch(watch.watch_id)
-        if edited is not None and _timing(edited) != _timing(watch):  # meanwhile
-            again = _next_run(edited, failures, now)
-            await self.store.edit_watch(watch.watch_id, edited.config, next_run_at=again)
+        run = await self.store.finish_run(
+            each.run.run_id,
+            next_run_at=_next_run(watch, failures, now),
+            instead_of=watch.next_run_at,
+        )
         if run is not None and run.status is RunStatus.FAILED:
             log.warning("no page of a watch could be checked", extra={"watch_id": watch.watch_id})
-
-
-def _timing(watch: Watch) -> tuple[bool, Schedule]:
-    return watch.config.enabled, watch.config.schedule
 
 
 def _next_run(watch: Watch, failures: int, now: datetime) -> datetime | None:

@@ -216,8 +216,8 @@ class TellPeople:
         # By the one that was tried most, so that a digest stays together.
         tried = max(group, key=lambda each: each.attempts)
         again = next_attempt(tried, failure, self.clock.now())
-        for notice in group:
-            await self.store.note_unsent(notice.notice_id, error=failure.reason, due_at=again)
+        ids = [each.notice_id for each in group]
+        await self.store.note_unsent(ids, error=failure.reason, due_at=again)
         message = "people are told later" if again else "people are not told: given up"
         log.warning(message, extra={**_told(tried), "error": failure.reason})
 

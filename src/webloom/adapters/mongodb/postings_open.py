@@ -1,0 +1,95 @@
+"""Which postings are open, how those are closed that vanished, and how many there are.
+
+A producer that has lost its run is not to close what a later run has found again, and a batch that
+finds a posting unchanged leaves no trace on it. So a posting is closed in two steps:
+
+    mark it -> the run is still the producer's -> close it, if the mark is still there
+
+A later run begins only after this one has ended, and thus after the marks were made. Its batches
+take a posting with a mark for one that is not open, and write it anew, without the mark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pymongo
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.indexes import Collection
+from webloom.adapters.mongodb.postings_documents import start_of_source
+
+CLOSED_AT_ONCE = 1000
+COUNT_SECONDS = 60.0
+COUNTED_FOR = 2.0
+_BY_KEY = [("dedupeKey", 1)]
+
+
+async def count_by_index(jobs: Collection, query: Document) -> int:
+    """By an index alone, which `count_documents` would not be."""
+    answer = await jobs.database.command("count", jobs.name, query=query)
+    return int(answer["n"])
+
+
+class OpenPostings:
+    def __init__(self, database: MongoDatabase) -> None:
+        self._db = database
+        self._jobs = database.jobs
+        self._counts = (0, 0)
+        self._counted_until = 0.0
+
+    async def keys(self, source_url: str, after: str, limit: int) -> list[str]:
+        start = start_of_source(source_url)
+        with self._db.use():
+            found = self._jobs.find(
+                {
+                    "_id": {"$gt": start + plain(after), "$lt": start + "\U0010ffff"},
+                    "sourceUrl": plain(source_url),
+                    "closedBy": None,
+                },
+                {"_id": False, "dedupeKey": True},
+                sort={"_id": 1},
+                hint={"_id": 1},
+                limit=limit,
+                batch_size=limit,
+            )
+            return [document["dedupeKey"] for document in await found.to_list()]
+
+    async def mark(self, keys: Sequence[str], mark: str) -> None:
+        """To be called within `use`."""
+        await self._update(keys, {}, {"$set": {"closingBy": mark}})
+
+    async def unmark(self, keys: Sequence[str], mark: str) -> None:
+        """To be called within `use`."""
+        await self._update(keys, {"closingBy": mark}, {"$unset": {"closingBy": True}})
+
+    async def close(self, keys: Sequence[str], mark: str, run_id: str) -> None:
+        """Those that still have the mark. To be called within `use`."""
+        closed = {"closedAt": self._db.wall(), "closedBy": plain(run_id)}
+        change = {"$set": closed, "$unset": {"closingBy": True}}
+        await self._update(keys, {"closingBy": mark}, change)
+
+    async def _update(self, keys: Sequence[str], chosen: Document, change: Document) -> None:
+        for start in range(0, len(keys), CLOSED_AT_ONCE):
+            some = [plain(key) for key in keys[start : start + CLOSED_AT_ONCE]]
+            wanted = {"dedupeKey": {"$in": some}, "closedBy": None} | chosen
+            await self._jobs.update_many(wanted, change, hint=_BY_KEY)
+
+    async def closed_by(self, run_id: str) -> int:
+        """To be called within `use`."""
+        return await count_by_index(self._jobs, {"closedBy": plain(run_id)})
+
+    async def count(self) -> tuple[int, int]:
+        """Open and closed, by the indexes: what MongoDB says without counting can be wrong for good
+        after a crash."""
+        if self._db.now() >= self._counted_until:
+            with self._db.use(), pymongo.timeout(COUNT_SECONDS):
+                closed, total = await asyncio.gather(
+                    count_by_index(self._jobs, {"closedBy": {"$gte": ""}}),
+                    count_by_index(self._jobs, {"place": {"$gte": b""}}),
+                )
+            self._counts = max(0, total - closed), closed
+            self._counted_until = self._db.now() + COUNTED_FOR
+        return self._counts

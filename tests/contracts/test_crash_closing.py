@@ -1,0 +1,140 @@
+"""A producer closes postings on MongoDB, is held up or dies at any step, and others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from contracts.fake_clock import FakeClock
+from contracts.import_samples import (
+    LEASE,
+    add_feed,
+    all_read,
+    apply,
+    batch,
+    begin,
+    claimed,
+    end,
+    import_all,
+    key_of,
+    postings,
+    started,
+    stored,
+)
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.domain.import_run import Counts
+
+MOST_STEPS = 10
+GONE = key_of("gone")
+BOTH = postings("gone", "kept")
+
+Then = Callable[[], Awaitable[None]]
+
+
+class Death(BaseException):
+    """Of the process, at this very call."""
+
+
+class Steps:
+    """Of one process: at one of its calls of the server something happens first."""
+
+    def __init__(self, left: int, then: Then) -> None:
+        self._left = left
+        self._then = then
+
+    async def step(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            await self._then()
+
+    @property
+    def has_happened(self) -> bool:
+        return self._left <= 0
+
+
+class Stepping:
+    def __init__(self, real: Any, steps: Steps) -> None:
+        self._real = real
+        self._steps = steps
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._real, name)
+
+        async def call(*values: Any, **options: Any) -> Any:
+            await self._steps.step()
+            return await verb(*values, **options)
+
+        return call
+
+
+def process(database: MongoDatabase, steps: Steps) -> MongoImportStore:
+    store: Any = MongoImportStore(database)
+    store._runs._runs = Stepping(database.import_logs, steps)
+    store._open._jobs = Stepping(database.jobs, steps)
+    return store  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "whole"])
+async def test_a_producer_that_lost_its_run_closes_nothing_that_a_later_run_has_found(
+    mongodb: MongoDatabase, clock: FakeClock, is_known: bool
+) -> None:
+    """Another one takes the run over, ends it without closing anything, and the next run finds the
+    posting as it was: all that while the first one waits for an answer."""
+    others = MongoImportStore(mongodb)
+    await import_all(others, BOTH)
+    counted = set()
+    for step in range(1, MOST_STEPS):
+        run = await started(others)
+        claim = await claimed(others, "first", run.run_id)
+
+        async def go_on() -> None:
+            clock.advance(LEASE + 1)
+            await end(others, await claimed(others, "second"), all_read(1, 0), error="changed")
+            following = await begin(others)
+            known = [(each.dedupe_key, each.content_hash) for each in BOTH]
+            as_known = batch(following.run.run_id, 0, [], known=known)
+            counts = await others.apply_batch(as_known) if is_known else None
+            counted.add(counts or await apply(others, following, 0, BOTH))
+            await end(others, following, all_read(len(BOTH), 1))
+
+        steps = Steps(step, go_on)
+        await process(mongodb, steps).close_postings(claim, [GONE])
+        if not steps.has_happened:
+            break
+        assert (await stored(others, "gone")).closed_by is None, f"at step {step}"
+        assert await mongodb.jobs.find_one({"closingBy": {"$exists": True}}) is None
+    else:
+        raise AssertionError("the steps do not end")
+    assert counted == {Counts(unchanged=2), Counts(unchanged=1, updated=1)}
+
+
+async def test_what_a_producer_was_closing_when_it_died_is_closed_by_the_next(
+    mongodb: MongoDatabase, clock: FakeClock
+) -> None:
+    others = MongoImportStore(mongodb)
+    await add_feed(others)
+
+    async def die() -> None:
+        raise Death
+
+    for step in range(1, MOST_STEPS):
+        await import_all(others, BOTH)
+        run = await started(others)
+        claim = await claimed(others, "first", run.run_id)
+        steps = Steps(step, die)
+        try:
+            await process(mongodb, steps).close_postings(claim, [GONE])
+        except Death:
+            clock.advance(LEASE + 1)
+            claim = await claimed(others, "second", run.run_id)
+            await others.close_postings(claim, [GONE])
+        ended = await end(others, claim, all_read(0, 0))
+        assert ended.closed_jobs == 1, f"at step {step}"
+        assert (await stored(others, "gone")).closed_by == run.run_id
+        if not steps.has_happened:
+            break
+    else:
+        raise AssertionError("the steps do not end")

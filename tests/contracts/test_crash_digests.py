@@ -1,0 +1,67 @@
+"""A digest that could not be sent stays one, though the process dies while that is noted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from contracts.adapters import Watching
+from contracts.fake_clock import FakeClock
+from contracts.watch_samples import config, notice
+from webloom.application.watch.tell_people import TellPeople
+from webloom.domain.errors import NotSent
+from webloom.domain.watch import Target
+from webloom.ports.notifier import Told
+
+TARGET = Target(url="json://hook.example/", digest_minutes=60.0)
+
+
+class Killed(BaseException):
+    pass
+
+
+class Dying:
+    """The store of a scheduler that is killed as soon as it has noted something."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def note_unsent(self, *values: Any, **options: Any) -> None:
+        await self._store.note_unsent(*values, **options)
+        raise Killed
+
+
+class Hook:
+    def __init__(self) -> None:
+        self.is_away = True
+        self.got: list[Told] = []
+
+    async def send(self, target: Target, message: Told) -> None:
+        if self.is_away:
+            raise NotSent(reason="no answer", retryable=True)
+        self.got.append(message)
+
+
+async def test_a_digest_is_told_as_one_though_its_scheduler_died_after_a_failure(
+    watching: Watching, clock: FakeClock
+) -> None:
+    store, hook = watching.watches, Hook()
+    await store.add_watch("id of shop", config(targets=[TARGET]), next_run_at=None)
+    names = ["one", "two", "three"]
+    due = [replace(notice(name, due=clock.now()), target_url=TARGET.url) for name in names]
+    await store.add_notices(due)
+    tell = {"pages": watching.pages, "notifier": hook, "clock": clock}
+    make: Any = TellPeople
+    with pytest.raises(Killed):
+        await make(store=Dying(store), **tell).send_due()
+    hook.is_away = False
+    for _ in range(3):
+        await make(store=store, **tell).send_due()
+        clock.advance(120)
+    [message] = hook.got
+    assert sorted(message.lines) == sorted(f"line {name}" for name in names)

@@ -1,0 +1,184 @@
+"""A person edits a watch while its run ends: both stand, whoever is first, and whoever dies."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from contracts.adapters import Watching
+from contracts.fake_clock import FakeClock
+from contracts.watch_samples import add_watch, check, started, watch_now
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.application.watch.manage_watches import ManageWatches
+from webloom.application.watch.run_watches import RunWatches
+from webloom.domain.schedule import Schedule
+from webloom.domain.watch import RunStatus, Watch, WatchRun
+from webloom.ports.page_store import Retention
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+DAILY = Schedule(every_minutes=1440.0)
+EDITS: dict[str, dict[str, Any]] = {
+    "name": {"name": "Renamed"},
+    "schedule": {"schedule": DAILY},
+    "pause": {"enabled": False},
+}
+
+
+class Killed(BaseException):
+    pass
+
+
+class Interrupted:
+    """A store, before or after a verb of which something else happens; or before each."""
+
+    def __init__(
+        self,
+        store: Any,
+        then: Callable[[], Awaitable[object]],
+        *,
+        before: str | None = None,
+        after: str | None = None,
+    ) -> None:
+        self._store = store
+        self._then = then
+        self._before = before
+        self._after = after
+        self._is_each = before is None and after is None
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._store, name)
+
+        async def call(*values: Any, **options: Any) -> Any:
+            if self._is_each or name == self._before:
+                await self._then()
+            result = await verb(*values, **options)
+            if name == self._after:
+                await self._then()
+            return result
+
+        return call
+
+
+async def nothing(watch: Watch, run: WatchRun) -> None:
+    pass
+
+
+def manage(store: Any, clock: FakeClock) -> ManageWatches:
+    return ManageWatches(
+        store=store,
+        clock=clock,
+        check=lambda url: url,
+        check_target=lambda url: None,
+        shown_target=lambda url: url,
+        usual_minutes=60.0,
+    )
+
+
+async def look(store: Any, clock: FakeClock) -> None:
+    nothing_is_published: Any = None
+    await RunWatches(store=store, broker=nothing_is_published, clock=clock, after_run=nothing)()
+
+
+async def begin(watching: Watching, clock: FakeClock) -> WatchRun:
+    """A run whose pages are all checked, of a watch that was due."""
+    await add_watch(watching, due=clock.now(), pages="a")
+    run = await started(watching)
+    await check(watching, run, "a", at=clock.now())
+    clock.advance(60)
+    return run
+
+
+def expected(kind: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """Between which the next run is."""
+    if kind == "pause":
+        return None
+    wait = DAY if kind == "schedule" else HOUR
+    return now + wait, now + wait * 1.1
+
+
+async def verify(watching: Watching, run: WatchRun, kind: str, clock: FakeClock) -> None:
+    watch = await watch_now(watching)
+    for name, value in EDITS[kind].items():
+        assert getattr(watch.config, name) == value
+    assert (watch.active_run_id, watch.last_run_id) == (None, run.run_id)
+    assert watch.last_status is RunStatus.COMPLETED
+    between = expected(kind, clock.now())
+    if between is None:
+        assert watch.next_run_at is None
+    else:
+        assert watch.next_run_at is not None
+        assert between[0] <= watch.next_run_at <= between[1]
+
+
+@pytest.mark.parametrize("kind", EDITS)
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_an_edit_stands_that_comes_as_the_scheduler_ends_the_run(
+    watching: Watching, clock: FakeClock, kind: str, moment: str
+) -> None:
+    run = await begin(watching, clock)
+
+    async def edit() -> None:
+        assert await manage(watching.watches, clock).edit(run.watch_id, **EDITS[kind])
+
+    await look(Interrupted(watching.watches, edit, **{moment: "finish_run"}), clock)
+    await verify(watching, run, kind, clock)
+
+
+@pytest.mark.parametrize("kind", EDITS)
+async def test_what_the_end_of_a_run_has_written_stands_when_an_edit_began_before(
+    watching: Watching, clock: FakeClock, kind: str
+) -> None:
+    run = await begin(watching, clock)
+
+    async def end() -> None:
+        await look(watching.watches, clock)
+
+    interrupted = Interrupted(watching.watches, end, before="edit_watch")
+    assert await manage(interrupted, clock).edit(run.watch_id, **EDITS[kind])
+    await verify(watching, run, kind, clock)
+
+
+async def test_what_is_edited_at_each_step_of_the_scheduler_stands(
+    watching: Watching, clock: FakeClock
+) -> None:
+    run = await begin(watching, clock)
+    people = manage(watching.watches, clock)
+    made: list[Watch] = []
+
+    async def edit() -> None:
+        name, is_enabled = f"Name {len(made)}", len(made) % 2 == 1
+        edited = await people.edit(run.watch_id, name=name, enabled=is_enabled)
+        assert edited is not None
+        made.append(edited)
+
+    await look(Interrupted(watching.watches, edit), clock)
+    watch = await watch_now(watching)
+    assert watch.last_run_id == run.run_id
+    assert (watch.config, watch.next_run_at) == (made[-1].config, made[-1].next_run_at)
+
+
+@pytest.mark.parametrize("kind", EDITS)
+async def test_an_edit_stands_that_comes_between_the_end_of_a_run_and_its_watch_on_mongodb(
+    mongodb: MongoDatabase, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """These are two documents; the scheduler dies between them, and the next one goes on."""
+    store = MongoWatchStore(mongodb, retention=Retention())
+    pages = MongoPageStore(mongodb, retention=Retention(), budget=1 << 40)
+    watching = Watching(pages=pages, watches=store)
+    run = await begin(watching, clock)
+
+    async def die(ended: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store._runs, "_set_free", die)
+        with pytest.raises(Killed):
+            await look(store, clock)
+    assert await manage(store, clock).edit(run.watch_id, **EDITS[kind])
+    await look(store, clock)
+    await verify(watching, run, kind, clock)

@@ -1,0 +1,134 @@
+"""A batch of a run that has ended comes again on MongoDB, and its first worker is still alive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from contracts.import_samples import (
+    all_read,
+    apply,
+    batch,
+    begin,
+    end,
+    import_all,
+    posting,
+    postings,
+    run_now,
+)
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.domain.errors import StoreUnavailable
+from webloom.domain.import_run import Counts, ImportRun
+from webloom.ports.import_store import Claim
+
+JOBS = [posting("old", "changed"), *postings("same", "new", "newer")]
+FETCHED = 6
+PART = Counts(new=2)
+ALL = Counts(new=2, updated=1, unchanged=1)
+
+
+@pytest.fixture
+async def store(mongodb: MongoDatabase) -> MongoImportStore:
+    made = MongoImportStore(mongodb)
+    await import_all(made, [posting("old"), posting("same")])
+    return made
+
+
+@pytest.fixture
+async def claim(store: MongoImportStore) -> Claim:
+    return await begin(store)
+
+
+@asynccontextmanager
+async def half_way(
+    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim, *, fails: bool = False
+) -> AsyncIterator[asyncio.Task[Counts | None]]:
+    """The worker has inserted what is new. It changes what differs when the block has ended, though
+    it may be told that this has failed."""
+    reached, go_on = asyncio.Event(), asyncio.Event()
+    real = store._postings._change
+
+    async def change(*values: Any) -> Any:
+        monkeypatch.setattr(store._postings, "_change", real)
+        reached.set()
+        await go_on.wait()
+        changed = await real(*values)
+        if fails:
+            raise StoreUnavailable("no answer")
+        return changed
+
+    monkeypatch.setattr(store._postings, "_change", change)
+    worker = asyncio.ensure_future(store.apply_batch(batch(claim.run.run_id, 0, JOBS)))
+    await reached.wait()
+    await end(store, claim, all_read(FETCHED, 2), error="cancelled")
+    yield worker
+    go_on.set()
+    await asyncio.wait({worker})
+
+
+async def comes_again(store: MongoImportStore, claim: Claim) -> ImportRun:
+    assert await store.apply_batch(batch(claim.run.run_id, 0, JOBS)) is None
+    return await run_now(store, claim.run.run_id)
+
+
+def never_stored(counts: Counts) -> Counts:
+    return counts._replace(failed=FETCHED - counts.total)
+
+
+async def test_what_the_first_worker_stores_afterwards_is_counted(
+    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+) -> None:
+    async with half_way(store, monkeypatch, claim) as worker:
+        for _ in range(2):
+            run = await comes_again(store, claim)
+            assert (run.counts, run.processed_batches) == (never_stored(PART), 1)
+    assert worker.result() == ALL
+    for run in (await run_now(store, claim.run.run_id), await comes_again(store, claim)):
+        assert (run.counts, run.processed_batches) == (never_stored(ALL), 1)
+        assert run.reading.fetched == run.counts.total
+
+
+async def test_what_a_worker_was_not_told_that_it_has_stored_is_counted(
+    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+) -> None:
+    async with half_way(store, monkeypatch, claim, fails=True) as worker:
+        await comes_again(store, claim)
+    assert isinstance(worker.exception(), StoreUnavailable)
+    run = await comes_again(store, claim)  # as the worker itself does
+    assert (run.counts, run.processed_batches) == (never_stored(Counts(new=2, updated=1)), 1)
+
+
+async def test_who_counts_by_an_older_row_does_not_undo_a_later_count(
+    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+) -> None:
+    counting, go_on = asyncio.Event(), asyncio.Event()
+    real = store._runs._counted
+
+    async def counted(*values: Any) -> Any:
+        monkeypatch.setattr(store._runs, "_counted", real)
+        result = await real(*values)
+        counting.set()
+        await go_on.wait()
+        return result
+
+    async with half_way(store, monkeypatch, claim):
+        await comes_again(store, claim)
+        await store._postings.apply(JOBS[:1], batch(claim.run.run_id, 0, []).mark)
+        monkeypatch.setattr(store._runs, "_counted", counted)
+        other = asyncio.ensure_future(comes_again(store, claim))
+        await counting.wait()
+    go_on.set()
+    run = await other
+    assert (run.counts, run.processed_batches) == (never_stored(ALL), 1)
+
+
+async def test_a_row_of_a_running_import_never_gives_way(
+    store: MongoImportStore, claim: Claim
+) -> None:
+    assert await apply(store, claim, 0, postings("new")) == Counts(new=1)
+    assert await apply(store, claim, 0, JOBS) == Counts(new=1)
