@@ -210,10 +210,10 @@ def test_a_run_that_began_on_the_full_second_is_followed(
 ) -> None:
     """The server writes no fraction of that second, and one of the moments after it."""
     run = imported(webloom, site.serve_feed("/full.rss", feed(1)), "On the second")
-    run |= {"runId": "next", "startedAt": "2030-01-01T00:00:00Z"}
+    run |= {"runId": "next", "startedAt": "2999-01-01T00:00:00Z"}
     news = (
-        run | {"status": "running", "updatedAt": "2030-01-01T00:00:00Z"},
-        run | {"status": "partial", "updatedAt": "2030-01-01T00:00:00.379Z"},
+        run | {"status": "running", "updatedAt": "2999-01-01T00:00:00Z"},
+        run | {"status": "partial", "updatedAt": "2999-01-01T00:00:00.379Z"},
     )
     body = "".join(f"event: import_log\ndata: {json.dumps(each)}\n\n" for each in news)
     page.route(

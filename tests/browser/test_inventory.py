@@ -20,7 +20,7 @@ from browser.checks import (
 )
 from browser.conftest import Watched, ask
 from browser.site import HOSTILE, Site
-from e2e.running import Webloom
+from e2e.running import PATIENCE_SECONDS, Webloom
 
 # Resolves when the element has been scrolled: the page's policy forbids Playwright's own way.
 SCROLLED = """box => new Promise(done => {
@@ -252,6 +252,7 @@ def test_times_are_in_the_readers_zone(
     browser: Browser, webloom: Webloom, watched: Watched, site: Site
 ) -> None:
     context = browser.new_context(base_url=webloom.base, timezone_id="Asia/Tokyo", locale="en-GB")
+    context.set_default_timeout(PATIENCE_SECONDS * 1000)
     context.on("page", watched.follow)
     page = context.new_page()
     open_record(page, webloom, site.serve("/timed", b"<p>timed</p>"))

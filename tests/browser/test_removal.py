@@ -17,7 +17,7 @@ from browser.acts import add_feed, held, start_import
 from browser.checks import section
 from browser.conftest import ask
 from browser.site import Site, feed, product
-from e2e.running import Webloom
+from e2e.running import PATIENCE_SECONDS, Webloom
 
 # Shows the latest news that the page has heard, right before it acts on them: a revision, or the
 # status of a run.
@@ -67,7 +67,7 @@ def answered_late(
             return
         page.on("request", note)
         with heard():
-            answer = route.fetch()
+            answer = route.fetch(timeout=PATIENCE_SECONDS * 1000)
         route.fulfill(response=answer)
 
     page.route(lambda url: address in url, remove)

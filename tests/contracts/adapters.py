@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import dataclass, field
@@ -55,8 +56,9 @@ from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
 from webloom.ports.watch_store import WatchStore
 
-LEASE = 15.0  # of a delivery, unless a test wants another
-ON_A_SERVER = 3  # times as long: what is held there in real time outlives a stall of the machine
+LEASE = 15.0  # of a delivery that is to be lost
+A_LONG_LEASE = 3600.0  # of every other one: no stall of the machine ends it
+ON_A_SERVER = 5  # times as long: what is held there in real time outlives a stall of the machine
 
 Port = TypeVar("Port")
 PortOut = TypeVar("PortOut", covariant=True)
@@ -156,7 +158,7 @@ class Brokers:
         self,
         *,
         limits: Mapping[str, int] | None = None,
-        lease: float = LEASE,
+        lease: float = A_LONG_LEASE,
         real_time: bool = False,  # seconds are seconds
     ) -> AsyncIterator[Broker]:
         second = self.adapter.second
@@ -189,7 +191,7 @@ class Brokers:
         await self._opened[0].publish("a queue to stir", Message(id=f"at {moment}", body=b"{}"))
 
     async def lose(self, broker: Broker) -> None:
-        """What the process holds goes to others. Its consumers must have ended."""
+        """What the process holds for LEASE goes to others. Its consumers must have ended."""
         if self.adapter.lose is None:
             await self.pass_time(LEASE * ON_A_SERVER + 1)
         else:
@@ -197,6 +199,11 @@ class Brokers:
 
     def now(self) -> datetime:
         return (self.clock if self.adapter.second is None else SystemClock()).now()
+
+    def time(self) -> float:
+        """In seconds of the test, as far as it has passed."""
+        second = self.adapter.second
+        return self.clock.steady() if second is None else time.monotonic() / second
 
 
 @dataclass(frozen=True, kw_only=True)

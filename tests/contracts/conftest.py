@@ -27,7 +27,10 @@ from contracts.adapters import (
 )
 from contracts.fake_clock import FakeClock
 from contracts.mongodb_backend import open_mongodb_at
+from contracts.waiting import PATIENCE
 from servers.mongod import MongoServer
+from webloom.adapters.bullmq import server as bullmq_server
+from webloom.adapters.mongodb import client as mongodb_client
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.ports.broker import Broker
 from webloom.ports.heartbeats import Heartbeats
@@ -43,6 +46,17 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With servers that are there: that one does not answer in time tells of the machine only."""
+    for module, names in (
+        (mongodb_client, ("REACH_SECONDS", "ANSWER_SECONDS")),
+        (bullmq_server, ("CONNECT_SECONDS", "ANSWER_SECONDS")),
+    ):
+        for name in names:
+            monkeypatch.setattr(module, name, PATIENCE)
+
+
 def place_for(
     adapter: BrokerAdapter | PortAdapter[object], request: pytest.FixtureRequest, folder: Path
 ) -> Place:
@@ -52,7 +66,7 @@ def place_for(
 
 @pytest.fixture
 async def mongodb(
-    mongod: MongoServer, tmp_path: Path, clock: FakeClock
+    mongod: MongoServer, tmp_path: Path, clock: FakeClock, patient: None
 ) -> AsyncIterator[MongoDatabase]:
     """An empty one."""
     place = Place(folder=tmp_path, name=uuid.uuid4().hex[:12], server=mongod)
@@ -61,7 +75,9 @@ async def mongodb(
 
 
 @pytest.fixture(params=BROKERS, ids=lambda adapter: adapter.name)
-def brokers(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Brokers:
+def brokers(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
+) -> Brokers:
     return Brokers(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
     )
@@ -75,7 +91,7 @@ async def broker(brokers: Brokers) -> AsyncIterator[Broker]:
 
 @pytest.fixture(params=STORES, ids=lambda adapter: adapter.name)
 def stores(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> Processes[InventoryStore]:
     return Processes(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
@@ -89,7 +105,9 @@ async def store(stores: Processes[InventoryStore]) -> AsyncIterator[InventorySto
 
 
 @pytest.fixture(params=LOCKS, ids=lambda adapter: adapter.name)
-def locks(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Processes[Lock]:
+def locks(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
+) -> Processes[Lock]:
     return Processes(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
     )
@@ -103,7 +121,7 @@ async def lock(locks: Processes[Lock]) -> AsyncIterator[Lock]:
 
 @pytest.fixture(params=HEARTBEATS, ids=lambda adapter: adapter.name)
 def observers(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> Processes[Heartbeats]:
     return Processes(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
@@ -118,7 +136,7 @@ async def heartbeats(observers: Processes[Heartbeats]) -> AsyncIterator[Heartbea
 
 @pytest.fixture(params=REVISIONS, ids=lambda adapter: adapter.name)
 def revising(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> Processes[Revisions]:
     return Processes(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
@@ -126,7 +144,9 @@ def revising(
 
 
 @pytest.fixture(params=IMPORTS, ids=lambda adapter: adapter.name)
-def imports(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> ImportProcesses:
+def imports(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
+) -> ImportProcesses:
     return ImportProcesses(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
     )
@@ -139,7 +159,9 @@ async def import_store(imports: ImportProcesses) -> AsyncIterator[ImportStore]:
 
 
 @pytest.fixture(params=WATCHING, ids=lambda adapter: adapter.name)
-def watchings(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> WatchProcesses:
+def watchings(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
+) -> WatchProcesses:
     return WatchProcesses(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
     )

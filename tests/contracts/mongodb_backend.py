@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from contracts.fake_clock import FakeClock
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 DATABASE = "contracts"
 NAMES = CollectionNames()
 
-_OFFSET = time.time() - FakeClock().steady()
 _used_by: dict[MongoServer, str] = {}  # the place for which a server's database was emptied
+_offsets: dict[str, float] = {}  # of a place: the server's clock when it was first used
 
 
 @asynccontextmanager
@@ -47,13 +48,24 @@ async def open_mongodb_at(place: Place, clock: Clock) -> AsyncIterator[MongoData
     server = place.server
     assert isinstance(server, MongoServer)
     async with open_mongodb(server.url, clock, database=DATABASE, names=NAMES) as database:
-        # A fake clock stands still while the server's goes on: two processes that are opened one
-        # after the other are to see the same time all the same.
-        database._offset = _OFFSET
+        # Two processes that are opened one after the other are to see the same time.
+        now = time.time() - FakeClock().steady()
+        database._offset = _offsets.setdefault(place.name, now)
+        measured_once(database)
         if _used_by.get(server) != place.name:
             _used_by[server] = place.name
             await empty(database)
         yield database
+
+
+def measured_once(database: MongoDatabase) -> None:
+    """A fake clock stands still while the server's goes on: measured again, when a test takes long
+    or after trouble, what a test has let pass would not have passed."""
+
+    def leave(server: datetime, before: float, after: float) -> None:
+        pass
+
+    database._measure = leave  # type: ignore[method-assign]
 
 
 async def empty(database: MongoDatabase) -> None:

@@ -34,6 +34,7 @@ from contracts.inventory_samples import (
     state_of,
     with_source,
 )
+from contracts.mongodb_backend import measured_once
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.archive import MongoInventoryArchive
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
@@ -58,6 +59,8 @@ from webloom.domain.inventory import (
 from webloom.ports.archive import LARGE_SLICE, Archive, Fingerprint, StoredRecord
 from webloom.ports.clock import Clock
 from webloom.ports.inventory_store import InventoryStore
+
+pytestmark = pytest.mark.usefixtures("patient")
 
 SITE = "http://site.example/"
 MILLION = "aä€😀\n" * 200_000
@@ -89,6 +92,7 @@ async def open_mongodb_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]
     async with open_mongodb(
         place.server.url, clock, database=name, names=CollectionNames()
     ) as database:
+        measured_once(database)
         for collection in (database.records, database.forgotten, database.copies):
             await collection.delete_many({})
         yield Whole(

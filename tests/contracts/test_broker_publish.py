@@ -9,11 +9,12 @@ import pytest
 
 from contracts.adapters import Brokers
 from contracts.filling import is_full, one_too_many
-from contracts.waiting import depth_becomes, nothing_comes, take
+from contracts.waiting import depth_becomes, nothing_comes, take, take_in_time
 from webloom.domain.errors import QueueFull
 from webloom.ports.broker import Broker, Message, QueueDepth
 
 QUEUE = "queue"
+A_LONG_TIME = 6000.0  # seconds, which no test waits for
 
 
 def message(name: str, key: str | None = None, body: bytes = b"{}") -> Message:
@@ -49,22 +50,29 @@ async def test_one_queue_does_not_deliver_what_another_holds(broker: Broker) -> 
 
 
 async def test_a_delayed_message_waits_for_its_time_and_holds_nobody_up(brokers: Brokers) -> None:
-    async with brokers.open(lease=3600) as broker:
-        await broker.publish(QUEUE, message("late"), delay=100)
-        await broker.publish(QUEUE, message("soon"), delay=50)
+    due: dict[str, float] = {}
+    came: list[str] = []
+    async with brokers.open() as broker:
+        for name, delay in (("another day", A_LONG_TIME), ("late", 100.0), ("soon", 50.0)):
+            due[name] = brokers.time() + delay
+            await broker.publish(QUEUE, message(name), delay=delay)
         async with broker.deliveries(QUEUE, 5) as deliveries:
+
+            async def receive() -> None:
+                came.append((await take_in_time(brokers, deliveries, due)).message_id)
+
             await broker.publish(QUEUE, message("now"))
-            now = await take(deliveries)
-            assert now.message_id == "now"
-            await now.ack()
+            await receive()
             await brokers.pass_time(10)
-            await broker.publish(QUEUE, message("too early for soon"))
-            assert (await take(deliveries)).message_id == "too early for soon"
-            waiter = asyncio.create_task(take(deliveries))
+            await broker.publish(QUEUE, message("now too"))
+            await receive()
+            waiter = asyncio.create_task(receive())
             await brokers.pass_time(41)
-            assert (await waiter).message_id == "soon"
+            await waiter
             await brokers.pass_time(50)
-            assert (await take(deliveries)).message_id == "late"
+            await receive()
+    for names in (["now", "now too"], ["soon", "late"]):
+        assert [name for name in came if name in names] == names
 
 
 async def test_a_full_queue_has_taken_exactly_as_many_as_its_limit(brokers: Brokers) -> None:
@@ -134,12 +142,15 @@ async def test_delayed_messages_leave_room_for_others(brokers: Brokers, together
     async with brokers.open(limits={QUEUE: 1}) as broker:
         if together:
             await asyncio.gather(
-                *(broker.publish(QUEUE, message(f"delayed {n}"), delay=60) for n in range(5)),
+                *(
+                    broker.publish(QUEUE, message(f"delayed {n}"), delay=A_LONG_TIME)
+                    for n in range(5)
+                ),
                 broker.publish(QUEUE, message("ready")),
             )
         else:
             for n in range(5):
-                await broker.publish(QUEUE, message(f"delayed {n}"), delay=60)
+                await broker.publish(QUEUE, message(f"delayed {n}"), delay=A_LONG_TIME)
             await broker.publish(QUEUE, message("ready"))
         await one_too_many(brokers, broker, QUEUE, "too much")
         ready = (await broker.depth(QUEUE)).ready

@@ -14,14 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from contracts.waiting import depth_becomes, nothing_comes, take
+from contracts.waiting import depth_becomes, nothing_comes, take, until
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import open_bullmq
 from webloom.adapters.bullmq.jobs import _wishes
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Broker, Delivery, Message, QueueDepth
 
-LEASE = 1.0
+LEASE = 1.0  # of those that come again when it ends
+LONG_LEASE = 6.0
 EMPTY = QueueDepth(ready=0, delayed=0, in_flight=0, dead=0)
 DEAD = QueueDepth(ready=0, delayed=0, in_flight=0, dead=1)
 Fields = dict[bytes | bytearray | memoryview | str | int | float, Any]  # as redis-py types them
@@ -67,7 +68,13 @@ def queue(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def broker(redis_server: RedisServer) -> AsyncIterator[Broker]:
+async def broker(redis_server: RedisServer, patient: None) -> AsyncIterator[Broker]:
+    async with open_bullmq(redis_server.url, SystemClock(), limits={}, lease=LONG_LEASE) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def forgetful(redis_server: RedisServer, patient: None) -> AsyncIterator[Broker]:
     async with open_bullmq(redis_server.url, SystemClock(), limits={}, lease=LEASE) as opened:
         yield opened
 
@@ -84,6 +91,11 @@ async def write(raw: Redis, queue: str, fields: Fields, job_id: bytes = b"foreig
     await raw.hset(prefix + job_id, mapping={**FIELDS, **fields})
     await raw.lpush(prefix + b"wait", job_id)
     await raw.zadd(prefix + b"marker", {"0": 0})
+
+
+async def ends(raw: Redis, key: bytes) -> int:
+    """When a key goes by itself."""
+    return int(await raw.pexpiretime(key))  # type: ignore[arg-type]  # it takes what Redis does
 
 
 async def settle(delivery: Delivery, verb: str) -> None:
@@ -128,7 +140,13 @@ async def test_a_job_whose_id_is_no_text_can_be_settled(
     async with broker.deliveries(queue, 1) as deliveries:
         delivery = await take(deliveries)
         assert delivery.message_id == "~%FF%FE%3Ax"
-        await asyncio.sleep(2 * LEASE)  # it is renewed under its id
+        lock = f"bull:{queue}:".encode() + b"\xff\xfe:x:lock"
+        taken_until = await ends(raw, lock)
+
+        async def is_renewed() -> bool:
+            return await ends(raw, lock) > taken_until
+
+        await until(is_renewed)
         await settle(delivery, verb)
         await depth_becomes(broker, after(verb), queue)
     if verb == "bury":
@@ -144,17 +162,17 @@ async def test_a_job_whose_id_is_no_text_can_be_settled(
 
 @pytest.mark.parametrize("counter", ["ats", "stc"])
 async def test_the_counters_of_a_lost_job_with_odd_fields_begin_anew(
-    redis_server: RedisServer, broker: Broker, raw: Redis, queue: str, counter: str
+    forgetful: Broker, raw: Redis, queue: str, counter: str
 ) -> None:
     await write(raw, queue, {counter: "x"})
-    async with broker.deliveries(queue, 1) as deliveries:
+    async with forgetful.deliveries(queue, 1) as deliveries:
         await take(deliveries)
         await raw.hset(f"bull:{queue}:foreign", counter, "y")
-    async with broker.deliveries(queue, 1) as deliveries:
+    async with forgetful.deliveries(queue, 1) as deliveries:
         again = await take(deliveries)
         assert again.redelivered
         await again.ack()
-        await depth_becomes(broker, EMPTY, queue)
+        await depth_becomes(forgetful, EMPTY, queue)
 
 
 @pytest.mark.parametrize("verb", ["ack", "bury"])
@@ -168,19 +186,19 @@ async def test_the_counters_of_a_lost_job_with_odd_fields_begin_anew(
     ids=str,
 )
 async def test_a_job_that_can_not_be_finished_is_dead(
-    broker: Broker, raw: Redis, queue: str, fields: Fields, verb: str
+    forgetful: Broker, raw: Redis, queue: str, fields: Fields, verb: str
 ) -> None:
     await raw.set("bull:odd:p:dependencies", "no set")
     await raw.hset(f"bull:{queue}:dn:d", mapping={"name": "x", "opts": "no json"})
     await write(raw, queue, fields)
-    async with broker.deliveries(queue, 1) as deliveries:
+    async with forgetful.deliveries(queue, 1) as deliveries:
         await settle(await take(deliveries), verb)
-        await depth_becomes(broker, DEAD, queue)
-        [letter] = await broker.dead_letters(queue, limit=9)
+        await depth_becomes(forgetful, DEAD, queue)
+        [letter] = await forgetful.dead_letters(queue, limit=9)
         done = "the work was done, but the job can't be completed: "
         assert letter.reason.startswith(done if verb == "ack" else "bad")
         await nothing_comes(deliveries, 3 * LEASE)
-        await broker.publish_many(queue, [Message(id=name, body=b"1") for name in "ab"])
+        await forgetful.publish_many(queue, [Message(id=name, body=b"1") for name in "ab"])
         assert (await take(deliveries)).message_id == "a"
         await nothing_comes(deliveries)  # there is still one slot only
 
@@ -201,34 +219,34 @@ async def test_a_burial_that_got_half_way_is_brought_to_its_end_by_a_repeat(
 
 @pytest.mark.parametrize("children", ["dependencies", "unsuccessful"])
 async def test_a_job_whose_children_are_not_done_does_not_come_again(
-    broker: Broker, raw: Redis, queue: str, children: str
+    forgetful: Broker, raw: Redis, queue: str, children: str
 ) -> None:
     await write(raw, queue, {})
     if children == "dependencies":
         await raw.sadd(f"bull:{queue}:foreign:dependencies", "child")
     else:
         await raw.zadd(f"bull:{queue}:foreign:unsuccessful", {"child": 1})
-    async with broker.deliveries(queue, 1) as deliveries:
+    async with forgetful.deliveries(queue, 1) as deliveries:
         await (await take(deliveries)).ack()
-        await depth_becomes(broker, DEAD, queue)
+        await depth_becomes(forgetful, DEAD, queue)
         await nothing_comes(deliveries, 3 * LEASE)
-    [letter] = await broker.dead_letters(queue, limit=9)
+    [letter] = await forgetful.dead_letters(queue, limit=9)
     assert "what it depends on is not done" in letter.reason
 
 
 async def test_an_id_whose_key_is_no_job_is_dropped_once(
-    broker: Broker, raw: Redis, queue: str, caplog: pytest.LogCaptureFixture
+    forgetful: Broker, raw: Redis, queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     prefix = f"bull:{queue}:"
     await raw.set(prefix + "text", "x")
     await raw.lpush(prefix + "wait", "text")
     await raw.zadd(prefix + "delayed", {"text": 1, "fine": 2})
     await raw.hset(prefix + "fine", mapping=dict(FIELDS))
-    async with broker.deliveries(queue, 1) as deliveries:
+    async with forgetful.deliveries(queue, 1) as deliveries:
         fine = await take(deliveries)
         assert fine.message_id == "fine"
         await fine.ack()
-        await depth_becomes(broker, EMPTY, queue)
+        await depth_becomes(forgetful, EMPTY, queue)
         await nothing_comes(deliveries, 3 * LEASE)
     assert await raw.get(prefix + "text") == b"x"
     assert caplog.text.count("cannot take jobs") == 2  # it was there twice

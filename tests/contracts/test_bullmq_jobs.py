@@ -38,7 +38,7 @@ def queue(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def broker(redis_server: RedisServer, queue: str) -> AsyncIterator[Broker]:
+async def broker(redis_server: RedisServer, queue: str, patient: None) -> AsyncIterator[Broker]:
     async with open_bullmq(redis_server.url, SystemClock(), limits={queue: 3}, lease=15) as opened:
         yield opened
 
@@ -283,7 +283,7 @@ async def test_what_is_done_leaves_nothing_behind_but_a_short_stream(
     expected = {"id", "meta", "events", "marker", "stalled-check", "stalled"}
     left = {str_if_bytes(key) for key in await raw.keys("*")}
     for key in [each for each in left if each.startswith(f"{prefix}wake:")]:
-        assert await raw.ttl(key) >= 0, "it goes by itself"
+        assert await raw.ttl(key) != -1, "it goes by itself"  # or has gone
         left.remove(key)
     assert {key for key in left if key.startswith(prefix)} <= {prefix + key for key in expected}
     assert await raw.xlen(f"bull:{unlimited}:events") < MOST_EVENTS + 500

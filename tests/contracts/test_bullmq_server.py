@@ -62,6 +62,15 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
         yield server
 
 
+@asynccontextmanager
+async def client_of(server: RedisServer) -> AsyncIterator[Redis]:
+    client = Redis.from_url(server.url)
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
 async def state_becomes(broker: BullmqBroker, state: str) -> Connection:
     async def reached() -> bool:
         return broker.connection().state == state
@@ -287,8 +296,8 @@ async def test_without_a_server_calls_fail_at_once_and_later_work(tmp_path: Path
     server = RedisServer(tmp_path / "redis")
     async with opened(server.url) as broker:
         assert broker.connection().state == "DISCONNECTED"
-        async with asyncio.timeout(5):  # the time of a call that nobody answers
-            for _ in range(5):
+        async with asyncio.timeout(PATIENCE):  # less than so many calls that nobody answers take
+            for _ in range(20):
                 with pytest.raises(BrokerUnavailable, match=f"{server.url} does not answer"):
                     await broker.publish(QUEUE, message("m"))
             with pytest.raises(BrokerUnavailable):
@@ -389,7 +398,7 @@ async def test_a_context_can_be_left_while_the_server_is_away(redis: RedisServer
 
 async def test_a_full_server_takes_nothing_new_and_is_emptied(tmp_path: Path) -> None:
     with running(tmp_path, "--maxmemory", "6mb") as server:
-        async with opened(server.url, lease=1.5) as broker:
+        async with opened(server.url, lease=6) as broker, client_of(server) as raw:
             accepted: list[str] = []
             body = b'"' + b"x" * 100_000 + b'"'
 
@@ -404,7 +413,13 @@ async def test_a_full_server_takes_nothing_new_and_is_emptied(tmp_path: Path) ->
             served: list[str] = []
             async with broker.deliveries(QUEUE, 1) as deliveries:
                 held = await take(deliveries)
-                await asyncio.sleep(3)  # its lock is renewed all the same
+                lock = f"bull:{QUEUE}:{held.message_id}:lock"
+                taken_until = await raw.pexpiretime(lock)
+
+                async def is_renewed() -> bool:
+                    return bool(await raw.pexpiretime(lock) > taken_until)
+
+                await until(is_renewed)
                 await held.retry(0.01)
                 while len(served) < len(accepted):
                     delivery = await take(deliveries)

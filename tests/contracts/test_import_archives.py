@@ -36,6 +36,7 @@ from contracts.import_samples import (
     started,
     stored,
 )
+from contracts.mongodb_backend import measured_once
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
 from webloom.adapters.mongodb.import_archives import (
@@ -57,6 +58,8 @@ from webloom.parsing.job_posting import Salary
 from webloom.ports.archive import Archive, Fingerprint
 from webloom.ports.clock import Clock
 from webloom.ports.import_store import ImportStore, PostingFilter, StoredPosting
+
+pytestmark = pytest.mark.usefixtures("patient")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +94,7 @@ async def open_mongodb_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]
     async with open_mongodb(
         place.server.url, clock, database=name, names=CollectionNames()
     ) as database:
+        measured_once(database)
         for collection in (
             database.feeds,
             database.jobs,

@@ -89,6 +89,7 @@ def _keys(collection: Any) -> dict[str, Any]:
     return {key: index for key, index in collection.index_information().items() if key != "_id_"}
 
 
+@pytest.mark.usefixtures("patient")
 async def test_indexes_are_made_once_however_many_open_the_database(
     mongod: MongoServer, name: str
 ) -> None:

@@ -28,7 +28,7 @@ from contracts.inventory_samples import (
     state_of,
     status_of,
 )
-from contracts.mongodb_backend import NAMES, empty
+from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.waiting import until
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb import client
@@ -128,8 +128,11 @@ async def proxy(request: pytest.FixtureRequest) -> AsyncIterator[LossyProxy]:
 
 
 @pytest.fixture
-async def database(proxy: LossyProxy, clock: FakeClock) -> AsyncIterator[MongoDatabase]:
+async def database(
+    proxy: LossyProxy, clock: FakeClock, patient: None
+) -> AsyncIterator[MongoDatabase]:
     async with open_mongodb(proxy.url, clock, database="faults", names=NAMES) as opened:
+        measured_once(opened)
         await empty(opened)
         yield opened
 

@@ -48,6 +48,8 @@ from webloom.domain.feed import LastFetch
 from webloom.domain.import_run import Counts, Mark, RunStatus
 from webloom.ports.import_store import Batch, Ending, PostingFilter
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 Call = Callable[..., Coroutine[Any, Any, Any]]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import complete, request
-from contracts.mongodb_backend import NAMES, empty
+from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.test_store_listing import pages, urls
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
@@ -22,8 +22,11 @@ SITE = "http://a.example/"
 
 
 @pytest.fixture
-async def database(mongod: MongoServer, clock: FakeClock) -> AsyncIterator[MongoDatabase]:
+async def database(
+    mongod: MongoServer, clock: FakeClock, patient: None
+) -> AsyncIterator[MongoDatabase]:
     async with open_mongodb(mongod.url, clock, database="listing", names=NAMES) as opened:
+        measured_once(opened)
         await empty(opened)
         yield opened
 

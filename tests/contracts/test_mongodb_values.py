@@ -25,7 +25,7 @@ from contracts.inventory_samples import (
     state_of,
     status_of,
 )
-from contracts.mongodb_backend import NAMES, empty
+from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.test_heartbeats import WORKER
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
@@ -51,8 +51,11 @@ operators = pytest.mark.parametrize("text", LIKE_OPERATORS, ids=[ascii(t) for t 
 
 
 @pytest.fixture
-async def database(mongod: MongoServer, clock: FakeClock) -> AsyncIterator[MongoDatabase]:
+async def database(
+    mongod: MongoServer, clock: FakeClock, patient: None
+) -> AsyncIterator[MongoDatabase]:
     async with open_mongodb(mongod.url, clock, database="values", names=NAMES) as opened:
+        measured_once(opened)
         await empty(opened)
         yield opened
 

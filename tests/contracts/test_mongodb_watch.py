@@ -39,6 +39,8 @@ from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent
 from webloom.ports.page_store import ChangeFilter, Retention
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 COLLECTIONS = (
     "pages",
     "snapshots",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 import pytest
 
@@ -16,6 +17,22 @@ PATIENCE = 60.0  # far more than anything takes
 async def take(deliveries: AsyncIterator[Delivery]) -> Delivery:
     async with asyncio.timeout(PATIENCE):
         return await anext(deliveries)
+
+
+class Passing(Protocol):
+    def time(self) -> float:
+        """In seconds."""
+
+
+async def take_in_time(
+    passing: Passing, deliveries: AsyncIterator[Delivery], due: Mapping[str, float]
+) -> Delivery:
+    """Not before its time. In real time, others may have become due while the machine stood still,
+    so that nothing is said of the order."""
+    delivery = await take(deliveries)
+    early = due.get(delivery.message_id, 0.0) - passing.time()
+    assert early < 0.2, f"{delivery.message_id} is {early} s early"
+    return delivery
 
 
 async def nothing_comes(deliveries: AsyncIterator[Delivery], seconds: float = 0.2) -> None:

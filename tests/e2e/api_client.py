@@ -13,9 +13,13 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 from yarl import URL
 
-from e2e.running import PATIENCE_SECONDS, Webloom, until_some
+from e2e.running import PATIENCE_SECONDS, Webloom, until, until_some
+from webloom.domain.import_run import IMPORT_QUEUE
+from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 
 PROBLEM = "application/problem+json"
+QUEUES = (METADATA_QUEUE, IMPORT_QUEUE, CHECK_QUEUE, STORAGE_QUEUE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,17 +123,40 @@ class Api:
 
         return await until_some(look, what=f"{url} to be {status}")
 
+    async def ready(self) -> None:
+        """Once it says so: of a busy machine it may be said for a moment that it is not."""
+
+        async def look() -> bool:
+            return (await self.call("GET", "/health/ready")).status == 200
+
+        await until(look, what="the API to be ready")
+
     async def queue(self) -> dict[str, Any]:
-        answer = await self.call("GET", "/health")
-        queue, *_ = answer.body["queues"]
-        return dict(queue)
+        """The first one, once it is told: what a busy machine does not say in time is left out."""
+
+        async def look() -> dict[str, Any] | None:
+            answer = await self.call("GET", "/health")
+            told = {each["name"]: each for each in answer.body["queues"]}
+            return told.get(METADATA_QUEUE)
+
+        return dict(await until_some(look, what="the depth of the queue"))
 
     async def contents(self) -> dict[str, float]:
-        """How much of what there is, in the queue and in the inventory."""
-        metrics = (await self.call("GET", "/metrics")).text
-        return {
-            f"{sample.name} {sorted(sample.labels.items())}": sample.value
-            for family in text_string_to_metric_families(metrics)
-            if family.name in ("webloom_records", "webloom_queue_messages")
-            for sample in family.samples
-        }
+        """How much of what there is, in the queues and in the inventory, once all is told."""
+
+        async def look() -> dict[str, float] | None:
+            metrics = (await self.call("GET", "/metrics")).text
+            samples = [
+                sample
+                for family in text_string_to_metric_families(metrics)
+                if family.name in ("webloom_records", "webloom_queue_messages")
+                for sample in family.samples
+            ]
+            told = {sample.labels.get("queue", sample.name) for sample in samples}
+            if not told >= {"webloom_records", *QUEUES}:
+                return None
+            return {
+                f"{sample.name} {sorted(sample.labels.items())}": sample.value for sample in samples
+            }
+
+        return await until_some(look, what="the metrics of all queues and records")

@@ -23,6 +23,7 @@ import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,6 +37,8 @@ PATIENCE_SECONDS = 60.0  # for what takes a moment on an idle machine
 POLL_SECONDS = 0.02
 SERVES_HTTP = frozenset({"up", "api"})
 SAYS_WHEN_READY = {
+    "up": "Webloom is running",
+    "api": "Webloom's API listens on",
     "worker": "worker started",
     "scheduler": "scheduler started",
     "storage-agent": "storage agent started",
@@ -246,10 +249,13 @@ def _wait_until_ready(it: Webloom) -> None:
 
 
 def _is_ready(it: Webloom) -> bool:
+    """By its own words: on a port that was taken meanwhile, somebody else may answer."""
+    if SAYS_WHEN_READY.get(it.command, "") not in it.log:
+        return False
     if it.command not in SERVES_HTTP:
-        return SAYS_WHEN_READY.get(it.command, "") in it.log
+        return True
     with (
-        contextlib.suppress(OSError),
+        contextlib.suppress(OSError, HTTPException),
         urllib.request.urlopen(f"{it.base}/health/live", timeout=5) as answer,
     ):
         return bool(answer.status == 200)

@@ -25,6 +25,7 @@ KEY = "wl_a-key-of-the-first-client"
 HASHED_KEY = "wl_a-key-that-the-server-never-saw"
 HASH = hashlib.sha256(HASHED_KEY.encode()).hexdigest()
 OPEN = "/health/live"
+SHUT = "/metadata/records"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ async def api(outside: Webloom) -> AsyncIterator[Api]:
 
 
 async def test_on_loopback_no_key_is_needed(home: Api) -> None:
-    for path in ("/", "/health", "/metadata/records", "/openapi.json", "/metrics"):
+    for path in ("/", OPEN, "/metadata/records", "/openapi.json", "/metrics"):
         assert (await home.call("GET", path)).status == 200
     assert (await home.submit("http://example.test/")).status == 202
 
@@ -217,15 +218,15 @@ async def test_keys_are_read_from_a_file(tmp_path: Path) -> None:
         "api", data_dir=tmp_path / "data", host="0.0.0.0", api_keys_file=tmp_path / "keys"
     ) as it:
         api = Api(it.client, it.base)
-        assert (await api.call("GET", "/health")).status == 401
-        assert (await api.call("GET", "/health", headers=bearer(KEY))).status == 200
+        assert (await api.call("GET", SHUT)).status == 401
+        assert (await api.call("GET", SHUT, headers=bearer(KEY))).status == 200
 
 
 async def test_keys_are_asked_for_on_loopback_too_where_they_are_set(tmp_path: Path) -> None:
     async with running("api", data_dir=tmp_path / "data", api_keys=KEY) as it:
         api = Api(it.client, it.base)
-        assert (await api.call("GET", "/health")).status == 401
-        assert (await api.call("GET", "/health", headers=bearer(KEY))).status == 200
+        assert (await api.call("GET", SHUT)).status == 401
+        assert (await api.call("GET", SHUT, headers=bearer(KEY))).status == 200
 
 
 async def test_a_new_key_opens_a_server_that_has_its_hash(tmp_path: Path) -> None:
@@ -237,7 +238,7 @@ async def test_a_new_key_opens_a_server_that_has_its_hash(tmp_path: Path) -> Non
     assert len(key[1]) >= 43  # 256 bits
     async with running("api", data_dir=tmp_path / "data", api_keys=stored[1]) as it:
         api = Api(it.client, it.base)
-        assert (await api.call("GET", "/health", headers=bearer(key[1]))).status == 200
+        assert (await api.call("GET", SHUT, headers=bearer(key[1]))).status == 200
 
 
 async def test_keys_are_nowhere_to_be_seen(api: Api, outside: Webloom) -> None:
@@ -302,7 +303,7 @@ HOSTS = [
 async def test_a_request_to_another_name_is_refused(
     home: Api, at_home: Webloom, form: str, status: int, why: str
 ) -> None:
-    answer = await home.call("GET", "/health", headers={"Host": host_of(at_home, form)})
+    answer = await home.call("GET", SHUT, headers={"Host": host_of(at_home, form)})
     if status == 200:
         assert answer.status == 200
     else:
@@ -312,7 +313,7 @@ async def test_a_request_to_another_name_is_refused(
 async def test_beyond_loopback_every_address_is_a_name_of_this_server(api: Api) -> None:
     """Which one a client uses is not known; a name that a page owns is still refused."""
     for host, status in [("192.168.1.1:80", 200), ("[2001:db8::1]", 200), ("evil.test", 421)]:
-        answer = await api.call("GET", "/health", headers={"Host": host, **bearer(KEY)})
+        answer = await api.call("GET", SHUT, headers={"Host": host, **bearer(KEY)})
         assert answer.status == status, host
 
 

@@ -48,7 +48,7 @@ async def api(server: Webloom) -> AsyncIterator[Api]:
         before = await api.contents()
         yield api
         assert await api.contents() == before
-        assert (await api.call("GET", "/health/ready")).status == 200
+        await api.ready()
         assert "a request failed" not in server.log
 
 

@@ -15,7 +15,7 @@ import pymongo
 import pytest
 from redis.asyncio import Redis
 
-from e2e.running import PATIENCE_SECONDS, Webloom, running
+from e2e.running import PATIENCE_SECONDS, Webloom, running, until, until_some
 from servers.mongod import MongoServer
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
@@ -125,11 +125,19 @@ async def test_a_broker_that_is_away_is_named_and_its_password_is_not(
 ) -> None:
     away = stack | {"WEBLOOM_BROKER_IMPORT_FEED": f"redis://:{PASSWORD}@127.0.0.1:{free_port()}/0"}
     async with running("up", data_dir=tmp_path, **settings_of(away)) as it:
-        async with it.client.get("/health") as answer:
-            health = await answer.json()
-        assert (answer.status, health["status"]) == (200, "degraded")
+
+        async def only_one_is_down() -> dict[str, Any] | None:
+            """Of the others, a busy machine may not tell in time that they are there."""
+            async with it.client.get("/health") as answer:
+                health: dict[str, Any] = await answer.json()
+            down = [each["name"] for each in health["dependencies"] if each["state"] == "down"]
+            if down != ["broker of import-feed"]:
+                return None
+            assert (answer.status, health["status"]) == (200, "degraded")
+            return health
+
+        health = await until_some(only_one_is_down, what="one broker to be away")
         [broker] = [each for each in health["dependencies"] if each["state"] == "down"]
-        assert broker["name"] == "broker of import-feed"
         assert broker["detail"]
         assert PASSWORD not in json.dumps(health) + it.log
     doctor = webloom("doctor", env=away, cwd=tmp_path)
@@ -166,10 +174,17 @@ async def test_database_and_collections_are_called_as_the_settings_say(
         client.drop_database(name)
 
 
+async def is_heard_of(role: str, env: dict[str, str], cwd: Path) -> None:
+    """Its first heartbeat comes a moment after it says that it has started."""
+    await until(
+        lambda: webloom("alive", role, env=env, cwd=cwd).returncode == 0, what=f"a {role} alive"
+    )
+
+
 async def test_alive_tells_whether_such_a_process_runs_here(tmp_path: Path) -> None:
     env = {"WEBLOOM_DATA_DIR": str(tmp_path)}
     async with running("worker", data_dir=tmp_path):
-        assert webloom("alive", "worker", env=env, cwd=tmp_path).returncode == 0
+        await is_heard_of("worker", env, tmp_path)
         scheduler = webloom("alive", "scheduler", env=env, cwd=tmp_path)
     assert scheduler.returncode == 1
     assert "no scheduler on" in scheduler.stderr
@@ -181,6 +196,7 @@ async def test_a_store_that_is_in_use_is_not_copied(tmp_path: Path) -> None:
     env = {"WEBLOOM_DATA_DIR": str(tmp_path)}
     addresses = ("--from", f"sqlite:///{tmp_path}/webloom.db", "--to", f"sqlite:///{tmp_path}/b.db")
     async with running("worker", data_dir=tmp_path) as worker:
+        await is_heard_of("worker", env, tmp_path)
         refused = webloom("copy", *addresses, env=env, cwd=tmp_path)
         assert refused.returncode == 1
         assert f"is in use: worker {worker.pid}" in refused.stderr

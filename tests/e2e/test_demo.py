@@ -8,14 +8,17 @@ import signal
 from pathlib import Path
 from urllib.request import urlopen
 
+from e2e.running import PATIENCE_SECONDS
 from e2e.test_cli import counts, environment, start, webloom
 from webloom.domain.inventory import Status
 from webloom.entrypoints.demo_site import demo_pages
 
+LONG_SECONDS = 5 * PATIENCE_SECONDS  # for all that it shows
+
 
 async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None:
     env = environment(tmp_path)
-    shown = await webloom("demo", "--once", env=env, within=150)
+    shown = await webloom("demo", "--once", env=env, within=LONG_SECONDS)
     assert shown.code == 0, shown.err
     assert shown.err == ""
     found = await counts(env | {"WEBLOOM_DATA_DIR": str(tmp_path / "data" / "demo")})
@@ -56,7 +59,7 @@ async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: 
     process = await start("demo", env=env)
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(150):
+        async with asyncio.timeout(LONG_SECONDS):
             said = (await process.stdout.readuntil(b"Ctrl-C ends the demo.\n")).decode()
             [look_up] = re.findall(r"curl '(\S+/metadata\?url=\S+)'", said)
             answer = await asyncio.to_thread(_read, look_up)
@@ -78,5 +81,5 @@ async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: 
 
 
 def _read(url: str) -> str:
-    with urlopen(url, timeout=10) as response:
+    with urlopen(url, timeout=PATIENCE_SECONDS) as response:
         return str(response.read().decode())

@@ -29,6 +29,7 @@ from e2e.running import (
 )
 from e2e.watched_site import ALLOWED, WatchedSite
 from servers.private import free_port
+from webloom.ports.heartbeats import ALIVE_SECONDS
 from webloom.settings import VARIABLES
 
 QUEUE = "metadata_queue"
@@ -57,10 +58,25 @@ async def healthy(api: Api) -> dict[str, Any]:
 
     async def look() -> dict[str, Any] | None:
         answer = await api.call("GET", "/health")
+        if answer.body["status"] != "ok":
+            return None
         assert answer.status == 200
-        return answer.body if answer.body["status"] == "ok" else None
+        return dict(answer.body)
 
     return await until_some(look, what="a worker's heartbeat")
+
+
+async def degraded(api: Api) -> dict[str, Any]:
+    """Of a busy machine it may be said for a moment that it is down."""
+
+    async def look() -> dict[str, Any] | None:
+        answer = await api.call("GET", "/health")
+        if answer.body["status"] == "down" or not answer.body["queues"]:
+            return None
+        assert (answer.status, answer.body["status"]) == (200, "degraded")
+        return dict(answer.body)
+
+    return await until_some(look, what="an answer of store and broker")
 
 
 async def test_a_whole_installation_is_ok(api: Api, whole: Webloom) -> None:
@@ -77,20 +93,30 @@ async def test_a_whole_installation_is_ok(api: Api, whole: Webloom) -> None:
     }
     [worker] = health["workers"]
     assert (worker["pid"], worker["slots"], worker["alive"]) == (whole.pid, 7, True)
-    assert worker["last_beat_seconds_ago"] < 20
+    assert worker["last_beat_seconds_ago"] <= ALIVE_SECONDS
     started = datetime.fromisoformat(worker["started_at"])
     assert timedelta(0) <= datetime.now(UTC) - started < timedelta(minutes=10)
-    assert {each["role"] for each in health["others"]} == {"api", "scheduler"}
+
+    async def others() -> bool:
+        return {each["role"] for each in (await healthy(api))["others"]} == {"api", "scheduler"}
+
+    await until(others, what="the heartbeats of the others")
 
 
 async def test_a_process_that_answers_is_live_and_one_that_can_accept_is_ready(api: Api) -> None:
     live = await api.call("GET", "/health/live")
     assert (live.status, live.body) == (200, {"status": "ok"})
-    for path in ("/health", "/health/live", "/health/ready"):  # as load balancers ask
-        asked = await api.call("HEAD", path)
-        assert (asked.status, asked.text) == (200, "")
+    await api.ready()
     ready = await api.call("GET", "/health/ready")
-    assert (ready.status, ready.body.keys()) == (200, (await healthy(api)).keys())
+    assert ready.body.keys() == (await healthy(api)).keys()
+    for path in ("/health", "/health/live", "/health/ready"):
+
+        async def is_well(path: str = path) -> bool:
+            asked = await api.call("HEAD", path)  # as load balancers ask
+            assert asked.text == ""
+            return asked.status == 200
+
+        await until(is_well, what=f"{path} to be well")
 
 
 async def test_without_a_worker_it_is_degraded_until_one_comes(
@@ -100,11 +126,10 @@ async def test_without_a_worker_it_is_degraded_until_one_comes(
     async with running("api", data_dir=data_dir, allow_addresses=ALLOWED) as it:
         api = Api(it.client, it.base)
         await api.submitted(site.url("/gated?1"), site.url("/gated?2"))
-        alone = await api.call("GET", "/health")
-        assert (alone.status, alone.body["status"]) == (200, "degraded")  # it still accepts
-        assert alone.body["workers"] == []
-        assert alone.body["queues"][0]["ready"] == 2
-        assert (await api.call("GET", "/health/ready")).status == 200
+        alone = await degraded(api)  # it still accepts
+        assert alone["workers"] == []
+        assert alone["queues"][0]["ready"] == 2
+        await api.ready()
 
         async with running("worker", data_dir=data_dir, allow_addresses=ALLOWED) as worker:
             [seen] = (await healthy(api))["workers"]
@@ -114,8 +139,8 @@ async def test_without_a_worker_it_is_degraded_until_one_comes(
             assert (queue["ready"], queue["in_flight"]) == (0, 2)
             site.opened.set()
             assert await worker.stop() == 0
-        gone = (await api.call("GET", "/health")).body
-        assert (gone["status"], gone["workers"]) == ("degraded", [])  # it said goodbye
+        gone = await degraded(api)
+        assert gone["workers"] == []  # it said goodbye
         assert gone["queues"][0]["in_flight"] == 0
 
 

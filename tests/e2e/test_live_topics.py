@@ -15,7 +15,6 @@ from e2e.feed_site import Event, Stream, listening
 from e2e.running import Webloom, running, running_for_module
 from servers.mongod import MongoServer
 from webloom.bootstrap import open_services
-from webloom.domain.inventory import METADATA_QUEUE
 from webloom.settings import load_settings
 
 UNKNOWN = [
@@ -100,8 +99,7 @@ async def test_changes_made_by_another_process_are_heard_of(here: Api, there: Ap
         assert event.name == "inventory"
         assert event.data != first["inventory"]
         await watched(there)
-        event = await stream.next()
-        assert event.name == "watch"
+        event = await heard(stream, "watch")
         assert event.data != first["watch"]
 
 
@@ -109,11 +107,7 @@ async def test_the_depth_of_a_queue_is_heard_of(here: Api, there: Api) -> None:
     async with listening(here, topics("queues", "overview")) as stream:
         await heard(stream, "queues")
         await there.submitted(new_url())
-        [ready] = [
-            queue["ready"]
-            for queue in (await there.call("GET", "/health")).body["queues"]
-            if queue["name"] == METADATA_QUEUE
-        ]
+        ready = (await there.queue())["ready"]
         while (await heard(stream, "queues")).data["queues"][0]["ready"] != ready:
             pass
         while (await heard(stream, "overview")).data["inventory"]["queued"] != ready:

@@ -46,7 +46,7 @@ async def api(process: Webloom) -> AsyncIterator[Api]:
     async with calling(process) as api:
         yield api
     spool = process.data_dir / "spool"
-    await until(lambda: not list(spool.rglob("*")), what="an empty spool")
+    await until(lambda: not list(spool.glob("*")), what="an empty spool")
 
 
 @pytest.fixture

@@ -25,10 +25,10 @@ async def test_the_system_tells_its_version_room_and_settings(tmp_path: Path) ->
         "api", data_dir=tmp_path / "data", api_keys=f"{key},{key}-2", slots=7, queue_limit=1000
     ) as it:
         api = Api(it.client, it.base)
+        size = it.data_dir.joinpath("webloom.db").stat().st_size  # which only grows
         answer = await api.call("GET", "/api/system", headers={"Authorization": f"Bearer {key}"})
         assert answer.status == 200, answer.text
         system = answer.body
-        size = it.data_dir.joinpath("webloom.db").stat().st_size
     assert (system["version"], system["python"]) == (__version__, platform.python_version())
     assert datetime.fromisoformat(system["startedAt"]) <= datetime.now(UTC)
     assert system["diskFree"] > 0

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from e2e.running import running, until_some
+from e2e.running import running, until, until_some
 from e2e.shop_site import ShopSite, product
 from e2e.test_cli import Environment, Finished, environment, webloom
 from e2e.watched_site import ALLOWED
@@ -19,6 +19,7 @@ from webloom.bootstrap import Services, open_services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.broker import Message
+from webloom.ports.heartbeats import ALIVE_SECONDS
 from webloom.ports.watch_store import RunFilter
 from webloom.settings import load_settings
 
@@ -165,6 +166,12 @@ async def test_history_shows_versions_changes_and_prices(
         running("up", data_dir=tmp_path / "data", **settings),
         open_services(load_settings(env)) as services,
     ):
+
+        async def are_heard_of() -> bool:
+            seen = await services.heartbeats.seen(ALIVE_SECONDS)
+            return {each.heartbeat.role for each in seen} >= {"scheduler", "worker"}
+
+        await until(are_heard_of, what="the first heartbeats")
         added = await webloom("watch", url, "--name", "Looms", env=env)
         assert added.code == 0, added.err
         assert added.err == "", "a scheduler and a worker are there"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -44,11 +44,18 @@ async def completed(api: Api, *urls: str) -> list[dict[str, Any]]:
 # Politeness.
 
 
-async def test_a_host_is_asked_by_so_many_at_a_time(tmp_path: Path, site: WatchedSite) -> None:
-    urls = [site.url(f"/slow?seconds=0.1&{number}") for number in range(12)]
+async def test_a_host_is_asked_by_so_many_at_a_time(
+    tmp_path: Path, site: WatchedSite, other: WatchedSite
+) -> None:
+    urls = [site.url(f"/gated?{number}") for number in range(3)]
+    urls += [site.url(f"/slow?seconds=0.1&{number}") for number in range(9)]
     async with running("up", **given(tmp_path, slots=16, host_concurrency=3)) as it:
         api = Api(it.client, it.base)
         await api.submitted(*urls)
+        await until(lambda: site.watch.inside.total() == 3)
+        await api.submitted(other.url("/page"))
+        await completed(api, other.url("/page"))  # there are slots for more, but not at this host
+        site.opened.set()
         await completed(api, *urls)
     assert site.watch.most_inside == 3
     assert len(site.requests) == 12
@@ -61,12 +68,13 @@ async def test_a_host_is_left_alone_between_two_requests(
     others = [other.url(f"/gated?{number}") for number in range(2)]
     async with running("up", **given(tmp_path, host_delay=1)) as it:
         api = Api(it.client, it.base)
+        before = time.monotonic()
         await api.submitted(*urls, *others)
         await completed(api, *urls)
         await until(lambda: len(other.requests) == 2)  # whose hosts do not wait for each other
     starts = sorted(moment for moment, _ in site.watch.starts)
-    assert starts[-1] - starts[0] >= 2  # of three seconds: the site may be late to see who comes
-    assert min(later - earlier for earlier, later in pairwise(starts)) >= 0.2
+    for number, moment in enumerate(starts):  # the site may be late to see who comes, never early
+        assert moment - before >= number - 0.1
 
 
 async def test_a_host_that_asks_for_a_pause_gets_it(tmp_path: Path, site: WatchedSite) -> None:
@@ -134,7 +142,7 @@ async def test_one_url_is_fetched_by_one_worker_at_a_time(
     tmp_path: Path, site: WatchedSite
 ) -> None:
     urls = [site.url(f"/slow?seconds=0.03&{number}") for number in range(6)]
-    settings = given(tmp_path, host_concurrency=32, lease=5)
+    settings = given(tmp_path, host_concurrency=32, lease=30)
     async with (
         running("api", **settings) as it,
         running("worker", **settings),
@@ -154,8 +162,11 @@ async def test_one_url_is_fetched_by_one_worker_at_a_time(
 
         await until(at_rest)
         await completed(api, *urls)
-        seen = (await api.call("GET", "/health")).body["workers"]
-        assert len(seen) == 2
+
+        async def both_are_seen() -> bool:
+            return len((await api.call("GET", "/health")).body["workers"]) == 2
+
+        await until(both_are_seen)
     assert site.watch.most_of_one == 1
     assert site.watch.most_inside > 1
 
@@ -226,7 +237,7 @@ async def test_a_second_signal_ends_at_once(
     tmp_path: Path, site: WatchedSite, first: signal.Signals, second: signal.Signals, why: str
 ) -> None:
     url = site.url("/gated")
-    settings = given(tmp_path, lease=1, grace=600)
+    settings = given(tmp_path, lease=5, grace=600)
     async with running("api", **settings) as it:
         api = Api(it.client, it.base)
         await api.submit(url)
@@ -290,7 +301,7 @@ async def api(wary: Webloom) -> AsyncIterator[Api]:
         yield api
 
 
-MAX_BODY = 1 << 20
+MAX_BODY = 1 << 18
 TOO_LARGE = f"the body is larger than {MAX_BODY} bytes"
 TOO_SLOW = "no complete answer within 5 s"
 
@@ -350,7 +361,7 @@ async def test_what_hostile_sites_do_is_recorded_and_delays_nobody(
     ]
     assert not wrong
     assert "unexpected" not in wary.log
-    assert (await api.call("GET", "/health/ready")).status == 200
+    await api.ready()
     assert (await api.queue())["dead"] == 0
 
 

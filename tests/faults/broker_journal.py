@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from webloom.ports.broker import Delivery
 
-ON_ITS_WAY = 1.0  # seconds that an acknowledgement may take to the broker, generously
+ON_ITS_WAY = 3.0  # seconds that an acknowledgement may take to the broker, generously
 
 
 class Event(NamedTuple):

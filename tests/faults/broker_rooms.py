@@ -345,6 +345,7 @@ async def open_room(
     backend: Backend, servers: ServerRoom, folder: Path
 ) -> AsyncIterator[BrokerRoom]:
     complaints = _Complaints()
+    gc.collect()  # what others have left behind is no complaint of this one
     logging.getLogger("asyncio").addHandler(complaints)
     room = _new_room(backend, servers, folder)
     try:

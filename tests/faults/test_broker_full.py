@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ MORE_THAN_COMES_AND_GOES = 100_000  # bytes of Redis: buffers of connections
 # RabbitMQ 3.10 answers before a quorum queue is quite deleted. What is declared under its name in
 # the next milliseconds goes with it, and confirmed messages too.
 DELETION_SECONDS = 0.2
+LONG_DELETION_SECONDS = 2.0  # of a queue that messages go to next
 
 
 async def accepts(room: BrokerRoom, broker: Broker, name: str) -> bool:
@@ -225,10 +227,11 @@ async def test_14_four_processes_publish_and_consume_at_once(room: BrokerRoom, s
 
     await eventually(all_served, what="all are served")
     spent = time.monotonic() - begun
-    unsure = sum(len(process.names("unsure")) for process in processes)
-    acks = [name for process in processes for name in process.names("acked")]
-    say(f"1200 in {spent:.1f} s, {unsure} publishes had to be repeated")
-    assert len(acks) == len(set(acks)), "nothing is served twice when nothing fails"
+    unsure = [name for process in processes for name in process.names("unsure")]
+    acks = Counter(name for process in processes for name in process.names("acked"))
+    say(f"1200 in {spent:.1f} s, {len(unsure)} publishes had to be repeated")
+    twice = {name for name, times in acks.items() if times > 1}
+    assert twice <= set(unsure), "nothing is served twice when nothing fails"
     with room.journal.fault():  # the last acknowledgements may still be on their way
         for process in processes:
             process.kill()
@@ -258,11 +261,13 @@ async def test_15_queues_that_are_deleted_under_use_are_there_again(
         async with administration(room) as channel:
             for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
                 await channel.queue_delete(spec.name)
-                await asyncio.sleep(DELETION_SECONDS)
+                is_next = spec == layout.ready
+                await asyncio.sleep(LONG_DELETION_SECONDS if is_next else DELETION_SECONDS)
                 name = f"without {spec.name}".replace(" ", "-")
                 await insist(room, broker, name)
             for exchange in layout.exchanges[:3]:
                 await channel.exchange_delete(exchange)
+        await asyncio.sleep(LONG_DELETION_SECONDS)
         for delay in (0.0, 0.1, 0.3, 0.6):
 
             async def taken(delay: float = delay) -> bool:

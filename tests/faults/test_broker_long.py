@@ -86,6 +86,8 @@ async def soak(room: BrokerRoom, say: Say) -> None:
     process = room.start("soak", SOAK, lease=15)
     await process.said("ready")
     begun = time.monotonic()
+    for times in (1, 2, 3):  # each takes its time
+        await process.said("memory", times)
     await process.said("done")
     spent = time.monotonic() - begun
     await process.ended()

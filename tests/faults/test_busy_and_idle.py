@@ -10,7 +10,7 @@ from collections.abc import Callable
 from faults.client import client_of
 from faults.conftest import MakeFleet
 from faults.database import DatabaseFile
-from faults.processes import Fleet, eventually
+from faults.processes import Fleet, eventually, eventually_async
 from faults.site import Site
 from servers.private import free_port
 
@@ -36,7 +36,12 @@ async def test_four_workers_and_two_apis_over_one_file_fetch_every_url_once(
             for start in range(1000, 2000, 250):
                 group.create_task(client.insist(urls[start : start + 250], batch=50))
         await database.settled()
-        _, health = await client.get("/health")
+
+        async def four_are_seen() -> bool:
+            _, health = await client.get("/health")
+            return len(health["workers"]) == 4
+
+        await eventually_async(four_are_seen, what="four workers")
     say(
         f"started in {ready - started:.1f} s, done in {time.monotonic() - ready:.1f} s; "
         f"{dict(client.answers)}"
@@ -48,7 +53,6 @@ async def test_four_workers_and_two_apis_over_one_file_fetch_every_url_once(
     assert Counter(len(times) for times in site.arrivals.values()) == {1: 2000}
     assert {row.attempt_number for row in database.rows()} == {1}
     assert database.count("dead_letters") == 0
-    assert len(health["workers"]) == 4
     fleet.check()
     database.check()
 

@@ -86,7 +86,7 @@ class Copying:
         """Start it, and kill it after so many notes and some time more; where it was then."""
         before = reached = self._position()
         made: list[str] = []
-        process = start_copy(self._source, self._target, "--json", env=self._env)
+        process = start_copy(self._source, self._target, "--json", env=self._env, slowly=True)
         try:
             deadline = time.monotonic() + 60
             while len(made) < notes and process.poll() is None:
@@ -130,7 +130,7 @@ async def kill_often(copying: Copying, rng: random.Random, say: Say) -> None:
     """Run until it has been killed at every stage, then to the end; check the figures."""
     reached = [await copying.killed(notes=0, seconds=rng.uniform(0, 1.0))]
     for _ in range(KILLS):
-        reached.append(await copying.killed(rng.randint(1, 2), rng.uniform(0, 0.02)))
+        reached.append(await copying.killed(rng.randint(1, 2), rng.uniform(0, 0.4)))
     report = await copying.finished()
     say(f"{COUNT:,} records, killed {len(reached)} times, at the positions {reached}")
     say(f"notes at the start of a run, and the lowest that it made: {copying.lowest_notes}")
@@ -195,7 +195,7 @@ async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
         addresses = (source, address_of(server))
     async with position_in(server) as in_server:
         position = in_server if role == "target" else lambda: position_in_file(file)
-        process = start_copy(*addresses, "--json", env=env)
+        process = start_copy(*addresses, "--json", env=env, slowly=True)
         await eventually(position, what="a first note")
         server.kill()
         begun = time.monotonic()

@@ -9,7 +9,7 @@ import msgspec
 from faults.client import client_of
 from faults.conftest import MakeFleet
 from faults.database import DatabaseFile
-from faults.processes import eventually
+from faults.processes import eventually, eventually_async
 from faults.site import Site
 
 Say = Callable[[str], None]
@@ -45,13 +45,17 @@ async def test_garbage_is_buried_with_its_reason_and_the_worker_lives_on(
     async with client_of(fleet.base) as client:
         await client.insist([site.url("/behind")], batch=1)
         await database.settled()
-        _, health = await client.get("/health")
+
+        async def all_are_told() -> bool:
+            _, health = await client.get("/health")
+            return [each["dead"] for each in health["queues"][:1]] == [len(GARBAGE)]
+
+        await eventually_async(all_are_told, what="/health tells of the dead letters")
     buried = database.dead_letters()
     for name, reason in buried.items():
         say(f"{name}: {reason[:100]}")
     assert buried.keys() == GARBAGE.keys()
     assert all(reason.startswith("not a fetch request: ") for reason in buried.values())
-    assert health["queues"][0]["dead"] == len(GARBAGE)
     assert database.statuses() == {"COMPLETED": 1}
     assert worker.alive
     fleet.check()

@@ -167,7 +167,7 @@ async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_
     site: Site, fleets: MakeFleet, say: Say
 ) -> None:
     site.seconds = 0.15
-    fleet = fleets(site, lease=3, slots=8)
+    fleet = fleets(site, lease=5, slots=8)
     deadly = site.url("/deadly")
     others = [site.url(f"/page/{number}") for number in range(300)]
     database = DatabaseFile(fleet.database)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from faults.client import client_of
 from faults.processes import Process, eventually, eventually_async
@@ -63,7 +64,15 @@ async def test_a_queue_that_was_declared_otherwise_before_the_start_is_told_clea
     code = await worker.ended()
     async with client_of(stack.base) as client:
         assert await client.post(site.url("/")) == 503
-        status, dependencies = await stack.health(client)
+
+        async def told_by_health() -> tuple[int, dict[str, dict[str, Any]]] | None:
+            status, dependencies = await stack.health(client)
+            told = str(dependencies["broker"]["detail"])
+            return None if "no answer within" in told else (status, dependencies)
+
+        found = await eventually_async(told_by_health, what="/health has an answer of the broker")
+        assert found is not None
+        status, dependencies = found
     say(f"the worker ended with {code}: {worker.output}; /health: {status} {dependencies}")
     assert code == 1
     assert "webloom: the queue metadata_queue" in worker.output

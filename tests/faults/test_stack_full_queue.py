@@ -54,7 +54,7 @@ async def test_retries_that_come_due_while_the_queue_is_full_are_not_lost(
     flaky = [f"/flaky/{number}" for number in range(30)]
     held = [f"/held/{number}" for number in range(4)]
     limit = 50
-    stack = await stacks(kind, site, slots=4, queue_limit=limit, retry_delay=4)
+    stack = await stacks(kind, site, slots=4, queue_limit=limit, retry_delay=10)
     await asyncio.gather(stack.start("api"), stack.start("worker"))
     for path in held:
         site.hold(path)

@@ -55,7 +55,7 @@ async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_
     kind: str, site: Site, stacks: MakeStack, say: Say
 ) -> None:
     site.seconds = 0.1
-    stack = await stacks(kind, site, lease=3, slots=8)
+    stack = await stacks(kind, site, lease=5, slots=8)
     deadly = site.url("/deadly")
     others = [site.url(f"/page/{number}") for number in range(100)]
     deaths: list[int] = []
@@ -89,7 +89,7 @@ async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_
 async def test_every_202_that_reached_a_client_is_completed_though_the_api_was_killed_meanwhile(
     kind: str, site: Site, stacks: MakeStack, rng: random.Random, say: Say
 ) -> None:
-    stack = await stacks(kind, site, queue_limit=100_000, slots=64, lease=2)
+    stack = await stacks(kind, site, queue_limit=100_000, slots=64, lease=30)
     asked: list[str] = []
 
     async def post_until_the_connection_breaks(client: Client) -> None:

@@ -26,7 +26,7 @@ async def is_ready(stack: Stack, messages: int) -> bool:
 async def test_sigterm_drains_then_gives_back_after_the_grace_and_a_second_one_ends_at_once(
     kind: str, site: Site, stacks: MakeStack, say: Say
 ) -> None:
-    stack = await stacks(kind, site, slots=4, lease=2, grace=4)
+    stack = await stacks(kind, site, slots=4, lease=5, grace=4)
     await stack.start("api")
     for path in HELD:
         site.hold(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faults.client import client_of
@@ -13,6 +13,7 @@ from faults.processes import Process
 from faults.site import Page, Site
 from faults.stack import BOTH, Load, MakeStack, Say, Stack, redis_client
 from servers.rabbitmq import RabbitServer
+from servers.redis import RedisServer
 
 SECONDS = 50.0
 WARM_UP = 10.0
@@ -63,7 +64,9 @@ async def test_what_processes_and_servers_keep_stays_bounded_under_steady_load(
     site: Site, stacks: MakeStack, say: Say
 ) -> None:
     site.page = sometimes_failing
-    installations = [await stacks(kind, site, slots=8, retry_delay=0.5) for kind in BOTH]
+    installations = [
+        await stacks(kind, site, slots=8, retry_delay=0.5, queue_limit=10_000) for kind in BOTH
+    ]
     await asyncio.gather(
         *(stack.start(role) for stack in installations for role in ("api", "worker", "worker"))
     )
@@ -100,4 +103,6 @@ async def soak(stack: Stack) -> tuple[tuple[Figures, Figures], Load]:
             await asyncio.sleep(until - time.monotonic())
             late = await figures(stack)
         await stack.settled()
+    if isinstance(stack.broker, RedisServer):  # what a slow machine had still to do is no leak
+        late = replace(late, server=(await figures(stack)).server)
     return (early, late), load

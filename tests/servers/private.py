@@ -6,6 +6,7 @@ server would be. Nothing here touches a server that happens to be running.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import random
@@ -16,6 +17,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 START_SECONDS = 90.0
@@ -25,15 +27,27 @@ class Missing(Exception):
     """The program of a server is not on this machine; the text says how to get it."""
 
 
-# Below those that the system hands out, so that nobody gets one while its server is away; one
-# after the other from anywhere, as several runs of the tests choose at the same time.
+# Below those that the system hands out, so that nobody gets one while its server is away.
 _PORTS = range(20_000, 32_000)
-_ports = itertools.islice(itertools.cycle(_PORTS), random.randrange(len(_PORTS)), None)
+_BLOCK = 1000
+_claim = socket.socket(socket.AF_UNIX)
+atexit.register(_claim.close)
+
+
+@cache
+def _ports() -> Iterator[int]:
+    """One after the other, of a block that is claimed for as long as this process lives: several
+    runs of the tests choose at the same time."""
+    for first in random.sample(_PORTS[::_BLOCK], len(_PORTS) // _BLOCK):
+        with suppress(OSError):
+            _claim.bind(f"\0ports for tests of webloom from {first}")
+            return itertools.cycle(range(first, first + _BLOCK))
+    return itertools.islice(itertools.cycle(_PORTS), random.randrange(len(_PORTS)), None)
 
 
 def free_port() -> int:
     while True:
-        port = next(_ports)
+        port = next(_ports())
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port

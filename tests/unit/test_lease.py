@@ -32,7 +32,7 @@ class FakeLock:
 async def test_a_lease_is_renewed_until_the_action_ends() -> None:
     lock = FakeLock()
     async with asyncio.timeout(60):
-        await while_holding(lock, "name", "we", 2.0, lock.renewed.wait)
+        await while_holding(lock, "name", "we", 8.0, lock.renewed.wait)
     taken = lock.taken
     await asyncio.sleep(0)
     assert lock.taken == taken > 3

@@ -99,7 +99,12 @@ async def test_nobody_waits_long_for_what_is_known_already(
         pass
 
 
-async def test_looking_again_waits_longer_the_longer_it_takes() -> None:
+async def test_looking_again_waits_longer_the_longer_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sharing, "SHARE", 1e-12)
+    monkeypatch.setattr(sharing, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(sharing, "LONGEST_PAUSE", 3600.0)
     one = Asked()
     known = Known(one.call, 0)
     assert [await known.get() for _ in range(20)] == [1] * 20

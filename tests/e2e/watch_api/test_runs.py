@@ -81,8 +81,8 @@ async def test_a_watch_that_is_removed_while_it_runs_leaves_nothing_open(
 
     async def idle() -> bool | None:
         health = (await api.call("GET", "/health")).body
-        queues = {each["name"]: each for each in health["queues"]}
-        waiting = [queues["watch-pages"][state] for state in ("ready", "delayed", "in_flight")]
+        queue = {each["name"]: each for each in health["queues"]}.get("watch-pages", {})
+        waiting = [queue.get(state) for state in ("ready", "delayed", "in_flight")]
         return True if waiting == [0, 0, 0] else None
 
     await until_some(idle, what="no check to wait")

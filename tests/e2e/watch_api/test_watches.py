@@ -266,5 +266,5 @@ async def test_lists_of_urls_opml_and_json_are_imported(api: Api) -> None:
     assert again.body == {"added": 1, "refused": 0, "refusals": []}, "as GET answers it"
     for body, part in ((b"", "empty"), (b"[", "JSON"), (b"<opml>", "OPML"), (b"[1]", "neither")):
         assert (await api.call("POST", "/api/watches/import", data=body)).is_problem(422, part)
-    for watch in new:
-        assert (await api.call("DELETE", f"/api/watches/{watch['jobId']}")).status == 204
+    for job_id in await all_ids(api) - before:
+        assert (await api.call("DELETE", f"/api/watches/{job_id}")).status == 204

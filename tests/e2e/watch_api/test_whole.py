@@ -8,7 +8,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from e2e.api_client import Api, calling
-from e2e.running import running, until_some
+from e2e.running import running, until, until_some
 from e2e.shop_site import (
     ShopSite,
     article,
@@ -33,8 +33,12 @@ async def test_storage_health_and_metrics_tell_of_watches(api: Api, site: ShopSi
     kept = {each["collection"]: each for each in storage["collections"]}
     assert kept["pages"]["items"] >= 1
     assert 0 < storage["bytes"] == sum(each["bytes"] for each in kept.values())
-    health = (await api.call("GET", "/health")).body
-    assert {"storage-agent", "watch-pages"} <= {each["name"] for each in health["queues"]}
+
+    async def queues_are_told() -> bool:
+        health = (await api.call("GET", "/health")).body
+        return {"storage-agent", "watch-pages"} <= {each["name"] for each in health["queues"]}
+
+    await until(queues_are_told)
     samples = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families((await api.call("GET", "/metrics")).text)
