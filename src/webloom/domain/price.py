@@ -22,6 +22,7 @@ class PriceSource(StrEnum):
     OPEN_GRAPH = "opengraph"
     META = "meta"
     TEXT = "text"
+    SCRIPT = "script"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

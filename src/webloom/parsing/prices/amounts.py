@@ -50,6 +50,7 @@ _PER_BEFORE: Final = re.compile(
 _MONTHLY: Final = re.compile(
     r"\s*[*]?\s*(?:mtl|monatlich|monthly|mensuel|mensual|mensais|al mese)", re.I
 )
+_SCALE: Final = re.compile(r"\s?(?:(la(?:kh|c)s?)|cr(?:ores?)?)\b", re.I)  # of "₹ 5.45 Lakh"
 _RANGE: Final = re.compile(r"^\D{0,8}(?:[-–—~]|\bto\b|\bbis\b|\bà\b|\ba\b|\bdo\b)\D{0,8}$")
 
 
@@ -158,6 +159,9 @@ def _amount(text: str, number: re.Match[str], regional: Sequence[str]) -> tuple[
         value = _decimal("0." + number[0])  # "$.99"
     if value is None:
         return None
+    if mark_before and (scale := _SCALE.match(text, end)):
+        value *= 100_000 if scale[1] else 10_000_000
+        end = scale.end()
     if mark_after:
         end += mark_after[0]
         cents = _CENTS_APART.match(text[end : end + 8])

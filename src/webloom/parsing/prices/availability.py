@@ -34,7 +34,17 @@ _OF_WORD: Final = {
     "false": Availability.OUT_OF_STOCK,
 }
 
+# Words that count where an element has no others: 500 were sold, and a list has things to add.
+_ALONE: Final = r"\s*[!.]?\s*\x{1f}"
+_SOLD: Final = "sold|verkauft|vendue?|vendido|venduto|verkocht|såld|solgt|myyty|продано|notify me"
+_ADD: Final = (
+    "add|ajouter|hinzufügen|toevoegen|agregar|adicionar|aggiungi|dodaj|lägg till|order|"
+    "order online|shop now|get it now|réserver|reservar|prenota|buchen|bestel|kup|osta|αγορά|"
+    "get offer|visit store|go to seller|enquire now"
+)
+
 _OUT: Final = phrases(
+    rf"(?:{_SOLD}){_ALONE}"
     r"""
     \b0[\s\x{a0}]+(?:left|in stock|available|pieces|stk|stück|auf lager|verfügbar|en stock|disponib)
     \b0[\s\x{a0}]+(?:op voorraad|på lager|i lager|skladem|в наличии|sztuk)
@@ -52,6 +62,24 @@ _OUT: Final = phrases(
     (?:item|product|auction|listing|offer) (?:has|is) (?:been )?(?:sold|ended|expired|closed)
     (?:listing|posting|\bad) has been (?:deleted|removed|sold)
     \bdiscontinued\b | notify me when | back in stock (?:alert|notif)
+    prévene[zr][ -]moi | être (?:prévenu|averti|alerté) | m.(?:alerter|avertir) | avísame cuando
+    avvisami quando | powiadom mnie | (?:сообщить|уведомить) о (?:поступлении|наличии)
+    повідомити про (?:наявність|надходження) | gelince haber ver | 到货通知 | 到貨通知 | 貨到通知
+    再?入荷(?:の)?(?:お知らせ|通知) | 재입고 ?알림
+    nicht (?:mehr )?(?:zur verfügung|bestellbar|im sortiment) | no longer for sale
+    not sold online
+    (?:be|come) back in stock | (?:item|lot) sold\b | victime de son succès | bientôt de retour
+    fuera de existencias | no quedan unidades | publicación (?:pausada|finalizada)
+    anúncio (?:pausado|encerrado|finalizado) | fora de (?:estoque|linha)
+    fuori (?:catalogo|produzione)
+    brak na stanie | nakład wyczerpany | oferta (?:została )?zakończona | \butgått\b
+    ikke på nettlager | ei saatavilla | poistunut valikoimasta | ukončený prodej | prodej ukončen
+    nu este disponibil | nem rendelhető | készlethiány | δεν υπάρχει (?:σε )?απόθεμα
+    немає в продажу | знят[оаи]й? з (?:виробництва|продажу) | снято с публикации
+    ожидается поступление | satışta değil | (?:nema|nije) na stanju | rasprodat | razprodan
+    nedostupno | prekės nėra | izpārdots | 取り?扱い?終了 | 入荷未定 | 停售 | 판매가 종료
+    (?:نفد|نفذ)ت? من المخزون | (?:לא|חסר) במלאי | ngừng kinh doanh | stok kosong
+    habis terjual | terjual habis | anunț(?:ul)? (?:dezactivat|expirat)
     ausverkauft | nicht (?:mehr |auf )?(?:verfügbar|lieferbar|lager|erhältlich|vorrätig)
     vergriffen
     en rupture | rupture de stock | épuisé | indisponible | plus disponible | non disponible
@@ -102,7 +130,20 @@ _IN: Final = phrases(
     r"""
     \bin[ -]stock\b | \bavailable\b
     \d+ (?:left|in stock|available|pieces (?:left|available|in stock))
-    ships? (?:in|within|today)
+    ships? (?:in|within|today) | or best offer | for sale by (?:owner|dealer)
+    verhandlungsbasis | \bfestpreis\b | privates angebot | prix à débattre | prezzo trattabile
+    precio negociable | do negocjacji | торг уместен
+    dispatched (?:in|within|today) | ready for dispatch | versandfertig | \blagernd\b | lagerware
+    expédition sous | il ne reste (?:que|plus que) \d | disponibilidad inmediata | hay stock
+    últimas unidades | envío inmediato | entrega imediata | restam \d | pronta consegna
+    in magazzino
+    spedito in \d | ultimi pezzi | solo \d+ rimast | morgen in huis | na magazynie
+    ostatnie sztuki
+    skickas inom | saatavilla | ihneď k odberu | posledn[ýí] kus | ultimele bucăți | stoc suficient
+    άμεση παραλαβή | σε απόθεμα | наличен | готов(?:ий|о|а) до відправ | kargoya hazır | na stanju
+    dostupno | saadaval | 残り\s?\d | 残りわずか | 即日発送 | あす楽 | 库存充足 | 仅剩 | 僅剩
+    남은 ?수량
+    متاح | في المخزون | ready stock | \bsisa \d | พร้อมส่ง
     ready to ship | low stock | only \d+ left | last (?:one|few|pieces)
     auf lager | \b(?:am|an|ab) lager\b | sofort (?:lieferbar|verfügbar)
     \blieferbar\b | vorrätig | \bverfügbar\b
@@ -124,6 +165,7 @@ _IN: Final = phrases(
     """
 )
 BUY: Final = phrases(
+    rf"(?:{_ADD}){_ALONE}"
     r"""
     add (?:\w+ )?to (?:\w+ )?(?:cart|bag|basket|trolley|order) | \bbuy\b
     \bpurchase\b | place (?:a )?bid | \bbid now | order now | get tickets? | book now
@@ -150,16 +192,27 @@ BUY: Final = phrases(
     今すぐ買う
     加入购物车 | 加入購物車 | 放入購物車 | 立即购买 | 立即購買 | 立刻購買 | 直接購買 | 我要買
     購買 | 购买 | 馬上買 | 加到購物車 | 立即搶購 | 去買單
-    장바구니 | 구매하기 | 바로구매 | أض(?:ف|يف) (?:إلى|الى) (?:ال)?(?:سل|حقيب|عرب) | اشتر
+    장바구니 | 구매하기 | 바로구매 | [أا]ض(?:ف|يف) (?:إلى|الى) (?:ال)?(?:سل|حقيب|عرب) | اشتر
     הוסף ל(?:סל|עגלה) | הוספה לסל | לקנייה | קנה עכשיו
+    \bkaufen\b | in den einkaufswagen | kaufe jetzt | put in (?:the )?basket
+    ajouter à (?:mon|votre) panier | mettre dans (?:le|mon) panier | j'en profite | lo quiero
+    (?:colocar|pôr) na sacola | aggiungi alla borsa | ordina (?:ora|subito)
+    \b(?:bestel|koop|boek|boka|book) nu\b | jetzt buchen | réserver maintenant | prenota ora
+    i indkøbskurv | osta (?:heti|kohe) | αγόρασ | в количката | şimdi al | u korpu | naroči
+    pirkti? (?:dabar|tagad) | grozā | 今すぐ購入 | 马上抢 | 立即抢购 | 加入(?:购物袋|購物袋)
+    立即(?:订购|訂購) | إضافة (?:إلى|الى) (?:ال)?(?:سل|عرب|حقيب) | לרכישה | הוסיפו ל(?:סל|עגלה)
+    chọn mua | beli langsung | รถเข็น | написать продавцу | gebot abgeben | preisvorschlag senden
     go to (?:shop|store) | (?:view|see|get) (?:the )?deal
+    (?:see|view|compare) (?:all )?(?:prices|offers) | (?:preise|angebote) (?:ansehen|vergleichen)
+    voir (?:les|tous les) (?:prix|offres) | (?:ver|comparar) (?:todos los )?precios
+    (?:сравнить|все) (?:все )?цены
     zum (?:shop|angebot|anbieter) | (?:voir|profiter de) l'offre | ver (?:la )?oferta
     ir (?:a la tienda|à loja) | vai (?:al negozio|all'offerta) | naar (?:de )?(?:winkel|webshop)
     bekijk (?:deal|aanbieding) | (?:przejdź|idź|jít) do (?:sklepu|obchodu)
     till butik(?:en)? | til butikk?(?:en)? | перейти в магазин | показать (?:телефон|номер)\pL*
     (?:show|reveal) (?:phone|number) | telefonnummer anzeigen | оформить заказ | придбати
     замовити | добавить в (?:корзин|заказ) | в кошик | добави в кошница | カートへ | 注文する
-    til kurv | keranjang | ตะกร้า | a la cistella | أض(?:ف|يف) للسل | 주문하기
+    til kurv | keranjang | ตะกร้า | a la cistella | [أا]ض(?:ف|يف) للسل | 주문하기
     megrendelem | αγόρασε | ostoskoriin | i handlekurv(?:en)? | i handlevogn
     contact (?:the )?(?:seller|advertiser|owner) | make (?:an )?offer | message seller
     chat with seller
@@ -186,6 +239,13 @@ _REFUSED: Final = re.compile(
     re.I,
 )
 _MOST_BEFORE: Final = 50  # characters
+
+_ALONE_WORDS: Final = re.compile(rf"(?:{_SOLD}|{_ADD})\W*\x1f", re.I)
+
+
+def is_alone(found: str) -> bool:
+    """Whether what was found counts only where its element has no other words."""
+    return _ALONE_WORDS.fullmatch(found) is not None
 
 
 def is_refused(before: str) -> bool:

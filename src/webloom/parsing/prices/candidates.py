@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, islice, pairwise, takewhile
 from typing import Final, NamedTuple
 
 from webloom.parsing.prices.amounts import Amount
@@ -14,6 +14,7 @@ BESIDE: Final = 120  # characters
 SAME_BLOCK: Final = 400  # characters between a price and what it is reduced from
 _PAIR: Final = 40  # characters between two amounts that belong together
 _LOWER_OF_PAIR: Final = 0.3
+_FAR_APART: Final = 500  # characters between the price of a page and those of a list
 _REDUCED_PENALTY: Final = 2.5
 
 
@@ -41,7 +42,8 @@ def weighed_all(candidates: Sequence[Candidate]) -> list[Candidate]:
             lower = min(one, other, key=lambda at: found[at].amount.value)
             found[lower] = found[lower]._replace(score=found[lower].score + _LOWER_OF_PAIR)
     repeated = _repeated(found)
-    return [_weighed(one, found, repeated) for one in found]
+    apart = _apart(found, repeated)
+    return [_weighed(one, found, {} if one.at in apart else repeated) for one in found]
 
 
 def _is_beside(former: Candidate, one: Candidate) -> bool:
@@ -65,10 +67,42 @@ def _is_pair(one: Candidate, other: Candidate) -> bool:
 
 def _repeated(found: Sequence[Candidate]) -> dict[str, int]:
     """Signatures of elements that hold several prices, and how often: a list of other things."""
-    own = [one for one in found if not (one.around.neighbour or one.other)]
+    own = [one for one in found if not (one.around.neighbour or one.other or one.reduced_from)]
     count = Counter(one.around.signature for one in own)
-    distinct = Counter(at for at, _ in {(one.around.signature, one.amount.value) for one in own})
+    distinct = _distinct(own)
     return {one: count[one] for one in count if count[one] >= 3 and distinct[one] >= 2}
+
+
+def _apart(found: Sequence[Candidate], repeated: dict[str, int]) -> set[int]:
+    """Where amounts stand that are no part of the list that has their kind of element: a few that
+    are far from the others, which are close together."""
+    if not repeated:
+        return set()
+    alone = [
+        one
+        for at, one in enumerate(found)
+        if one.around.signature in repeated and _is_apart(at, found)
+    ]
+    of_few, of_all = _distinct(alone), _distinct(found)
+    return {one.at for one in alone if of_few[kind := one.around.signature] * 2 < of_all[kind]}
+
+
+def _distinct(found: Sequence[Candidate]) -> Counter[str]:
+    """How many amounts each kind of element has."""
+    return Counter(kind for kind, _ in {(one.around.signature, one.amount.value) for one in found})
+
+
+def _is_apart(at: int, found: Sequence[Candidate]) -> bool:
+    """Whether no other amount in the same kind of element is near."""
+    one = found[at]
+    near = chain(
+        takewhile(lambda other: other.at - one.at < _FAR_APART, islice(found, at + 1, None)),
+        takewhile(lambda other: one.at - other.at < _FAR_APART, reversed(found[:at])),
+    )
+    return not any(
+        other.around.signature == one.around.signature and other.amount.value != one.amount.value
+        for other in near
+    )
 
 
 def _weighed(one: Candidate, found: Sequence[Candidate], repeated: dict[str, int]) -> Candidate:
@@ -96,7 +130,6 @@ def _has_lower_beside(one: Candidate, found: Sequence[Candidate]) -> bool:
         abs(other.at - one.at) < SAME_BLOCK
         and other.amount.value < one.amount.value
         and bool(other.amount.currency or other.around.price)
-        and not other.reduced_from
-        and not other.other
+        and not (other.reduced_from or other.other or other.around.neighbour)
         for other in found
     )

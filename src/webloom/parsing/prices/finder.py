@@ -1,7 +1,7 @@
 """What the product of a page costs and whether it can be had.
 
-json-ld -> microdata -> OpenGraph and metas -> what people see; the first that has a price, and the
-first that has an availability, both of the product that the page is about.
+json-ld -> microdata -> OpenGraph and metas -> what people see -> what scripts start with; the first
+that has a price, and the first that has an availability, both of the product that the page is of.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from webloom.parsing.prices.metas import (
 )
 from webloom.parsing.prices.neighbours import end_of_product
 from webloom.parsing.prices.offers import Offer, chosen_offer, main_product
+from webloom.parsing.prices.state import offer_in_state
 from webloom.parsing.prices.visible_price import (
     VisiblePrice,
     list_price_beside,
@@ -65,6 +66,8 @@ def find_offer(
     if not any(told):
         told.append(named_price(structured, page.regional))
     price = page.agreed(told)
+    if price is None and (state := page.state_offer()) is not None:
+        price, offer = page.price_of(state, PriceSource.SCRIPT), offer or state
     availability = offer.availability if offer else Availability.UNKNOWN
     if availability is Availability.UNKNOWN:
         availability = open_graph_availability(structured)
@@ -87,6 +90,7 @@ class _Page:
         self._country_currency = country_currency(url)
         self._identity = identity_of(elements, structured, url)
         self._tree = tree
+        self._elements = elements
         self._structured = structured
         self._visible = read_visible_text(tree, elements, self._identity)
         self._product_end = end_of_product(self._visible)
@@ -114,6 +118,10 @@ class _Page:
                 found = found._replace(availability=offer.availability)
         return found
 
+    def state_offer(self) -> Offer | None:
+        """Of the data that scripts start with."""
+        return offer_in_state(self._elements.of("script"), self._identity, self.regional)
+
     def _chosen(self, offers: list[Offer]) -> Offer:
         prices = {offer.price for offer in offers} - {None}
         seen = self._seen if len(prices) > 1 else None
@@ -124,14 +132,14 @@ class _Page:
         buttons = [button.at for button in self._stock.buttons]
         return visible_price(self._visible, self.regional, buttons, self._product_end)
 
-    def price_of(self, offer: Offer | None) -> Price | None:
+    def price_of(self, offer: Offer | None, source: PriceSource | None = None) -> Price | None:
         if offer is None or offer.price is None:
             return None
         return Price(
             current=offer.price,
             list=offer.list_price,
             currency=offer.currency,
-            source=self._source,
+            source=source or self._source,
         )
 
     def agreed(self, told: list[Price | None]) -> Price | None:

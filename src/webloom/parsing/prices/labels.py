@@ -17,6 +17,15 @@ _LABEL: Final = phrases(
     \bnow | jetzt | aktuell | \bnur\b | \bonly | \bsale | offer | angebot
     """
 )
+# The price at which an auction began, or the lowest of some time.
+_SELDOM_PAID: Final = phrases(
+    r"""
+    (?:starting|opening|reserve) price | startpreis | prix de départ | mise à prix
+    precio (?:de salida|inicial|más bajo) | preço (?:inicial|mais baixo) | prezzo (?:più basso|base)
+    cena wywoławcza | стартовая цена | lowest (?:\pL+ )?price | tiefster preis | prix le plus bas
+    laagste prijs | alin hinta | legalacsonyabb ár | най-ниска цена | χαμηλότερη τιμή
+    """
+)
 _REDUCED_LABEL: Final = phrases(
     r"""
     \bwas\b | \buvp\b | \brrp\b | \bmsrp\b | m\.?r\.?p\b | statt | \blist | instead | regular
@@ -36,6 +45,15 @@ _REDUCED_LABEL: Final = phrases(
     преди | (?:^|\s)كان | (?:^|\s)قبل | harga (?:asli|normal)
     giá (?:gốc|niêm yết|thị trường) | ราคา(?:ปกติ|เดิม)
     希望小売 | 通常価 | 元値 | 吊牌价 | 划线价 | 정상가 | 소비자가
+    retail:?\s*$ | retail price | previous | typical | old price | full price | valued? at
+    streichpreis
+    preisempf | normalpreis | regulärer preis | precio habitual | preço de tabela
+    prezzo (?:precedente|intero) | \bnormaal | oude prijs | oorspronkelijk | catalogusprijs
+    poprzednia | stara (?:cena|cijena) | \brek\.? ?pris | veiledende | normaalihinta | aiempi
+    suositushinta | predtým | preț (?:inițial|recomandat) | régi ár | παλιά τιμή | пцд
+    (?:редовна|звичайна) | без скидки | было | redovna | sena kaina | įprasta | vecā cena
+    tavahind | vana hind | 定价 | السعر (?:السابق|الأصلي) | מחיר מקורי | במקום | מחירון | giá cũ
+    harga sebelum | ราคาเต็ม
     建議售價 | 原價 | 原价 | 定價 | 定価 | 市價 | 市场价 | 通常価格 | 参考価格 | 정가 | redna
     """
 )
@@ -54,7 +72,8 @@ _OTHER_LABEL: Final = phrases(
     coupon | voucher | \bgift | points | punkt | bonus | (?:cash|money)[ -]?back\b | \bback\b | späť
     \bover\b | above | orders | mindest | superior | minimum | más de | deposit | kaution
     warrant | garant | insur
-    member | mitglied | abonn | \bclub\b | subscri | lowest (?:price )?(?:in|of|within|since)
+    member | mitglied | abonn | \babo\b | \bclub\b | subscri | autoship | auto-?delivery | suscri
+    assinatura | abbonamento | prenumer | lowest (?:price )?(?:in|of|within|since)
     niedrigst | najniższ | nejnižší
     thirty (?:days|tage|jours|giorni|gg|días|dias|dagen|dagar|dage|dager|päivä|dní|dni|zile|nap|ημ)
     medlem | adhérent | \bsóci[oa]s?\b | \bsocios?\b | fid[ée]lité | fidelidad | clubcard | jäsen
@@ -74,7 +93,14 @@ _OTHER_LABEL: Final = phrases(
     before tax | without tax | no tax | sans taxe | senza iva | zonder btw | uden moms | áfa nélkül
     nettó | \bnetto?\b | sem iva | sin iva | hors tax
     \bht\b
-    bez dph | без ндс | ekskl | iva esclusa
+    bez dph | без ндс | ekskl | iva esclusa | fără tva | χωρίς φπα | без ддс | kdv hariç | bez pdv
+    ללא מע | iva no incluido
+    trade[ -]in | (?:with|mit) code | con código | con cupón | com cupom | spend another
+    bestellwert | finanz | \bmtl\b | anzahlung | éco-part | poupa | \brata\b | al mese | per maand
+    månad | pr\. md | \bspar(?:a|er)\b | säästä | měsíčně | mesačne | részlet | спестяв
+    на месец | в місяць
+    (?:скидка|знижка):?\s*$ | ušted | havale | 分割 | クーポン | 每月 | 定金 | 优惠券 | 優惠券
+    무이자 | 쿠폰 | توفير | חיסכון | ค่าส่ง | ประหยัด | bank offer | exchange offer | grundpreis
     """
 )
 _NOW_LABEL: Final = phrases(
@@ -106,6 +132,7 @@ class Said(NamedTuple):
     price: bool
     reduced_from: bool
     other: bool
+    seldom: bool  # a price, but seldom what one pays now
 
 
 @lru_cache(maxsize=4096)  # a shop has few words that it puts before prices
@@ -114,10 +141,13 @@ def what_is_said(label: str) -> Said:
     reduced, other = _last(_REDUCED_LABEL, label), _last(_OTHER_LABEL, label)
     if reduced < 0 and other < 0 and (last := _REDUCED_IF_NOTHING_ELSE.search(label)):
         reduced = last.start()
+    is_price = bool(_LABEL.search(label))
+    is_seldom = is_price and bool(_SELDOM_PAID.search(label))
     return Said(
-        price=bool(_LABEL.search(label)),
+        price=is_price and not is_seldom,
         reduced_from=reduced > _last(_NOW_LABEL, label) if reduced >= 0 else False,
         other=other >= reduced if other >= 0 else False,
+        seldom=is_seldom,
     )
 
 

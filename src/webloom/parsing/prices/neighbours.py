@@ -11,6 +11,8 @@ from webloom.parsing.prices.visible_text import FAR, VisibleText
 _MOST_HEADING: Final = 60  # characters
 _MOST_FOUND: Final = 20
 _MOST_AROUND: Final = 10  # characters of a heading beside the words
+_MOST_OF_HEADLINE: Final = 25
+_HEADLINES: Final = ("h2.", "h3.", "h4.")
 
 _OTHERS: Final = phrases(
     r"""
@@ -62,10 +64,11 @@ def end_of_product(visible: VisibleText) -> int:
         begin, end = visible.piece_at(at)
         around = visible.around(at)
         is_link = "|a." in f"|{around.signature}"  # also one to a place of the page itself
+        most = _MOST_OF_HEADLINE if around.signature.startswith(_HEADLINES) else _MOST_AROUND
         if (
             end - begin <= _MOST_HEADING
-            and _letters(visible.text[begin:at]) <= _MOST_AROUND
-            and _letters(visible.text[start + found.end() : end]) <= _MOST_AROUND
+            and _letters(visible.text[begin:at]) <= most
+            and _letters(visible.text[start + found.end() : end]) <= most
             and not is_link
             and not around.link
             and not around.button

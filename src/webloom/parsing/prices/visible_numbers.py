@@ -14,13 +14,17 @@ from webloom.parsing.prices.visible_text import BOUNDARY, VisibleText
 
 BEFORE_NUMBER: Final = 60  # characters looked at before a number
 _NAME: Final = 3  # letters
+_INDENTED: Final = 20  # characters
+_MOST_INDENTED: Final = 400
+_INDENT: Final = re.compile(r"[ \t\n\r]{2,}")
 
 # A number, with thousands and cents that may be in elements of their own; or each digit is.
 _NUMBER_RUN: Final = re.compile(
     r"\d(?:\x1f\d){1,8}(?:\x1f[.,]?){1,3}\d{2}(?![\d.,])|"
     r"\d[\d.,'’ \u00a0\u202f\u2009]*(?:\x1f[.,]\x1f\d{3}(?![\d.,]))*"
     r"(?:\x1f[\s.,]*\d{2}(?![\d.,]|[ \u00a0\u202f\u2009]\d{3}(?!\d)|"
-    r"[ \u00a0]?(?:%|x\b|×|(?!euro)[^\W\d_]{4})))?"
+    r"[ \u00a0]?(?:%|x\b|×|(?!euro)[^\W\d_]{4}|"
+    r"(?:[cmk]m|k?g|gr|[mc]?l|[gtm]b|oz|lbs?|pcs|stk)\b)))?"
 )
 _DIGITS_APART: Final = re.compile(r"\d(?:\x1f\d)+(?=\x1f)")
 _CENTS_APART: Final = re.compile(r"(\d)[\s\x1f]*\x1f[\s\x1f]*(\d{2})(?![\d.,])")
@@ -46,7 +50,7 @@ SUFFIX: Final = re.compile(
     rf"{_SIGN}(?:{_NO_TAX}|"
     r"\(?(?:ht\b|netto\b|off\b|rabatt|discount|gespart|saved|cashback|shipping|versand|p&p|"
     r"delivery|pfand(?![^\w\x1f]{0,3}\d)|d.éco|할인|ポイント|לחודש)|"
-    rf"(?>[\s*]{{1,6}}){_NO_TAX}(?!\w{{0,3}}[^\x1f\d]{{0,12}}\d|\w{{0,3}}\s*:))",
+    rf"(?>[\s*]{{1,6}})(?:{_NO_TAX}|\(?(?:ht|h\.t\.|netto)(?![^\W\d]))(?!\w{{0,3}}[^\x1f\d]{{0,12}}\d|\w{{0,3}}\s*:))",
     re.I,
 )
 _CENTS_OR_PRICE: Final = re.compile(r"\x1f\s*[^\s\d]{1,5}[ \u00a0]?\d{2}(?!\d)")
@@ -61,6 +65,10 @@ _LOWEST: Final = re.compile(
     r"ostatni|posled|legalacs|elmúlt|mic preț|χαμηλ|τελευτ|най-ниск|последн",
     re.I,
 )
+_SUBSCRIBED: Final = re.compile(
+    r"subscri|abonn|\babo\b|autoship|auto-?delivery|suscri|assinatura|abbonamento|prenumer", re.I
+)
+_SHARE: Final = re.compile(r"\d+(?=[ \u00a0]?%)")
 _UP_TO_LAST_DIGIT: Final = re.compile(r".*[\d¹²³⁰⁴-⁹₀-₉]", re.DOTALL)
 _RUN_END: Final = " .,'’\u00a0\u202f\u2009\x1f"
 
@@ -77,7 +85,11 @@ def numbers(
     while start < stop:
         for run in _NUMBER_RUN.finditer(visible.text, start, stop):
             at, written = run.start(), run[0]
-            is_cut = BOUNDARY in written and _ends_words(visible, at, regional)
+            is_cut = (
+                BOUNDARY in written
+                and _ends_words(visible, at, regional)
+                and not visible.is_raised(at + written.rindex(BOUNDARY) + 1)
+            )
             if is_cut:
                 written = written[: written.rindex(BOUNDARY)]
             yield at, written.rstrip(_RUN_END), is_cut
@@ -101,7 +113,11 @@ def _ends_words(visible: VisibleText, at: int, regional: Sequence[str]) -> bool:
 
 
 def text_before(visible: VisibleText, at: int) -> str:
-    return visible.text[max(0, at - BEFORE_NUMBER) : at]
+    """Some words, also where the code of the page is set far to the right."""
+    before = visible.text[max(0, at - BEFORE_NUMBER) : at]
+    if before[-_INDENTED:].isspace():
+        before = _INDENT.sub(" ", visible.text[max(0, at - _MOST_INDENTED) : at])[-BEFORE_NUMBER:]
+    return before
 
 
 def own_signs(
@@ -141,6 +157,8 @@ def label_in(before: str) -> str:
     """The words before a number that are not about the number before it."""
     if "30" in before and _LOWEST.search(before):
         before = _THIRTY.sub("thirty", before)
+    if "%" in before and _SUBSCRIBED.search(before):
+        before = _SHARE.sub("", before)
     at = 0
     if last := _UP_TO_LAST_DIGIT.match(before):
         at = max(last.end(), before.find(BOUNDARY, last.end()))

@@ -45,6 +45,7 @@ _BEFORE_BUTTON: Final = 1500  # characters between a price and the button to pay
 _MOST_PLACES: Final = 3  # where a known price is looked for
 
 _NO_DIGITS: Final = re.compile(r"\D+")
+_ZERO_FIRST: Final = re.compile(r"0\d")  # cents, or a number to call
 _RANGE_ON: Final = re.compile(r"\s*[-–—~]\s*\d[\d.,'’ \u00a0]*")
 _FORMER_CLASS: Final = re.compile(
     r"price-?_?compare|compare-?_?(?:at-?_?)?price|price-?_?standard|secondary-?_?price|"
@@ -240,7 +241,9 @@ def _candidate(
     range_on = _RANGE_ON.match(after)
     behind = after[range_on.end() :] if range_on else after
     signed = bool(sign_before(before[-12:], regional) or sign_after(behind[:16], regional))
-    if not signed and not (bare and _is_short(visible.piece_at(at))):
+    if not signed and not (bare and _is_short(visible, at)):
+        return None
+    if _ZERO_FIRST.match(written) and not before.endswith((".", ",")):
         return None
     around = visible.around(at)
     said = what_is_said(label_in(before))
@@ -263,7 +266,7 @@ def _candidate(
         is_apart = said.other and _is_said_apart(visible, at, end, around, amount)
         score -= _NET_PENALTY if is_net else _APART_PENALTY if is_apart else _OTHER_PENALTY
         other = not is_net
-    if not in_headline and not around.price and _is_prose(visible.piece_at(at)):
+    if not in_headline and not around.price and _is_prose(visible, at):
         score -= 2
     if any(0 <= button - at < _BEFORE_BUTTON for button in buy_buttons):
         score += 1
@@ -287,12 +290,14 @@ def _is_said_apart(
     )
 
 
-def _is_short(piece: tuple[int, int]) -> bool:
-    return piece[1] - piece[0] <= _BARE_PIECE
+def _is_short(visible: VisibleText, at: int) -> bool:
+    begin, end = visible.piece_at(at)
+    return end - begin <= _BARE_PIECE or len(visible.text[begin:end].strip()) <= _BARE_PIECE
 
 
-def _is_prose(piece: tuple[int, int]) -> bool:
-    return piece[1] - piece[0] > _PROSE
+def _is_prose(visible: VisibleText, at: int) -> bool:
+    begin, end = visible.piece_at(at)
+    return end - begin > _PROSE and len(visible.text[begin:end].strip()) > _PROSE
 
 
 @lru_cache(maxsize=4096)
@@ -307,7 +312,7 @@ def _score(
     score += 2.0 if amount.currency else 0.0
     score += 2.0 if around.price else 0.0
     score += 2.0 if around.item_price else 0.0
-    score += 1.0 if said.price else 0.0
+    score += 1.0 if said.price else -0.5 if said.seldom else 0.0
     score += 0.5 if around.strong else 0.0
     score -= 5.0 if around.neighbour else 0.0
     score -= 2.0 if around.link else 0.0

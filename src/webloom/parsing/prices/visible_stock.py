@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability
-from webloom.parsing.prices.availability import BUY, STATEMENTS, is_refused
+from webloom.parsing.prices.availability import BUY, STATEMENTS, is_alone, is_refused
 from webloom.parsing.prices.phrases import phrases
-from webloom.parsing.prices.visible_text import FAR, VisibleText
+from webloom.parsing.prices.visible_text import BOUNDARY, FAR, VisibleText
 
 _IN: Final = Availability.IN_STOCK
 _OUT: Final = Availability.OUT_OF_STOCK
@@ -49,7 +49,7 @@ _AFTER_BUTTON: Final = 200  # characters
 class Button(NamedTuple):
     at: int
     enabled: bool
-    waits: bool  # off until something is chosen, or until the scripts of the page ran
+    waits: bool  # off until something is chosen, or until the scripts of the page ran; or vague
 
 
 class VisibleStock(NamedTuple):
@@ -86,7 +86,13 @@ class VisibleStock(NamedTuple):
 def visible_stock(visible: VisibleText, end: int) -> VisibleStock:
     """Up to the end of the product in the text."""
     marked, loose, is_named = _statements(visible, end)
-    return VisibleStock(marked, loose, _buy_buttons(visible, end), is_named)
+    buttons = _buy_buttons(visible, end)
+    if loose is _OUT and not any(button.enabled for button in buttons):
+        asking = _asking_button(visible, end)
+        if asking is not None:  # what is out of stock is one of the sizes
+            loose = Availability.UNKNOWN
+            buttons.append(asking)
+    return VisibleStock(marked, loose, buttons, is_named)
 
 
 def has_buy_markup(tree: LexborHTMLParser, visible: VisibleText) -> bool:
@@ -100,7 +106,7 @@ def has_buy_markup(tree: LexborHTMLParser, visible: VisibleText) -> bool:
 
 def _buy_buttons(visible: VisibleText, end: int) -> list[Button]:
     start = max(0, visible.headline - _BEFORE_HEADLINE)
-    window = visible.text[start : min(visible.headline_end + FAR, end)]
+    window = visible.text[start : min(visible.headline_end + FAR, end)] + BOUNDARY
     buttons: list[Button] = []
     for count, found in enumerate(BUY.finditer(window)):
         if count == _MOST_FOUND:
@@ -108,9 +114,31 @@ def _buy_buttons(visible: VisibleText, end: int) -> list[Button]:
         at = start + found.start()
         around = visible.around(at)
         if not around.neighbour and (around.button or around.link):
-            waits = around.disabled and _waits(visible, at, around.signature)
-            buttons.append(Button(at, not around.disabled, waits))
+            is_bare = is_alone(found[0])
+            if is_bare and not _is_whole(visible, at):
+                continue
+            is_vague = around.hidden or is_bare
+            waits = is_vague or (around.disabled and _waits(visible, at, around.signature))
+            buttons.append(Button(at, not (around.disabled or is_vague), waits))
     return buttons
+
+
+def _asking_button(visible: VisibleText, end: int) -> Button | None:
+    """A button that asks to choose a size or the like, instead of one to buy with."""
+    start = visible.headline_end
+    for count, found in enumerate(_CHOOSE.finditer(visible.text[start : min(start + FAR, end)])):
+        if count == _MOST_FOUND:
+            break
+        at = start + found.start()
+        around = visible.around(at)
+        if around.signature.startswith("button.") and not around.neighbour:
+            return Button(at, enabled=False, waits=True)
+    return None
+
+
+def _is_whole(visible: VisibleText, at: int) -> bool:
+    """Whether the words at a place are the first of their element."""
+    return not any(map(str.isalnum, visible.text[visible.piece_at(at)[0] : at]))
 
 
 def _waits(visible: VisibleText, at: int, signature: str) -> bool:
@@ -125,6 +153,7 @@ def _is_chosen_before(visible: VisibleText, at: int) -> bool:
 def _statements(visible: VisibleText, product_end: int) -> tuple[Availability, Availability, bool]:
     start = max(0, visible.headline - _BEFORE_HEADLINE)
     window = visible.text[start : min(visible.headline_end + _STATEMENT_AFTER, product_end)]
+    window += BOUNDARY
     said: dict[tuple[int, int], Availability] = {}
     for pattern, availability in STATEMENTS:
         for count, found in enumerate(pattern.finditer(window)):
@@ -132,6 +161,8 @@ def _statements(visible: VisibleText, product_end: int) -> tuple[Availability, A
                 break
             at = start + found.start()
             piece = visible.piece_at(at)
+            if is_alone(found[0]) and not _is_whole(visible, at):
+                continue
             if piece not in said:
                 refused = availability is _IN and is_refused(visible.text[piece[0] : at])
                 said[piece] = _OUT if refused else availability

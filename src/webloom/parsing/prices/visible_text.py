@@ -32,7 +32,7 @@ _WITHOUT_TEXT: Final = frozenset({"script", "style", "template", "noscript", "te
 
 _NEIGHBOUR: Final = re.compile(
     r"related|recom+end|similar|cross-?_?sell|up-?_?sell|carousel|slider|swiper|slick|owl-|also-|-also|"
-    r"alsobought|footer|minicart|mini-cart|mini_cart|cart-(?:summary|preview|drawer|item|total)|"
+    r"alsobought|(?<!buy-)(?<!product-)(?<!card-)(?<!price-)footer|minicart|mini-cart|mini_cart|cart-(?:summary|preview|drawer|item|total)|"
     r"recent|viewed|history|accessor|suggest|alternativ|sponsor|teaser|(?:product|item|offer)s?[-_]*"
     r"(?:card|tile|list|grid|row|box)s?\b|productcard|producttile|plp|compare|filter|facet|review|comment|"
     r"breadcrumb|bundle|frequently|together|banner|advert|promo-?box|newsletter|best-?sell|you-?may|"
@@ -44,10 +44,11 @@ _PRICE_WORDS: Final = re.compile(
     r"hinta|(?<![a-z])kaina|amount|(?<![a-z])cost|tsena|money|(?<![a-z])harga"
 )
 _REDUCED_FROM: Final = re.compile(
-    r"(?<![a-z])old|price-?_?old|old(?:-|_)?price|(?<![a-z])was(?![a-z])|regular|list-?_?price|rrp|msrp|pvp(?:r|$)|uvp|strike|"
+    r"(?<![a-z])old|price-?_?old|old(?:-|_)?price|(?<![a-z])was(?![a-z])|regular|(?<!with-)(?<!has-)list-?_?price|rrp|msrp|pvp(?:r|$)|uvp|strike|"
     r"before|original|cross(?:ed)|previous|prev-|compare-?at|compare-price|barr(?:ed|e)|tachad|retail|"
     r"full-?price|discounted-from|stroke|linethrough|line-through|through|ancien|avant|antes|(?<![a-z])anterior|"
-    r"streich|gammel|vecchi|listino|stara|_disc\b|undiscount|non-?discount|wasprice|nonsale|stock-price"
+    r"streich|gammel|vecchi|listino|stara|_disc\b|undiscount|non-?discount|wasprice|nonsale|stock-price|"
+    r"(?<![a-z])(?:eski|vorher|antigu?o|viejo|poprzedni|przekresl|puvodni|povodn[ae])"
 )
 _STRUCK: Final = re.compile(r"line-through|linethrough|strike|crossed|barred|tachad")
 _NOT_THE_PRICE: Final = re.compile(
@@ -173,6 +174,11 @@ class VisibleText:
                 return True
             node, parent = parent, parent.parent
         return False
+
+    def is_raised(self, at: int) -> bool:
+        """Whether a piece of text is written above the line, as cents are."""
+        parent = self._nodes[bisect_right(self._starts, at) - 1].parent
+        return parent is not None and parent.tag == "sup"
 
     def around(self, at: int) -> Surroundings:
         index = bisect_right(self._starts, at) - 1
@@ -324,7 +330,7 @@ def _read_element(node: LexborNode) -> tuple[int, str]:
     tag = node.tag or ""
     attributes = node.attributes
     if not attributes:
-        return _OF_TAG.get(tag, 0), f"{tag}.|"
+        return _BUTTON_BIT if tag == "a" else _OF_TAG.get(tag, 0), f"{tag}.|"
     named = [value for name in _NAMING if (value := attributes.get(name))]
     words = " ".join(named)[:300].lower()
     bits = _OF_TAG.get(tag, 0) | (_bits_of_words(words) if words else 0)
@@ -333,8 +339,9 @@ def _read_element(node: LexborNode) -> tuple[int, str]:
         bits |= _REDUCED_BIT | _STRUCK_BIT if "line-through" in style else 0
         bits |= _STRONG_BIT if "font" in style else 0
         bits |= _HIDDEN_BIT if _HIDDEN.search(style) else 0
-    if tag == "a" and not (attributes.get("href") or "#").startswith(("#", "javascript:")):
-        bits |= _LINK_BIT
+    if tag == "a":
+        leads_away = not (attributes.get("href") or "#").startswith(("#", "javascript:"))
+        bits |= _LINK_BIT if leads_away else _BUTTON_BIT
     if attributes.get("itemprop") == "price":
         bits |= _ITEM_PRICE_BIT
     if attributes.get("role") == "button":
