@@ -138,3 +138,29 @@ async def test_what_a_producer_was_closing_when_it_died_is_closed_by_the_next(
             break
     else:
         raise AssertionError("the steps do not end")
+
+
+@pytest.mark.parametrize("is_undone", [True, False], ids=["undone", "left"])
+async def test_a_mark_that_comes_late_keeps_nobody_from_closing(
+    mongodb: MongoDatabase, clock: FakeClock, is_undone: bool
+) -> None:
+    """Of a producer that has lost its run, to one that closes the same postings."""
+    others = MongoImportStore(mongodb)
+    await add_feed(others)
+
+    async def mark() -> None:
+        await others._open.mark([GONE], "of the first")
+        if is_undone:
+            await others._open.unmark([GONE], "of the first")
+
+    for step in range(1, MOST_STEPS):
+        await import_all(others, BOTH)
+        claim = await claimed(others, "second", (await started(others)).run_id)
+        steps = Steps(step, mark)
+        await process(mongodb, steps).close_postings(claim, [GONE])
+        ended = await end(others, claim, all_read(0, 0))
+        assert ended.closed_jobs == 1, f"at step {step}"
+        if not steps.has_happened:
+            break
+    else:
+        raise AssertionError("the steps do not end")

@@ -10,7 +10,7 @@ import pytest
 
 from contracts.adapters import Watching
 from contracts.fake_clock import FakeClock
-from contracts.watch_samples import add_watch, check, started, watch_now
+from contracts.watch_samples import add_watch, check, config, started, watch_now
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
@@ -182,3 +182,17 @@ async def test_an_edit_stands_that_comes_between_the_end_of_a_run_and_its_watch_
     assert await manage(store, clock).edit(run.watch_id, **EDITS[kind])
     await look(store, clock)
     await verify(watching, run, kind, clock)
+
+
+async def test_a_paused_watch_that_was_left_due_is_not_due_after_its_run(
+    watching: Watching, clock: FakeClock
+) -> None:
+    """As by a process of an earlier version, which died while it ended a run."""
+    paused = config(pages="a", enabled=False)
+    await watching.watches.add_watch("id of shop", paused, next_run_at=clock.now())
+    run = await started(watching)
+    await check(watching, run, "a", at=clock.now())
+    clock.advance(60)
+    await look(watching.watches, clock)
+    watch = await watch_now(watching)
+    assert (watch.last_run_id, watch.next_run_at) == (run.run_id, None)

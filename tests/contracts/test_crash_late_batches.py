@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -19,11 +20,12 @@ from contracts.import_samples import (
     posting,
     postings,
     run_now,
+    stored,
 )
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.domain.errors import StoreUnavailable
-from webloom.domain.import_run import Counts, ImportRun
+from webloom.domain.import_run import Counts, ImportRun, RunStatus
 from webloom.ports.import_store import Claim
 
 JOBS = [posting("old", "changed"), *postings("same", "new", "newer")]
@@ -118,7 +120,9 @@ async def test_who_counts_by_an_older_row_does_not_undo_a_later_count(
 
     async with half_way(store, monkeypatch, claim):
         await comes_again(store, claim)
-        await store._postings.apply(JOBS[:1], batch(claim.run.run_id, 0, []).mark)
+        with monkeypatch.context() as patched:  # a worker that began before the run has ended
+            patched.setattr(store._postings, "_is_running", AsyncMock(return_value=True))
+            await store._postings.apply(JOBS[:1], batch(claim.run.run_id, 0, []).mark)
         monkeypatch.setattr(store._runs, "_counted", counted)
         other = asyncio.ensure_future(comes_again(store, claim))
         await counting.wait()
@@ -132,3 +136,49 @@ async def test_a_row_of_a_running_import_never_gives_way(
 ) -> None:
     assert await apply(store, claim, 0, postings("new")) == Counts(new=1)
     assert await apply(store, claim, 0, JOBS) == Counts(new=1)
+
+
+async def test_a_count_stands_whose_rows_are_gone(
+    store: MongoImportStore, mongodb: MongoDatabase, claim: Claim
+) -> None:
+    """As they are when they are old, or the run was copied here; its message comes once more."""
+    assert await apply(store, claim, 0, JOBS) == ALL
+    ended = await end(store, claim, all_read(len(JOBS), 1))
+    await mongodb.import_batches.delete_many({})
+    assert await comes_again(store, claim) == ended
+    feed = await store.find_feed(ended.feed_id)
+    assert feed is not None
+    assert feed.last_status is ended.status is RunStatus.COMPLETED
+
+
+async def test_what_a_later_run_has_stored_is_not_undone(
+    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+) -> None:
+    async with half_way(store, monkeypatch, claim) as worker:
+        later = await import_all(store, [posting("old", "newest"), *JOBS[1:]])
+    assert (await stored(store, "old")).changed_by.run_id == later.run_id
+    assert worker.result() == Counts(new=2, unchanged=1)
+    run = await run_now(store, claim.run.run_id)
+    assert run.counts == never_stored(Counts(new=2, unchanged=1))
+
+
+async def test_nor_is_it_by_a_worker_that_reads_it_only_then(
+    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    real = store._postings.judge_known
+
+    async def judge_known(*values: Any) -> Any:
+        monkeypatch.setattr(store._postings, "judge_known", real)
+        begun.set()
+        await go_on.wait()
+        return await real(*values)
+
+    monkeypatch.setattr(store._postings, "judge_known", judge_known)
+    worker = asyncio.ensure_future(store.apply_batch(batch(claim.run.run_id, 0, JOBS)))
+    await begun.wait()
+    await end(store, claim, all_read(FETCHED, 2), error="cancelled")
+    later = await import_all(store, [posting("old", "newest"), *JOBS[1:]])
+    go_on.set()
+    assert await worker == Counts(unchanged=3)
+    assert (await stored(store, "old")).changed_by.run_id == later.run_id

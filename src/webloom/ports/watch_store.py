@@ -119,9 +119,10 @@ class WatchStore(Protocol):
         self, run_id: str, *, next_run_at: datetime | None, instead_of: datetime | None
     ) -> WatchRun | None:
         """Count once more, close the run (`status_at_end`) and set its watch free: its last run,
-        its failures in a row, its next run. Where that is not `instead_of` any more, or the watch
-        is paused, an edit has set it meanwhile, and it stays. Pages that nothing is known of count
-        as failed. Made again it changes nothing and returns the run; None: there is no such run."""
+        its failures in a row, its next run. Where that is not `instead_of` any more, an edit has
+        set it meanwhile, and it stays; a paused watch has none. Pages that nothing is known of
+        count as failed. Made again it changes nothing and returns the run; None: there is no such
+        run."""
 
     async def find_run(self, run_id: str) -> WatchRun | None:
         """Counted anew while it is in progress."""

@@ -29,7 +29,7 @@ from webloom.adapters.mongodb.import_runs_documents import (
     run_of,
     whole_milliseconds,
 )
-from webloom.adapters.mongodb.ledger import Ledger
+from webloom.adapters.mongodb.ledger import Ledger, has_lost_rows
 from webloom.adapters.mongodb.postings_open import OpenPostings
 from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.import_run import (
@@ -192,13 +192,12 @@ class Runs:
     async def close_postings(self, claim: Claim, keys: Sequence[str]) -> None:
         mark = plain(f"{claim.run.run_id}/{claim.token}")
         with self._db.use():
-            if not await self._is_held(claim):
-                return
-            await self._postings.mark(keys, mark)
-            if await self._is_held(claim):
-                await self._postings.close(keys, mark, claim.run.run_id)
-            else:
-                await self._postings.unmark(keys, mark)
+            while await self._is_held(claim):
+                marked = await self._postings.mark(keys, mark)
+                if not await self._is_held(claim):
+                    await self._postings.unmark(keys, mark)
+                elif marked == await self._postings.close(keys, mark, claim.run.run_id):
+                    return  # else a producer that has lost its run has put its mark there instead
 
     async def _is_held(self, claim: Claim) -> bool:
         return await self._runs.find_one(_held(claim), {"_id": True}) is not None
@@ -265,7 +264,7 @@ class Runs:
                 return
             old = run_of(document)
             new = balanced(await self._counted(old, old.reading))
-            if new.processed_batches < old.processed_batches:  # rows are not kept for ever
+            if has_lost_rows(old, new):
                 return
             if (new.processed_batches, new.counts) == (old.processed_batches, old.counts):
                 return

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import lt
 from typing import NamedTuple
 
 from pymongo import ASCENDING, ReplaceOne
@@ -27,6 +28,7 @@ from webloom.domain.import_run import (
     MOST_FAILURES,
     Counts,
     Failure,
+    ImportRun,
     Mark,
     RunStatus,
     merged_reasons,
@@ -186,6 +188,12 @@ class Ledger:
         if rest := failed - sum(reasons.values()):
             reasons[OTHER_REASONS] = reasons.get(OTHER_REASONS, 0) + rest
         return reasons
+
+
+def has_lost_rows(old: ImportRun, new: ImportRun) -> bool:
+    """Of a run that is counted once more. They are not kept for ever, nor carried elsewhere."""
+    before, now = (run.counts._replace(failed=0) for run in (old, new))
+    return new.processed_batches < old.processed_batches or any(map(lt, now, before))
 
 
 def _row(entry: Entry) -> Document:

@@ -45,7 +45,7 @@ from webloom.adapters.mongodb.postings_documents import (
 )
 from webloom.adapters.mongodb.postings_open import count_by_index
 from webloom.adapters.mongodb.postings_words import Listed, has_words_of, list_of
-from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark, Verdict, judge
+from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark, RunStatus, Verdict, judge
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_store import StoredPosting
 
@@ -121,6 +121,7 @@ class Postings:
         while jobs:
             now = self._db.wall()
             found = await self._read_unless_new(jobs, mark.run_id)
+            is_over: bool | None = None
             new: list[_Wanted] = []
             changed: list[tuple[_Wanted, Document]] = []
             for job in jobs:
@@ -133,7 +134,10 @@ class Postings:
                     continue
                 verdict = judge(known_of(document), job.content_hash, mark)
                 if verdict is Verdict.UPDATE:
-                    wanted = _wanted(job, by, now, failures, document)
+                    # It may have been read after a later run has stored it: that stands.
+                    if is_over is None:
+                        is_over = not await self._is_running(mark.run_id)
+                    wanted = None if is_over else _wanted(job, by, now, failures, document)
                     if wanted is None:
                         continue
                     changed.append((wanted, document))
@@ -153,6 +157,11 @@ class Postings:
                 self._new_runs.discard(mark.run_id)
                 taken |= {job.dedupe_key for job in jobs}
         return verdicts, failures
+
+    async def _is_running(self, run_id: str) -> bool:
+        wanted = {"_id": plain(run_id), "status": RunStatus.RUNNING.value}
+        with self._db.use():
+            return await self._db.import_logs.find_one(wanted, {"_id": True}) is not None
 
     async def made_by(self, jobs: Sequence[JobPosting], mark: Mark) -> dict[Verdict, int]:
         """Those that the batch has made or changed before."""

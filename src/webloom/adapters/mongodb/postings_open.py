@@ -57,25 +57,27 @@ class OpenPostings:
             )
             return [document["dedupeKey"] for document in await found.to_list()]
 
-    async def mark(self, keys: Sequence[str], mark: str) -> None:
-        """To be called within `use`."""
-        await self._update(keys, {}, {"$set": {"closingBy": mark}})
+    async def mark(self, keys: Sequence[str], mark: str) -> int:
+        """How many are open. To be called within `use`."""
+        return await self._update(keys, {}, {"$set": {"closingBy": mark}})
 
     async def unmark(self, keys: Sequence[str], mark: str) -> None:
         """To be called within `use`."""
         await self._update(keys, {"closingBy": mark}, {"$unset": {"closingBy": True}})
 
-    async def close(self, keys: Sequence[str], mark: str, run_id: str) -> None:
-        """Those that still have the mark. To be called within `use`."""
+    async def close(self, keys: Sequence[str], mark: str, run_id: str) -> int:
+        """How many still had the mark, and are closed. To be called within `use`."""
         closed = {"closedAt": self._db.wall(), "closedBy": plain(run_id)}
         change = {"$set": closed, "$unset": {"closingBy": True}}
-        await self._update(keys, {"closingBy": mark}, change)
+        return await self._update(keys, {"closingBy": mark}, change)
 
-    async def _update(self, keys: Sequence[str], chosen: Document, change: Document) -> None:
+    async def _update(self, keys: Sequence[str], chosen: Document, change: Document) -> int:
+        matched = 0
         for start in range(0, len(keys), CLOSED_AT_ONCE):
             some = [plain(key) for key in keys[start : start + CLOSED_AT_ONCE]]
             wanted = {"dedupeKey": {"$in": some}, "closedBy": None} | chosen
-            await self._jobs.update_many(wanted, change, hint=_BY_KEY)
+            matched += (await self._jobs.update_many(wanted, change, hint=_BY_KEY)).matched_count
+        return matched
 
     async def closed_by(self, run_id: str) -> int:
         """To be called within `use`."""

@@ -229,7 +229,8 @@ class WatchRuns:
 
     async def _set_free(self, run: Document) -> None:
         """What the run means for its watch."""
-        is_as_seen = {"$and": ["$enabled", {"$eq": ["$nextRunAt", run.get("insteadOf")]}]}
+        is_as_seen = {"$eq": ["$nextRunAt", run.get("insteadOf")]}
+        next_run_at = {"$cond": [is_as_seen, run["nextRunAt"], "$nextRunAt"]}
         is_failed = run["status"] == RunStatus.FAILED
         fields: Document = {
             "activeRunId": None,
@@ -237,7 +238,7 @@ class WatchRuns:
             "lastStatus": run["status"],
             "lastRunAt": run["finishedAt"],
             "failures": {"$add": ["$failures", 1]} if is_failed else literal(0),
-            "nextRunAt": {"$cond": [is_as_seen, run["nextRunAt"], "$nextRunAt"]},
+            "nextRunAt": {"$cond": ["$enabled", next_run_at, None]},
         }
         await self._watches.update_one(
             {"_id": run["jobId"], "activeRunId": run["_id"]},

@@ -265,7 +265,7 @@ def finish(
         """
         UPDATE watches SET active_run_id = NULL, last_run_id = active_run_id, last_status = ?,
             last_run_at = ?, failures = iif(?, failures + 1, 0),
-            next_run_at = iif(enabled AND next_run_at IS ?, ?, next_run_at)
+            next_run_at = iif(enabled, iif(next_run_at IS ?, ?, next_run_at), NULL)
         WHERE watch_id = ? AND active_run_id = ?
         """,
         (

@@ -103,7 +103,10 @@ _DOTTED_TIME = re.compile(
     r"((?:(?<=[\s.,/-])\d{4}|-\d\d)[t\s]\s*)(2[0-4]|[01]?\d)\.([0-5]\d)(?!\d|\.\d{4})"
 )
 _OFFSET = re.compile(r"^[\s,]*(?:[a-z]{1,5})?\s*([+\-\u2212])(\d{1,2}):?(\d{2})?\b")
-_PLACE = re.compile(r"\b[a-z]{2,10}/[a-z_]{3,}(?:/[a-z_]+)?|(?<=[\dm] )[ecmp]t\b")
+_PLACE = re.compile(
+    r"\betc/gmt[+-]\d\d?(?![\d:])|\b[a-z]{2,10}/[a-z_]{3,}(?:[/-][a-z_]+)*"
+    r"|(?:(?<=[\dm] )|(?<=m\. ))[ecmp]t\b"
+)
 _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]")
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,4})\s*([-/.])\s*(\d{1,2})\s*\2\s*(\d{4}|\d{1,2})(?!\d)")
 _YEAR_MONTH = re.compile(r"^(\d{4})(?:[-/](\d{1,2}))?$")
@@ -220,9 +223,7 @@ def _of_digits(text: str) -> datetime | None:
 
 
 def _of_words(text: str, month_first: bool) -> datetime | None:
-    place = _place(text)
-    if place is not None:
-        text = _PLACE.sub(" ", text)
+    place, text = _place(text)
     text = _ASIDE.sub(" ", text).translate(_EAST_ASIAN)
     text = _DOTTED_TIME.sub(r"\1\2:\3", text)
     time = (0, 0, 0)
@@ -245,11 +246,13 @@ def _of_words(text: str, month_first: bool) -> datetime | None:
     return moment - (offset or timedelta(0))
 
 
-def _place(text: str) -> ZoneInfo | None:
-    """A zone by the name of a place in it."""
-    found = _PLACE.search(text)
-    name = found and _names_of_places().get(_PLACES_OF_ZONES.get(found[0], found[0]))
-    return ZoneInfo(name) if name else None
+def _place(text: str) -> tuple[ZoneInfo | None, str]:
+    """A zone by the name of a place in it, and what is left without it."""
+    for found in _PLACE.finditer(text):
+        name = _names_of_places().get(_PLACES_OF_ZONES.get(found[0], found[0]))
+        if name is not None:
+            return ZoneInfo(name), f"{text[: found.start()]} {text[found.end() :]}"
+    return None, text
 
 
 @lru_cache(maxsize=1)

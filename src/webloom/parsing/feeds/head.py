@@ -24,6 +24,7 @@ _DOCTYPE = re.compile(r"""<!DOCTYPE\s++([\w.:-]++)((?:[^<>\["']++|"[^"]*+"|'[^']
 _TAG = re.compile(r"""<(/?)([^\W\d][\w.:-]*+)((?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+)(/?)>""")
 _NAMESPACE = re.compile(r"""xmlns(?::([\w.-]+))?\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""(?<![\w.:-])([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+_SPACED = re.compile(r"<(?:\s++|(?=/))(/?)\s*+([^\W\d][\w.:-]*+)\s*+>")  # < title>, </ title>
 _MOST_ATTRIBUTES = 2000  # that are remembered
 _ENTITY = re.compile(
     r"""<!ENTITY\s+([\w.-]+)\s+(?:"(&\#[xX]?[0-9a-fA-F]+;|[^"&%<]{0,40})"|'(&\#[xX]?[0-9a-fA-F]+;"""
@@ -123,7 +124,7 @@ def _read_elements(text: str, head: Head) -> None:
         sections.append(found[1])
         return f"\0{len(sections) - 1}\0"
 
-    text = _CDATA.sub(put_aside, text)
+    text = _SPACED.sub(r"<\1\2>", _CDATA.sub(put_aside, text))
     references = References(Repairs())
     bases = _Bases()
     opened: list[str] = []

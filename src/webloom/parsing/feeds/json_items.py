@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.element import Element, Head
 from webloom.parsing.feeds.encoding import RecordDecoder
-from webloom.parsing.feeds.repairs import CONTROL_CHARACTER, JUNK, TRUNCATED, Repairs
+from webloom.parsing.feeds.repairs import BAD_JSON, CONTROL_CHARACTER, JUNK, TRUNCATED, Repairs
 from webloom.parsing.feeds.scan import CHUNK, LARGEST_RECORD, Flaw, Skipped
 from webloom.parsing.feeds.words import words
 
@@ -46,6 +46,8 @@ _COLON = re.compile(r"\s*+:\s*+")
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([{\[])|([}\]])', re.DOTALL)
 _NEXT_OBJECT = re.compile(r"\}\s*+,\s*+(?=\{)")
 _NEXT_LINE = re.compile(r"[ \t\r]*+\n\s*+(?=\{)")
+_DEFECT = re.compile(r'("(?:[^"\\]++|\\.)*+")|,(?=\s*+[}\]])', re.DOTALL)  # in a string, or a comma
+_ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
 
@@ -114,7 +116,11 @@ class JsonItems:
                 value = self._line() if self._has_lines else self._value()
             except _Broken as broken:
                 sample = self._text[self._at : self._at + _SAMPLE].encode("utf-8", "replace")
-                if not self._pass_over(broken.at):
+                defect = broken.at - self._at
+                if (mended := self._mended()) is not None:
+                    yield self._element("item", mended, 0, True)
+                    continue
+                if not self._pass_over(self._at + defect):
                     self._repairs.note(TRUNCATED)
                     yield Skipped(Flaw.CUT_OFF, sample)
                     return
@@ -209,6 +215,23 @@ class JsonItems:
             self._at = following.end()
             break
         return True
+
+    def _mended(self) -> dict[str, object] | None:
+        """An item with small defects, if its brackets close; the place is behind it then."""
+        if self._has_lines or not self._text.startswith("{", self._at):
+            return None
+        start, text = self._at, self._text
+        while not self._close_brackets():
+            if len(self._text) - self._at > self._largest or not self._more():
+                return None
+        start = start if self._text is text else 0
+        try:
+            value = _DECODER.decode(_DEFECT.sub(_meant, self._text[start : self._at]))
+        except (json.JSONDecodeError, RecursionError):
+            self._at = start
+            return None
+        self._repairs.note(BAD_JSON)
+        return value if isinstance(value, dict) else None
 
     def _close_brackets(self) -> bool:
         depth = 0
@@ -335,6 +358,11 @@ class JsonItems:
         if times:
             self._repairs.note(CONTROL_CHARACTER, times)
         return cleaned
+
+
+def _meant(found: re.Match[str]) -> str:
+    string = found[1]
+    return _ESCAPE.sub(lambda each: each[0] if each[1] else r"\\", string) if string else ""
 
 
 def _text(value: object) -> str:

@@ -9,6 +9,7 @@ through once.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -67,6 +68,10 @@ _MOST_NAMES: Final = 5_000  # that are remembered
 _LONGEST_NAME: Final = 100
 _MOST_VALUES: Final = 100  # of one field
 
+_SPELT_OUT: Final = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "o", "å": "a", "æ": "ae", "ł": "l"}
+)
+
 Values = dict[str, list[str]]  # by field; stripped, never empty
 
 
@@ -92,6 +97,9 @@ def _is_path(path: str) -> bool:
 
 
 def squeezed(name: str) -> str:
+    if not name.isascii():
+        spelt = unicodedata.normalize("NFKD", name.translate(_SPELT_OUT))
+        name = "".join(letter for letter in spelt if not unicodedata.combining(letter))
     return name.replace("_", "").replace("-", "").replace(".", "")
 
 
@@ -216,6 +224,7 @@ class FieldTable:
         hit = False
         is_root = node is self._root and depth < _DEEPEST
         unnamed: list[Element] = []
+        described: list[Element] = []
         known = node.known.get(own)
         if known is None:
             known = node.known[own] = {}
@@ -237,6 +246,8 @@ class FieldTable:
                     unnamed.append(child)
                 continue
             text = child.text.strip() if not child.children else _text(child, fields[0][0])
+            if child.children and is_root and fields[0][0] == "description":
+                described.append(child)
             if text:
                 hit = True
                 for field, rank in fields:
@@ -248,6 +259,13 @@ class FieldTable:
                         found[field].append(text)
         if unnamed:
             self._look_through(unnamed, own, found, ranks, depth + 1)
+        for child in described:
+            if child.markup is None or not is_html(child.markup):
+                inner: tuple[Values, dict[str, int]] = {}, {}
+                self._visit(child, self._root, own, *inner, depth + 1)
+                for field, texts in inner[0].items():
+                    if found.setdefault(field, texts) is texts:
+                        ranks[field] = inner[1][field]
         return hit
 
     def _within(

@@ -25,7 +25,7 @@ from webloom.parsing.feeds.mapping import ANY, ANY_OF_OURS, FieldTable, Values, 
 from webloom.parsing.feeds.places import composed, says_remote, sounds_remote
 from webloom.parsing.feeds.remembered import Remembered
 from webloom.parsing.feeds.repairs import Repairs
-from webloom.parsing.feeds.salary import salary
+from webloom.parsing.feeds.salary import DOLLARS, salary
 from webloom.parsing.feeds.sanitise import cut, one_line, scrub
 from webloom.parsing.feeds.urls import joined
 from webloom.parsing.job_posting import JobPosting, Salary, dedupe_key
@@ -120,7 +120,7 @@ class Normaliser:
         published, published_text = self._date(found) if (found := get("publishedAt")) else _NO_DATE
         expires, expires_text = self._date(found) if (found := get("expiresAt")) else _NO_DATE
         remote = _remote(get("remote"), location, kind)
-        pay = _salary(get)
+        pay = _salary(get, country)
         categories = self._categories(get("categories"), get(LISTED))
         texts = (
             _title(get("title")),
@@ -259,7 +259,7 @@ def _remote(flags: list[str] | None, location: str, kind: str) -> bool | None:
     return sounds_remote(kind) if said is None and kind else said
 
 
-def _salary(get: Callable[[str], list[str] | None]) -> Salary | None:
+def _salary(get: Callable[[str], list[str] | None], country: str) -> Salary | None:
     text, low, high = get("salary"), get("salaryMin"), get("salaryMax")
     if text is None and low is None and high is None:
         return None
@@ -270,6 +270,7 @@ def _salary(get: Callable[[str], list[str] | None]) -> Salary | None:
         high=high[0][:_LONGEST_KIND] if high else None,
         currency=currency[0][:_LONGEST_KIND] if currency else None,
         period=period[0][:_LONGEST_KIND] if period else None,
+        dollar=DOLLARS.get(country.lower()) if country else None,
     )
 
 

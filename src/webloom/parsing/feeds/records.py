@@ -10,11 +10,12 @@ from webloom.parsing.feeds.entities import References
 from webloom.parsing.feeds.head import HEAD_SIZE, read_prolog
 from webloom.parsing.feeds.json_items import JsonItems
 from webloom.parsing.feeds.known import KnownRecords, hash_of
-from webloom.parsing.feeds.repairs import TRUNCATED, Repairs
+from webloom.parsing.feeds.repairs import JUNK, TRUNCATED, Repairs
 from webloom.parsing.feeds.scan import LARGEST_RECORD, Scanner, Skipped
 from webloom.parsing.feeds.tags import Tags
 from webloom.parsing.feeds.tokens import Tokenizer
 from webloom.parsing.feeds.unpacking import Unpacked
+from webloom.parsing.feeds.wrapped import unwrapped
 
 
 class Unreadable:
@@ -46,7 +47,11 @@ class Records:
         self.repairs: Repairs = self._stream.repairs
         self._decoder = RecordDecoder(self._stream.encoding, self.repairs)
         self._largest = largest
-        self._prolog = read_prolog(self._stream.head, self.repairs)
+        inner = unwrapped(self._stream.head, self._stream.read)
+        if inner is not None:
+            self.repairs.note(JUNK)
+        self._first, self._read_on = inner or (self._stream.head, self._stream.read)
+        self._prolog = read_prolog(self._first, self.repairs)
         self._json: JsonItems | None = None
         self.head: Head = self._prolog.head
         self.is_whole = False  # known at the end: the document was closed
@@ -54,8 +59,8 @@ class Records:
         self.hash = b""  # of its bytes; none for JSON
         if self._prolog.is_json:
             self._json = JsonItems(
-                self._stream.head,
-                self._stream.read,
+                self._first,
+                self._read_on,
                 decoder=self._decoder,
                 repairs=self.repairs,
                 largest=largest,
@@ -109,8 +114,8 @@ class Records:
 
     def _scanner(self, names: Collection[str]) -> Scanner:
         return Scanner(
-            self._stream.head,
-            self._stream.read,
+            self._first,
+            self._read_on,
             root=self.head.root,
             names=names,
             repairs=self.repairs,

@@ -11,8 +11,10 @@ from webloom.parsing.job_posting import Salary
 
 _HIGHEST: Final = 1e12  # no salary; and no database's trouble
 _LOOKED_AT: Final = 300  # characters of a text
-# Hours, days and the like that a text speaks of, and millions: 140000 YEAR, 50 000 m/w/d are pay.
-_MOST: Final = {"other": 3_000, "million": 1_000}
+_MOST_MILLIONS: Final = 1_000  # 50 000 m/w/d is none
+_MOST_AMOUNTS: Final = 10  # of a text
+_WIDEST: Final = 50  # times the lower end of a range
+_LONGEST_TIME: Final = 3_000  # 140000 YEAR is pay
 
 _CODES: Final = frozenset(
     words(
@@ -77,12 +79,26 @@ _SIGNS: Final = {
     "rp": "IDR",
     "ksh": "KES",
 }
+_DOLLARS: Final = {
+    "AUD": "au aus australia",
+    "CAD": "ca can canada",
+    "HKD": "hk hkg",
+    "MXN": "mx mex mexico méxico",
+    "NZD": "nz nzl",
+    "SGD": "sg sgp singapore",
+}
+DOLLARS: Final = {  # by country, in lower case
+    "hong kong": "HKD",
+    "new zealand": "NZD",
+    **{country: code for code, countries in _DOLLARS.items() for country in countries.split()},
+}
 _WORDS: Final = frozenset(filter(str.isalpha, _SIGNS)) - {"円"}
 _SIGN = re.compile(
     rf"(?<![^\W\d_])(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))})(?![^\W\d_])|"
     + "|".join(map(re.escape, sorted(_SIGNS.keys() - _WORDS, key=len, reverse=True))),
     re.IGNORECASE,
 )
+_CURRENCY_AFTER = re.compile(r"\s?(?:[^\W\d_]{2,7}|[^\w\s])(?!\s?\d)")
 _RAND = re.compile(r"(?<![^\W\d_])R(?=\s?\d)")
 _CODE = re.compile(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])")
 
@@ -98,7 +114,7 @@ _PERIODS: Final = (
      r"|(?:(?<=par )|(?<=/)|(?<=/ ))an|annuel\w*|año|anno|ano|jaar|rok|anual(?:es)?|år|lpa|год"),
 )  # fmt: skip
 _PERIOD = re.compile(
-    r"(?<![^\W\d_])(?:"
+    r"(?<![^\W\d_])(?=[^\W\d_])(?:"
     + "|".join(f"(?P<{name}>{words})" for name, words in _PERIODS)
     + r")(?![^\W_])",
     re.IGNORECASE,
@@ -124,25 +140,43 @@ _AFTER = re.compile(
     r"|(?P<million>m(?![^\W\d_])|mio|million|млн)"
     r"|(?P<myriad>万)"
     r"|(?P<lakh>lakhs?|lacs?|lpa))"
-    r"|(?P<other>%|st\b|nd\b|rd\b|th\b|\s*(?:hours?|hrs|h|stunden|heures|days?|tage?|weeks?|wochen"
-    r"|months?|monate?|mois|years?|jahre?|ans)\b(?!\s*\w*\s*(?:rate|salary)))",
+    r"|(?P<other>%|st\b|nd\b|rd\b|th\b)",
     re.IGNORECASE,
 )
 _SCALES: Final = {"thousand": 1e3, "million": 1e6, "lakh": 1e5, "myriad": 1e4}
-_NOT_PAY = re.compile(r"401\s*\(?k\)?|\b(?:19|20)\d\d[-/]\d{1,2}\b|24/7", re.IGNORECASE)
+_NOT_PAY = re.compile(
+    r"401\s*\(?k\)?|\b(?:19|20)\d\d[-/]\d{1,2}\b|24/7"
+    # 40 hours a week, 12-month: how long, and not how much
+    r"|(?P<time>(?:\d[\d.,]*\s?(?:[-–]|to|bis|à)\s?)?"  # noqa: RUF001 - as they write
+    r"(?P<longest>\d{1,3}(?:[ \u00a0]\d{3})+|\d[\d.,]*))(?:\s*|-)"
+    r"(?:(?P<several>hours|hrs|stunden|heures|horas|uur|uren|godzin|days|tagen?|jours|dagen|weeks"
+    r"|wochen|semaines|semanas|weken|months|monaten?|meses|maanden|years|yrs|jahren?|ans|años)"
+    r"|hour|h|day|tag|jour|dag|week|woche|month|monat|mois|maand|year|jahr|jaar)\b"
+    r"(?!\s*\w*\s*(?:rate|salary))"
+    r"(?:\s*(?:/|\b(?:per|an?|each|pro|par|por|p|je|in der|la|al)\b\.?|(?=\bweekly))\s*"
+    r"(?:week(?:ly)?|wk|w\.?|woche|semaine|semana|settimana|day|tag|jour|month|monat|mois|maand"
+    r"|year|jahr|annum)\b)?",
+    re.IGNORECASE,
+)
+# What a match of it has in any case, and few others have.
+_MAYBE_NOT_PAY = re.compile(
+    r"[0-9](?:[.,]?\s*-?[DGHJMUWYdghjmuwy]|[.,]?\s*-?(?:[Ss][Tt]?[Ee]?|[Tt][Aa]|[Aa][NnÑñ])|[-/][0-9])"
+    r"|401"
+)
+_AT = re.compile(r"\s*(?:at\b|@)", re.IGNORECASE)  # 40 hours at $25
 _BETWEEN = re.compile(
     r"^[^\d]{0,25}?(?:-|–|—|−|~|〜|～|\bto\b|\bbis\b|\bà\b|\bau?\b|\band\b|\bund\b|\bet\b|\by\b|\be\b|\btot\b"  # noqa: RUF001 - as they write
     r"|\bup to\b|\bhasta\b|\bdo\b|\bдо\b|\bпо\b|/)[^\d]{0,15}$",  # noqa: RUF001 - Cyrillic is meant
     re.IGNORECASE,
 )
 _AT_MOST = re.compile(
-    r"(?:up to|max(?:imum)?\.?|bis(?: zu)?|jusqu'?[àa]|hasta|fino a|tot|até|under|<|\bdo|\bдо)"  # noqa: RUF001 - Cyrillic is meant
+    r"(?:\b(?:up to|max(?:imum)?|bis(?: zu)?|jusqu'?[àa]|hasta|fino a|tot|até|under|do|до)\b|<)"
     r"\W{0,4}\w{0,3}\W{0,3}$",
     re.IGNORECASE,
 )
 _AT_LEAST = re.compile(
-    r"(?:from|min(?:imum)?\.?|ab|von|à partir de|dès|desde|da|vanaf|starting at|at least|over|>"
-    r"|\bod|\bот|\bвід)"  # noqa: RUF001 - Cyrillic is meant
+    r"(?:\b(?:from|min(?:imum)?|ab|von|à partir de|dès|desde|da|vanaf|starting at|at least|over"
+    r"|od|от|від)\b|>)"
     r"\W{0,4}\w{0,3}\W{0,3}$",
     re.IGNORECASE,
 )
@@ -163,12 +197,13 @@ def salary(
     high: str | None = None,
     currency: str | None = None,
     period: str | None = None,
+    dollar: str | None = None,
 ) -> Salary | None:
-    """Fields of their own go before what a text says."""
+    """Fields of their own go before what a text says. `dollar` is what $ means in that country."""
     if text is None and low is None and high is None:
         return None
     least, most = (_first_amount(part) if part else None for part in (low, high))
-    said = text[:_LOOKED_AT] if text else ""
+    said = _of_pay(text[:_LOOKED_AT]) if text else ""
     if least is None and most is None:
         least, most = _range(said)
     if least is not None and most is not None and least > most:
@@ -177,6 +212,12 @@ def salary(
     if least is not None or most is not None:
         for part in (currency, low, high, said):
             code = code or (find_currency(part) if part else None)
+        if (
+            dollar
+            and code == "USD"
+            and not any(part and "US" in part.upper() for part in (currency, low, high, said))
+        ):
+            code = dollar
         unit = (find_period(period) if period else None) or (find_period(said) if said else None)
     if least is None and most is None and not text:
         return None
@@ -200,9 +241,10 @@ def find_currency(text: str) -> str | None:
 
 
 def find_period(text: str) -> str | None:
-    squeezed = "".join(filter(str.isalpha, text.lower()))
-    if squeezed in _UNIT and not any(map(str.isdigit, text)):
-        return _UNIT[squeezed]
+    if not any(map(str.isdigit, text)):
+        squeezed = "".join(filter(str.isalpha, text.lower()))
+        if squeezed in _UNIT:
+            return _UNIT[squeezed]
     found = _PERIOD.search(text.replace("_", " "))
     if found is not None:
         return found.lastgroup
@@ -215,25 +257,61 @@ def _number(value: float | None) -> int | float | None:
 
 
 def _first_amount(text: str) -> float | None:
-    amounts = _amounts(text[:_LOOKED_AT])
+    amounts = _amounts(_of_pay(text[:_LOOKED_AT]))
     return amounts[0].value if amounts else None
 
 
+def _of_pay(text: str) -> str:
+    """With blanks in place of what is about something else."""
+    return _NOT_PAY.sub(_blanked, text) if _MAYBE_NOT_PAY.search(text) else text
+
+
+def _blanked(found: re.Match[str]) -> str:
+    time = found["time"]
+    if time is not None and (
+        _is_behind_money(found.string, found.start())
+        or (found["several"] is None and (_value(found["longest"]) or 0) >= _LONGEST_TIME)
+    ):
+        return found[0]
+    if time is not None and _AT.match(found.string, found.end()):
+        return found[0].replace(time, " " * len(time), 1)
+    return " " * len(found[0])
+
+
 def _range(text: str) -> tuple[float | None, float | None]:
-    amounts = _amounts(text)
+    amounts = _amounts(text)[:_MOST_AMOUNTS]
     if not amounts:
         return None, None
+    while len(amounts) > 1:
+        first, second = amounts[:2]
+        low, high = _as_large(first, second), _as_large(second, first)
+        is_range = _BETWEEN.match(text[first.end : second.start]) is not None
+        if is_range and high < _WIDEST * low:
+            return low, high
+        if _is_money(text, first) or not any(_is_money(text, each) for each in amounts[1:]):
+            if is_range:
+                return low, high
+            break
+        del amounts[0]  # Grade 7 - £30,000
     first = amounts[0]
-    if len(amounts) > 1:
-        second = amounts[1]
-        if _BETWEEN.match(text[first.end : second.start]):
-            return _as_large(first, second), _as_large(second, first)
     before = text[: first.start]
     if _AT_MOST.search(before):
         return None, first.value
     if _AT_LEAST.search(before) or _AND_MORE.match(text, first.end):
         return first.value, None
     return first.value, first.value
+
+
+def _is_money(text: str, amount: _Amount) -> bool:
+    """Whether a currency stands beside it."""
+    if _is_behind_money(text, amount.start):
+        return True
+    after = _CURRENCY_AFTER.match(text, amount.end)
+    return after is not None and find_currency(after[0].strip()) is not None
+
+
+def _is_behind_money(text: str, at: int) -> bool:
+    return find_currency(text[max(at - 4, 0) : at]) is not None
 
 
 def _as_large(amount: _Amount, other: _Amount) -> float:
@@ -243,14 +321,13 @@ def _as_large(amount: _Amount, other: _Amount) -> float:
 
 
 def _amounts(text: str) -> list[_Amount]:
-    text = _NOT_PAY.sub(lambda found: " " * len(found[0]), text)
     amounts = []
     for found in _NUMBER.finditer(text):
         value = _value(found[0])
         end = found.end()
         after = _AFTER.match(text, end)
         kind = after.lastgroup if after else None
-        if value is not None and kind in _MOST and value >= _MOST[kind]:
+        if kind == "million" and value is not None and value >= _MOST_MILLIONS:
             after = kind = None
         if kind == "other" or value is None:
             continue

@@ -93,7 +93,8 @@ class Scanner:
             self._root,
             self._root,
         )
-        self._gap = re.compile(rb"(<!--|<!\[CDATA\[)|(%b)|(%b)" % (here, root_end), flags)
+        spaced = rb"<\s*+%b(?=[\s/>])" % qualified
+        self._gap = re.compile(rb"(<!--|<!\[CDATA\[)|(%b)|(%b)" % (spaced, root_end), flags)
         self._token = re.compile(rb"(<!--|<!\[CDATA\[)|<(/?)%b(?=[\s/>])" % qualified, flags)
         self._boundary = re.compile(rb"</%b\s*+>\s*+<%b[\s/>]" % (qualified, qualified), flags)
         self._resync = re.compile(rb"</%b\s*+>\s*+(?=<)" % qualified, flags)
@@ -104,7 +105,8 @@ class Scanner:
 
     def _fix_name(self, start: int) -> None:
         """All records are called as the first one is."""
-        name = re.split(rb"[\s/>]", self._data[start + 1 : start + 1 + _LONGEST_TAG_NAME])[0]
+        tag = self._data[start + 1 : start + 1 + _LONGEST_TAG_NAME].lstrip()
+        name = re.split(rb"[\s/>]", tag)[0]
         prefix, colon, local = name.rpartition(b":")
         self._look_for(re.escape(local), re.escape(prefix + colon))
         self._usual_end = b"</" + name + b">"

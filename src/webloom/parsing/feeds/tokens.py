@@ -98,7 +98,9 @@ class Tokenizer:
         start = START.match(text)
         if start is None:
             self._tags.repairs.note(BAD_TAG)
-            return Element("")
+            text = f"<{text[1:].lstrip()}"
+            if (start := START.match(text)) is None:
+                return Element("")
         record, is_empty = self._tags.element(start, text)
         if is_empty:
             return record

@@ -3,10 +3,12 @@
 Rules for what is broken, so that a defect costs no more than itself:
 
 - an end tag closes the nearest element of its name, and all that is open within it; one that
-  closes nothing is skipped
+  closes nothing gives its name to an open field whose own is unknown (`<tilte>…</title>`), or is
+  skipped
 - an element of the record that is never closed ends where the next field begins, so that the
   fields behind it belong to the record again
 - what is open further down gives its text and children to the element around it
+- a blank behind the `<` of a tag does not matter, if the tag fits what is around it
 - a `<` that begins no tag is text
 - CDATA goes on behind a first `]]>` if a second one follows before the end of its element; one
   without `]]>` ends with its element
@@ -26,7 +28,7 @@ from webloom.parsing.feeds.repairs import (
     STRAY_LESS_THAN,
     UNTERMINATED,
 )
-from webloom.parsing.feeds.tags import START, Tags
+from webloom.parsing.feeds.tags import NAME, START, Tags
 from webloom.parsing.feeds.words import words
 
 CDATA = "<![CDATA["
@@ -46,6 +48,9 @@ _USUAL_FIELDS = frozenset(
 )
 _END = re.compile(r"</([^\s<>/]++)[^<>]*+>")
 _CUT_END = re.compile(r"</([^\s<>/]++)\s*+(?=<)")  # without its bracket
+_SPACED = re.compile(rf"<(/\s++|\s++/?\s*+)({NAME})((?:[\s/][^<>]*+)?>)")  # < title>, </ title>
+_SPACED_CDATA = re.compile(r"<!\s*+\[\s*+CDATA\s*+\[", re.IGNORECASE)
+_MOST_SPACED = 100  # of one record that are looked into
 _DECLARATION = re.compile(r"<[?!][^<>]*+>")
 _WHOLE_CDATA = re.compile(r"<!\[CDATA\[((?:[^\]]++|\](?!\]>))*+)\]\]>")
 
@@ -71,12 +76,13 @@ class Tree:
         self._note = tags.repairs.note
         self._text = start.string
         self._fields = fields
+        self._spaced_to_read = _MOST_SPACED
         self._stack = [_Open(record, start[1], start.end())]
 
     def read(self) -> None:
-        text = self._text
         at = self._stack[0].inner
         while self._stack:
+            text = self._text
             bracket = text.find("<", at)
             if bracket < 0:
                 bracket = len(text)
@@ -87,8 +93,8 @@ class Tree:
             at = self._read_markup(bracket)
         if self._stack:
             self._note(MISMATCHED_TAG, len(self._stack))
-            self._close_down_to(0, len(text))
-            self._close(len(text))
+            self._close_down_to(0, len(self._text))
+            self._close(len(self._text))
 
     def _add_text(self, piece: str) -> None:
         if _CDATA_END in piece:
@@ -111,6 +117,12 @@ class Tree:
                     return self._read_cdata(at)
                 if text.startswith(_COMMENT, at):
                     return self._read_comment(at)
+                section = _SPACED_CDATA.match(text, at)
+                if section is not None and self._spaced_to_read:
+                    self._spaced_to_read -= 1
+                    self._note(BAD_TAG)
+                    self._text = f"{text[:at]}{CDATA}{text[section.end() :]}"
+                    return at
                 if declaration := _DECLARATION.match(text, at):
                     self._note(BAD_TAG)
                     return declaration.end()
@@ -119,7 +131,30 @@ class Tree:
             case _:
                 if start := START.match(text, at):
                     return self._read_start(start)
-        return self._keep_bracket(at)
+        again = self._read_spaced(at)
+        return self._keep_bracket(at) if again is None else again
+
+    def _read_spaced(self, at: int) -> int | None:
+        """A tag with a blank behind its bracket, if an element of its name is open, or is closed
+        before another one begins. It is written anew, to be read from there."""
+        text, spaced = self._text, _SPACED.match(self._text, at)
+        if spaced is None or not self._spaced_to_read:
+            return None
+        self._spaced_to_read -= 1
+        name, rest = spaced[2], spaced[3]
+        is_end = "/" in spaced[1]
+        if is_end:
+            fits = any(opened.name == name for opened in self._stack)
+        else:
+            following = re.compile(rf"<\s*+(/?)\s*+{re.escape(name)}[\s/>]").search(
+                text, spaced.end()
+            )
+            fits = following is not None and bool(following[1])
+        if not fits:
+            return None
+        self._note(BAD_TAG)
+        self._text = f"{text[:at]}<{'/' if is_end else ''}{name}{rest}{text[spaced.end() :]}"
+        return at
 
     def _keep_bracket(self, at: int) -> int:
         self._note(STRAY_LESS_THAN)
@@ -164,8 +199,18 @@ class Tree:
             if self._stack[index].name.lower() == lower:
                 self._close_down_to(index, end.start())
                 self._close(end.start())
-                break
+                return end.end()
+        self._rename_field(name, end.start())
         return end.end()
+
+    def _rename_field(self, name: str, end: int) -> None:
+        if len(self._stack) != 2 or self._stack[1].element.name in self._fields:
+            return
+        local, prefix = self._tags.split(name, self._text)
+        if local in self._fields:
+            element = self._stack[1].element
+            element.name, element.prefix = local, prefix
+            self._close(end)
 
     def _close(self, end: int) -> None:
         opened = self._stack.pop()

@@ -36,7 +36,7 @@ FORMAT = Format(
         "title": ("title", "jobtitle", "positiontitle", "jobopeningname", "position", "name"),
         "jobUrl": ("url", "external_url"),
         "jobType": ("employmenttype", "jobtype", "contracttime", "contracttype"),
-        "categories": ("tags",),
+        "categories": ("tags", "category", "jobcategory", "industry", "jobindustry", "department"),
         "description": ("content_html", "content_text", "description", "summary"),
         "publishedAt": ("date_published", "date_modified"),
     },

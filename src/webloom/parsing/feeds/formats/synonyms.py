@@ -1,6 +1,7 @@
 """Names that feeds give to the fields of a posting, whatever their format.
 
 Hyphens, underscores and case are left out: `job_title`, `Job-Title` and `jobTitle` are one name.
+Accents are left out too, and `ü` is `ue`.
 Where a record has several of them, the first is taken.
 """
 
@@ -14,19 +15,25 @@ from webloom.parsing.feeds.words import words
 _ID = words(
     "guid externalid referencenumber referenceid reference refid refno refnumber ref jobid "
     "jobreference jobrefid jobrefcode jobref jobnumber jobcode jobkey jobpositionpostingid "
-    "partnerjobid requisitionid "
-    "requisitionnumber reqid uniqueid identifier identifier/value id/idvalue uid uuid vacancyid "
+    "partnerjobid uniqueid identifier identifier/value id/idvalue uid uuid vacancyid "
     "vacancynumber "
     "vacancyref positionid offerid adid adreference advertid listingid postingid postid "
     "sourceid senderreference displayreference refnr referenz referencia riferimento "
-    "vacaturenummer codice id key code shortcode slug"
+    "vacaturenummer vacatureid referentienummer referentie referenznummer stellennummer stellenid "
+    "kennziffer jobnummer anzeigennummer referenceoffre numerooffre idoffre identifiant idoferta "
+    "numeroreferencia idofferta idannuncio idoferty numerreferencyjny annonsid codice codigo "
+    "id requisitionid requisitionnumber reqid key code shortcode slug"
 )
 _TITLE = words(
     "title jobtitle positiontitle vacancytitle postingtitle listingtitle offertitle adtitle "
     "advertisementtitle jobpositiontitledescription jobpositiontitle jobname positionname "
     "jobopeningname position/title name position role headline "
     "designation heading stellenbezeichnung stellentitel titel jobtitel titre intitule "
-    "titulo titolo puesto cargo stanowisko functietitel occupation"
+    "titulo titolo puesto cargo stanowisko functietitel jobbezeichnung positionsbezeichnung "
+    "berufsbezeichnung titreoffre titreposte titreannonce intituleposte intituleoffre libelleposte "
+    "libelle poste titulooferta titulopuesto nombrepuesto nombreoferta titulovaga vaga "
+    "titoloannuncio titoloofferta posizione vacaturetitel functienaam functie tytul "
+    "nazwastanowiska tittel overskrift stillingstittel occupation beruf bezeichnung"
 )
 _URL = words(
     "url joburl link joblink detailurl detailsurl jobdetailurl detailpageurl permalink "
@@ -35,7 +42,9 @@ _URL = words(
     "weburl webaddress displayurl viewurl vacancyurl adurl offerurl redirecturl clickurl uri href "
     "careersurl webpageurl publicurl positionuri jobopeningshareurl shareurl externeurl urlorigine "
     "refs/landingpage externalpath applyurl applicationurl applylink applicationlink "
-    "applyhere howtoapply lien enlace"
+    "applyhere howtoapply lien enlace lienoffre urloffre urlannonce urlstelle stellenlink "
+    "stellenurl urloferta urlvacante urlannuncio vacatureurl linkoferty bewerbungslink "
+    "bewerbungsurl lienpostuler urlcandidature sollicitatieurl"
 )
 _COMPANY = words(
     "company companyname company/name company/@name employer employername employer/name "
@@ -44,7 +53,10 @@ _COMPANY = words(
     "organisation organizationname organisationname advertisername advertiser clientname client "
     "recruitername recruiter brand brandname firm businessname agencyname agency unternehmen "
     "arbeitgeber firma entreprise entreprise/nom employeur empresa azienda bedrijf bedrijfsnaam "
-    "pracodawca jobcompany jobemployer sourcename subcompany"
+    "pracodawca firmenname unternehmensname nomentreprise raisonsociale societe nomsociete "
+    "nombreempresa nomeempresa nomeazienda ragionesociale werkgever opdrachtgever nazwafirmy "
+    "foretag foeretag arbetsgivare virksomhed arbejdsgiver arbeidsgiver "
+    "jobcompany jobemployer sourcename subcompany"
 )
 _LOCATION = words(
     "location joblocation locationname fulllocation formattedlocation locationtext displaylocation "
@@ -53,7 +65,9 @@ _LOCATION = words(
     "placeofwork workplace citystate area geography jobgeo jobregion office officelocation "
     "office/name "
     "arbeitsort einsatzort standort ort lieu lieutravail/libelle localisation "
-    "ubicacion localizacion localidad luogo standplaats hqlocation address"
+    "ubicacion localizacion localidad luogo standplaats lieutravail lieudetravail lugar "
+    "lugartrabajo localizacao luogodilavoro sede werklocatie werkplek locatie lokalizacja "
+    "miejscepracy arbetsort hqlocation address"
 )
 _PLACES = (
     "location",
@@ -84,6 +98,7 @@ _PAY = (
     "pay",
     "salaryrange",
     "payrange",
+    "positionremuneration",
 )
 
 
@@ -101,16 +116,18 @@ _NAMES: Final[Paths] = {
     "company": _COMPANY,
     "city": _in_places(
         "city town locality addresslocality municipality jobcity locationcity cityname geocity "
-        "stadt ort ville commune ciudad localidad citta comune plaats cidade miasto"
+        "stadt ort ville commune ciudad localidad citta comune plaats cidade miasto miejscowosc "
+        "poblacion municipio stad gemeente localita kommun kommune"
     ),
     "region": _in_places(
         "state region province county addressregion statecode stateprovince stateorprovince "
         "jobstate "
-        "locationstate statename bundesland departement provincia"
+        "locationstate statename bundesland departement provincia provincie kanton canton regione "
+        "comunidad comunidadautonoma regiao wojewodztwo fylke"
     ),
     "country": _in_places(
         "country countryname countrycode addresscountry jobcountry locationcountry countryiso "
-        "geocountry nation land pays pais paese"
+        "geocountry nation land pays pais paese kraj"
     ),
     "location": (*_LOCATION, "locations/location", "locations"),
     "remote": words(
@@ -125,14 +142,19 @@ _NAMES: Final[Paths] = {
         "commitment "
         "contract employmentstatuslabel positionschedule/name beschaeftigungsart anstellungsart "
         "vertragsart arbeitszeit typecontrat typedecontrat contrat tipocontrato jornada "
-        "contratto tipocontratto dienstverband type"
+        "contratto tipocontratto dienstverband employmenttypecode beschaeftigungsverhaeltnis "
+        "beschaeftigung anstellung stellenart arbeitsverhaeltnis arbeitszeitmodell naturecontrat "
+        "tempstravail tempsdetravail tipodecontrato tipojornada tipocontratacion tipodecontratto "
+        "contractvorm soortdienstverband rodzajumowy umowa wymiarpracy anstallningsform type"
     ),
     "salary": (*words(
         "salary salarytext salaryrange displaysalary salarydescription formattedsalary "
         "salarydisplay "
         "compensation pay payrange payrate wage wages remuneration basesalary estimatedsalary "
         "salaryinfo jobsalary annualsalary monthlysalary hourlyrate dailyrate package rate "
-        "gehalt verguetung salaire salario sueldo stipendio retribuzione salaris wynagrodzenie"
+        "gehalt verguetung salaire salario sueldo stipendio retribuzione salaris wynagrodzenie "
+        "lohn entgelt gehaltsspanne remuneracion remuneracao retribucion loon salarisindicatie "
+        "pensja"
     ), *(f"{pay}/{part}" for pay in _PAY for part in ("amount", "value", "text"))),
     "salaryMin": _in_pay(
         "salarymin minsalary salaryminimum minimumsalary salaryfrom salarylow salarystart "
@@ -154,12 +176,15 @@ _NAMES: Final[Paths] = {
         "salaryperiod salaryfrequency salaryunit salaryinterval salarytype salaryper payperiod "
         "payfrequency paytype payunit salaryunittext unittext compensationperiod rateperiod "
         "compensationinterval compensationfrequency",
-        "compensationtype period periodicity frequency unit unittext interval type per",
+        "compensationtype rateintervalcode period periodicity frequency unit unittext interval "
+        "type per",
     ),
     "categories": words(
         "category categories/category jobcategory tag tags/tag keyword keywords/keyword industry "
         "industries/industry jobindustry sector department departments/department jobfunction "
-        "function discipline specialty classification team branche kategorie categorie categoria"
+        "function discipline specialty classification team branche kategorie categorie categoria "
+        "berufsfeld fachbereich bereich abteilung secteur secteuractivite metier domaine settore "
+        "vakgebied beroepsgroep kategoria branza"
     ),
     LISTED: words("categories jobcategories tags keywords industries departments"),
     "description": words(
@@ -168,8 +193,11 @@ _NAMES: Final[Paths] = {
         "descriptionfull description publicdescription desc contenthtml content contents "
         "body jobbody bodyhtml html details jobdetails jobdetail detail text contenttext jobtext "
         "adtext jobadtext stellenbeschreibung beschreibung descripcion descrizione omschrijving "
-        "descricao opis summary jobsummary "
-        "shortdescription excerpt abstract jobexcerpt teaser post"
+        "descricao opis stellentext anzeigentext descriptif descriptionposte descriptionoffre "
+        "descriptifposte texte contenu descripcionoferta descripcionpuesto texto testo inhalt "
+        "functieomschrijving vacaturetekst vacatureomschrijving tekst tresc trescogloszenia "
+        "opisstanowiska beskrivning beskrivelse summary jobsummary "
+        "shortdescription snippet excerpt abstract jobexcerpt teaser post"
     ),
     "publishedAt": words(
         "pubdate published publishedat publishedon publisheddate publishdate publicationdate "
@@ -183,7 +211,10 @@ _NAMES: Final[Paths] = {
         "validfrom onlinesince datesinceonline onlinefrom veroeffentlichungsdatum veroeffentlicht "
         "veroeffentlichtam aktuelleveroeffentlichungsdatum datepublication datedepublication "
         "datecreation fechapublicacion fechadepublicacion fecha datapubblicazione datapublicacao "
-        "datapublikacji plaatsingsdatum publicatiedatum "
+        "datapublikacji plaatsingsdatum publicatiedatum geplaatstop datumgeplaatst erstelltam "
+        "erstellungsdatum onlinedatum einstelldatum onlineseit dateparution datemiseenligne "
+        "dateajout fechaalta fechacreacion datainserimento datadodania dataogloszenia "
+        "publiceringsdatum publicerad activedate activatedon postdetail/startdate/date "
         "updatedat updated updateddate modified modifieddate lastmodified dateupdated datemodified "
         "lastupdated lastactivitydate timestamp epoch"
     ),
@@ -192,7 +223,12 @@ _NAMES: Final[Paths] = {
         "expireddate "
         "dateexpires dateexpired expiration validthrough validuntil validto closingdate closedate "
         "closingon applicationdeadline applicationclosingdate deadline applyby applybefore "
-        "applicationclosedate unpublishdate bewerbungsfrist datelimite fechacaducidad datascadenza"
+        "applicationclosedate unpublishdate bewerbungsfrist datelimite fechacaducidad datascadenza "
+        "gueltigbis onlinebis ablaufdatum bewerbungsschluss laufzeitende dateexpiration "
+        "datecloture datefinpublication datelimitecandidature fechalimite fechavencimiento "
+        "fechaexpiracion fechacierre scadenza dataexpiracao sluitingsdatum vervaldatum waznedo "
+        "waznosc datawaznosci sistaansokningsdag ansokningsfrist soknadsfrist "
+        "postdetail/enddate/date"
     ),
 }  # fmt: skip
 
