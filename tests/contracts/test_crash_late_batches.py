@@ -121,7 +121,7 @@ async def test_who_counts_by_an_older_row_does_not_undo_a_later_count(
     async with half_way(store, monkeypatch, claim):
         await comes_again(store, claim)
         with monkeypatch.context() as patched:  # a worker that began before the run has ended
-            patched.setattr(store._postings, "_is_running", AsyncMock(return_value=True))
+            patched.setattr(store._postings._looking, "ask", AsyncMock(return_value=True))
             await store._postings.apply(JOBS[:1], batch(claim.run.run_id, 0, []).mark)
         monkeypatch.setattr(store._runs, "_counted", counted)
         other = asyncio.ensure_future(comes_again(store, claim))

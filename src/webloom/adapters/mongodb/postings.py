@@ -104,6 +104,7 @@ class Postings:
         self._raw = database.jobs.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
         self._reading: Gathering[list[str], dict[str, Document]] = database.gather(self._find_all)
         self._comparing: Gathering[_Asked, bool] = database.gather(self._are_unchanged)
+        self._looking: Gathering[str, bool] = database.gather(self._are_running)
         self._listing: Gathering[list[Listed], None] = database.gather(self._list_words)
         self._inserting: Gathering[list[RawBSONDocument], list[_Problem]] = database.gather(
             self._insert_all, most=BATCHES_IN_AN_INSERT, enough=BATCHES_WAITING
@@ -136,7 +137,7 @@ class Postings:
                 if verdict is Verdict.UPDATE:
                     # It may have been read after a later run has stored it: that stands.
                     if is_over is None:
-                        is_over = not await self._is_running(mark.run_id)
+                        is_over = not await self._looking.ask(plain(mark.run_id))
                     wanted = None if is_over else _wanted(job, by, now, failures, document)
                     if wanted is None:
                         continue
@@ -158,10 +159,12 @@ class Postings:
                 taken |= {job.dedupe_key for job in jobs}
         return verdicts, failures
 
-    async def _is_running(self, run_id: str) -> bool:
-        wanted = {"_id": plain(run_id), "status": RunStatus.RUNNING.value}
+    async def _are_running(self, runs: list[str]) -> list[bool]:
+        wanted = {"_id": {"$in": list(set(runs))}, "status": RunStatus.RUNNING.value}
         with self._db.use():
-            return await self._db.import_logs.find_one(wanted, {"_id": True}) is not None
+            found = await self._db.import_logs.find(wanted, {"_id": True}).to_list()
+        running = {each["_id"] for each in found}
+        return [run_id in running for run_id in runs]
 
     async def made_by(self, jobs: Sequence[JobPosting], mark: Mark) -> dict[Verdict, int]:
         """Those that the batch has made or changed before."""
