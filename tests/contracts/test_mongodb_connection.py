@@ -11,6 +11,7 @@ from typing import Any
 
 import pymongo
 import pytest
+from pymongo.errors import ServerSelectionTimeoutError
 
 from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import URL, complete, found, note, request
@@ -260,3 +261,23 @@ async def test_a_closed_database_says_so(mongod: MongoServer, name: str) -> None
         await store.find(URL)
     with pytest.raises(StoreUnavailable):
         await store.count_by_status()
+
+
+async def test_calls_that_are_given_up_again_and_again_leave_the_driver_whole() -> None:
+    """On Python 3.11 they gave up each other's lock: others failed, and closing never ended."""
+
+    async def given_up(database: MongoDatabase, after: float) -> BaseException | None:
+        call = asyncio.create_task(database.records.find_one())
+        await asyncio.sleep(after)
+        for _ in range(2):
+            call.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait([call])
+        return None if call.cancelled() else call.exception()
+
+    async with (
+        asyncio.timeout(30),
+        open_mongodb("mongodb://127.0.0.1:9", SystemClock(), database="none", names=NAMES) as away,
+    ):
+        ends = await asyncio.gather(*(given_up(away, number / 400) for number in range(400)))
+        assert {type(end) for end in ends} <= {type(None), ServerSelectionTimeoutError}

@@ -27,6 +27,7 @@ from pymongo import AsyncMongoClient, ReadPreference
 from pymongo.errors import ConfigurationError, InvalidURI
 
 from webloom.adapters.mongodb import indexes
+from webloom.adapters.mongodb.driver_wait import wait_in_the_call_itself
 from webloom.adapters.mongodb.errors import NotTried, Unsure, translated
 from webloom.adapters.mongodb.gathering import ENOUGH, MOST_TOGETHER, Gathering
 from webloom.adapters.mongodb.indexes import Collection
@@ -270,6 +271,7 @@ async def open_mongodb(
 ) -> AsyncIterator[MongoDatabase]:
     """`database` is used unless the URL names one. A server that can't be reached is waited for in
     the background; what a person has to see to raises BackendRefused."""
+    wait_in_the_call_itself()
     client = _client(url)
     try:
         opened = MongoDatabase(client, shown(url), clock, database, names)
