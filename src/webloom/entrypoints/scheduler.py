@@ -66,7 +66,8 @@ async def _again_and_again(
                 trouble = str(error)
                 log.warning("a tick failed", extra={"error": trouble})
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), pause)
+            async with asyncio.timeout(pause):
+                await stop.wait()
 
 
 async def _tick(services: Services, owner: str) -> None:

@@ -23,6 +23,7 @@ from webloom.adapters.bullmq.jobs import Held, Jobs, Nothing
 from webloom.adapters.bullmq.refusals import FOREIGN, CommandRefused, translated
 from webloom.adapters.bullmq.server import ANSWER_SECONDS
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
+from webloom.ending import ended
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
@@ -86,9 +87,7 @@ class Consumer:
             await self._unblock()
             while unfinished := self._unfinished():
                 await asyncio.wait(unfinished)
-            for task in care:
-                task.cancel()
-            await asyncio.wait(care)
+            await ended(*care)
             await self._blocking.aclose()
 
     def _unfinished(self) -> set[asyncio.Future[Any]]:
@@ -235,7 +234,8 @@ class Consumer:
 
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
 
     async def _recover(self) -> None:
         await self._sleep(RECOVERY_PAUSE)

@@ -27,6 +27,7 @@ from redis.exceptions import TimeoutError as NoAnswerError
 
 from webloom.adapters.bullmq.refusals import FOREIGN, check_server, translated
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, WebloomError
+from webloom.ending import ended
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
@@ -102,9 +103,7 @@ class Server:
         finally:
             self._closed = True
             if keeper is not None:
-                keeper.cancel()
-                with suppress(asyncio.CancelledError):
-                    await keeper
+                await ended(keeper)
             if self._sender is not None:
                 await asyncio.wait([self._sender])
             await self._client.aclose()
@@ -208,7 +207,8 @@ class Server:
             if self._failure is None:
                 pause = FIRST_PAUSE
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._lost.wait(), LOOK_SECONDS)
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self._lost.wait()
             if self._failure is not None:
                 await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
                 pause = min(2 * pause, LONGEST_PAUSE)

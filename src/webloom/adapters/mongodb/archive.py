@@ -117,6 +117,7 @@ class MongoInventoryArchive:
                 progress(len(documents))
         finally:
             reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
         return total
 
     async def _scan(self, keys: Document) -> list[memoryview]:

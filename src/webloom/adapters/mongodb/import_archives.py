@@ -129,6 +129,7 @@ class _MongoArchive(ABC, Generic[Item]):
                 progress(len(documents))
         finally:
             reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
         return total
 
     async def _scan(self, after: str) -> list[memoryview]:

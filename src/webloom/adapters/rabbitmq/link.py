@@ -23,6 +23,7 @@ from webloom.adapters.rabbitmq.failures import refusal, speaking
 from webloom.adapters.rabbitmq.line import Line
 from webloom.adapters.rabbitmq.session import ConfirmingChannel, Session
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
+from webloom.ending import ended
 from webloom.parsing.backend_url import shown
 from webloom.ports.connection import Connection
 
@@ -99,8 +100,7 @@ class Link:
         try:
             yield
         finally:
-            keeper.cancel()
-            await asyncio.wait([keeper])
+            await ended(keeper)
             session, self._session = self._session, None
             if session is not None:
                 await session.close()

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from webloom.domain.errors import BrokerUnavailable
+from webloom.ending import ended
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
@@ -110,9 +111,7 @@ class Consumer:
             await pump
             if self._acks:
                 await asyncio.wait(self._acks)
-            renewal.cancel()
-            with suppress(asyncio.CancelledError):
-                await renewal
+            await ended(renewal)
 
     async def _pump(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
@@ -132,7 +131,8 @@ class Consumer:
                     "cannot take messages", extra={"queue": self._queue, "error": str(error)}
                 )
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(stopping.wait(), RECOVERY_PAUSE)
+                    async with asyncio.timeout(RECOVERY_PAUSE):
+                        await stopping.wait()
 
     async def _hand_out(self, taken: list[Taken]) -> None:
         deliveries = deque(
@@ -169,7 +169,8 @@ class Consumer:
             if seconds <= 0:
                 return
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
 
     async def _renew(self) -> None:
         pause = self.broker.lease / 3

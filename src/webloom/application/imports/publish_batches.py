@@ -57,8 +57,7 @@ class PublishBatches:
         finally:
             for task in on_their_way:
                 task.cancel()
-            if on_their_way:
-                await asyncio.wait(on_their_way)
+            await asyncio.gather(*on_their_way, return_exceptions=True)
 
     async def _publish(self, run: ImportRun, index: int, batch: ReadBatch) -> None:
         message = Message(
