@@ -264,6 +264,7 @@ ODD: dict[str, Any] = {
     "$ref": "x",
     "$id": 1,
     "large": 1 << 70,
+    "beyond floats": -(10**4000),
     "small": -(1 << 63),
     "list": [1, 2.5, True, None, {"x": [[]]}],
 }

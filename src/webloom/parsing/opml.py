@@ -13,7 +13,11 @@ from xml.sax.saxutils import escape, quoteattr
 from webloom.domain.errors import FeedUnreadable
 
 MOST_FEEDS = 10_000
+MOST_AMPERSANDS = 50 * MOST_FEEDS
+MOST_LEVELS = 200_000
+MOST_ATTRIBUTES = 20_000
 
+_LONG_TAG = re.compile(rb"<[^<]{65536,}")  # with the text behind it
 _BARE_AMPERSAND = re.compile(rb"&(?!#?[A-Za-z0-9]{1,32};)")  # as in many a hand-written URL
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -29,11 +33,13 @@ def read_opml(content: bytes, attributes: Sequence[str] = ("xmlurl",)) -> list[O
 
     Raises FeedUnreadable with a sentence for the person who gave it.
     """
+    _refuse_floods(content)
     found = _Found(attributes)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = found.refuse_dtd
     parser.StartElementHandler = found.begin
+    parser.EndElementHandler = found.end
     try:
         parser.Parse(_with_ampersands(content.lstrip()), True)
     except expat.ExpatError as error:
@@ -63,13 +69,20 @@ def write_opml(feeds: Iterable[Outline], *, title: str, created: datetime) -> by
 class _Found:
     def __init__(self, attributes: Sequence[str]) -> None:
         self._attributes = attributes
+        self._levels = 0
         self.is_opml = False
         self.outlines: dict[str, Outline] = {}
 
     def refuse_dtd(self, *_: object) -> None:
         raise FeedUnreadable("the OPML has a DTD, which is refused: take the DOCTYPE out of it")
 
+    def end(self, _: str) -> None:
+        self._levels -= 1
+
     def begin(self, name: str, attributes: dict[str, str]) -> None:
+        self._levels += 1
+        if self._levels > MOST_LEVELS:
+            raise FeedUnreadable(f"the OPML is nested more than {MOST_LEVELS:,} levels deep")
         if not self.is_opml:
             if name.lower() != "opml":
                 raise FeedUnreadable(f"this is no OPML: it begins with <{name[:40]}>")
@@ -84,6 +97,14 @@ class _Found:
             raise FeedUnreadable(f"the OPML has more than {MOST_FEEDS:,} feeds: split it")
         name = " ".join((given.get("title") or given.get("text") or url).split())
         self.outlines[url] = Outline(url, name)
+
+
+def _refuse_floods(content: bytes) -> None:
+    """What is small enough to be sent, and takes a hundred times the memory to be read."""
+    if content.count(b"&") > MOST_AMPERSANDS:
+        raise FeedUnreadable(f"the OPML has more than {MOST_AMPERSANDS:,} ampersands: split it")
+    if any(tag[0].count(b"=") > MOST_ATTRIBUTES for tag in _LONG_TAG.finditer(content)):
+        raise FeedUnreadable(f"the OPML has a tag of more than {MOST_ATTRIBUTES:,} attributes")
 
 
 def _with_ampersands(content: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
 import msgspec
@@ -26,8 +27,6 @@ def read_watch_list(content: bytes) -> list[dict[str, Any]]:
     entries = _from_json(content) if start in (b"[", b"{") else _from_lines(content)
     if not entries:
         raise FeedUnreadable("the list is empty")
-    if len(entries) > MOST_ENTRIES:
-        raise FeedUnreadable(f"the list has more than {MOST_ENTRIES:,} entries: split it")
     return entries
 
 
@@ -40,6 +39,8 @@ def _from_json(content: bytes) -> list[dict[str, Any]]:
         found = found.get("data") or found.get("watches") or [found]
     if not isinstance(found, list):
         raise FeedUnreadable("the list is no array of URLs or watches")
+    if len(found) > MOST_ENTRIES:
+        raise _too_many()
     return [_entry(each) for each in found]
 
 
@@ -56,5 +57,15 @@ def _from_lines(content: bytes) -> list[dict[str, Any]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FeedUnreadable("the list is not UTF-8 text") from error
-    lines = (line.strip() for line in text.splitlines())
-    return [{"url": line} for line in lines if line and not line.startswith("#")]
+    entries: list[dict[str, Any]] = []
+    # One at a time, as there may be millions.
+    for line in map(str.strip, StringIO(text, newline=None)):
+        if line and not line.startswith("#"):
+            if len(entries) == MOST_ENTRIES:
+                raise _too_many()
+            entries.append({"url": line})
+    return entries
+
+
+def _too_many() -> FeedUnreadable:
+    return FeedUnreadable(f"the list has more than {MOST_ENTRIES:,} entries: split it")

@@ -44,6 +44,7 @@ PLACES_IN_A_MILLISECOND = 1 << 20
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 1 << 63
+_NO_FLOAT = 1 << 1023
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _EMPTY = {
     "status_code": None,
@@ -110,7 +111,7 @@ def plain_values(value: Any) -> Any:
     if isinstance(value, list):
         return [plain_values(each) for each in value]
     if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
-        return float(value)
+        return float(value) if abs(value) < _NO_FLOAT else str(value)
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 import uuid
 from collections import Counter
@@ -64,7 +65,7 @@ class ManageWatches:
         settings = {"schedule": Schedule(every_minutes=self.usual_minutes)} | given
         name = (name or "").strip() or normal[0][:LONGEST_NAME]
         config = WatchConfig(name=name, urls=normal, **settings)
-        self._refuse_bad(config)
+        await self._refuse_bad(config)
         next_run_at = self.clock.now() if config.enabled else None
         watch_id = watch_id or uuid.uuid4().hex[:16]
         return await self.store.add_watch(watch_id, config, next_run_at=next_run_at)
@@ -82,7 +83,7 @@ class ManageWatches:
         if "targets" in changes:
             changes["targets"] = self._whole(changes["targets"], known=watch.config.targets)
         config = replace(watch.config, **changes)
-        self._refuse_bad(config)
+        await self._refuse_bad(config)
         next_run_at = next_run(config, now=self.clock.now(), failures=0, spread=spread())
         return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
 
@@ -116,7 +117,7 @@ class ManageWatches:
                 raise WatchRefused(f"urls: {url[:200]}: {error}") from error
         return list(normal)
 
-    def _refuse_bad(self, config: WatchConfig) -> None:
+    async def _refuse_bad(self, config: WatchConfig) -> None:
         if not config.name:
             raise WatchRefused("name: it is empty")
         if len(config.name) > LONGEST_NAME:
@@ -125,7 +126,7 @@ class ManageWatches:
             raise WatchRefused("name: it contains a control character")
         with _named("schedule"):
             config.schedule.refuse_bad()
-        refuse_bad_selection(config.selection)
+        await asyncio.to_thread(refuse_bad_selection, config.selection)  # may take a second
         _refuse_thresholds(config.thresholds)
         if len(config.targets) > MOST_TARGETS:
             raise WatchRefused(f"targets: more than {MOST_TARGETS}")

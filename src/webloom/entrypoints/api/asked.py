@@ -13,6 +13,9 @@ from pydantic import BeforeValidator
 
 Decoded = TypeVar("Decoded")
 
+FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
+
 # A form that leaves a field empty sends `status=`.
 EMPTY_IS_NONE = BeforeValidator(lambda given: None if given == "" else given)
 
@@ -63,12 +66,17 @@ def refuse_nul(request: Request) -> None:
 
 
 def instant(given: datetime | date | None) -> datetime | None:
-    """The beginning, of a day. UTC unless it says otherwise."""
+    """In UTC. The beginning, of a day; without a time zone UTC is meant."""
     if given is None:
         return None
     if not isinstance(given, datetime):
         return datetime(given.year, given.month, given.day, tzinfo=UTC)
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
+    if given.tzinfo is None:
+        return given.replace(tzinfo=UTC)
+    try:
+        return given.astimezone(UTC)
+    except OverflowError:  # before the first moment that there is, or after the last
+        return FIRST_MOMENT if given.year == 1 else LAST_MOMENT
 
 
 def last_instant(request: Request, name: str, given: datetime | date | None) -> datetime | None:

@@ -30,7 +30,7 @@ class BoundedHttp(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._in_head = True
-        self._head_bytes = self._unread_bytes = 0
+        self._head_bytes = self._unread_bytes = self._bodiless_bytes = 0
         self._lingering = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -45,6 +45,7 @@ class BoundedHttp(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._lingering:
             return
+        self._bodiless_bytes += len(data)
         super().data_received(data)
         if self._in_head:
             self._bound_head(len(data))
@@ -54,6 +55,8 @@ class BoundedHttp(HttpToolsProtocol):
             self._unread_bytes += len(data)  # of a body that was refused
             if self._unread_bytes > MAX_UNREAD_BYTES:
                 self._linger()
+        elif self._bodiless_bytes > MAX_HEAD_BYTES:  # trailers, which are kept like headers
+            self.transport.close()
 
     def _bound_head(self, size: int) -> None:
         self._head_bytes += size
@@ -78,7 +81,12 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        self._bodiless_bytes = 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._bodiless_bytes = 0
+        super().on_body(body)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

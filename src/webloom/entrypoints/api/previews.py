@@ -69,7 +69,7 @@ class PreviewRoutes:
         """Fetch a page and show what a watch would see. Nothing is stored."""
         body = decode(_watch_body, await request.body())
         selection = msgspec.convert(body.selection, Selection, from_attributes=True)
-        refuse_bad_selection(selection)
+        await asyncio.to_thread(refuse_bad_selection, selection)
         url = check_url(body.url, policy=self._services.policy)
         with self._pages.one():
             try:

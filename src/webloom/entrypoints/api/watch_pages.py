@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import Path, Query, Request
+from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
 from webloom.bootstrap import Services
@@ -49,6 +50,8 @@ PRICES_AT_ONCE = 200
 DIFF_WIDTH = 160
 MOST_LINES = 20_000  # of a diff that is text
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
 LAST_VERSION = 2**53
 # Text of other people's pages: no browser is to take it for HTML.
 UNTRUSTED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
@@ -74,7 +77,9 @@ class WatchPageRoutes:
         ] = None,
         outcome: Annotated[Outcome | None, EMPTY_IS_NONE, Query()] = None,
         changed_since: Annotated[
-            int | None, EMPTY_IS_NONE, Query(alias="changedSince", ge=0, le=253_402_300_799_999)
+            Annotated[int, Field(ge=0, le=253_402_300_799_999)] | None,
+            EMPTY_IS_NONE,
+            Query(alias="changedSince"),
         ] = None,
         limit: Limit = 50,
         cursor: Cursor = None,
@@ -105,7 +110,9 @@ class WatchPageRoutes:
         request: Request,
         job_id: JobId,
         url: Url,
-        before: Annotated[int | None, EMPTY_IS_NONE, Query(ge=1, le=LAST_VERSION)] = None,
+        before: Annotated[
+            Annotated[int, Field(ge=1, le=LAST_VERSION)] | None, EMPTY_IS_NONE, Query()
+        ] = None,
         limit: Limit = 50,
     ) -> Response:
         """Versions of a page, the newest first."""
@@ -276,7 +283,7 @@ def _row(record: PriceRecord) -> list[object]:
 
 def _harmless(text: str) -> str:
     """A spreadsheet takes what begins like this for a formula."""
-    return f"'{text}" if text[:1] in "=+-@\t\r" else text
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def _rows(rows: list[list[object]]) -> bytes:

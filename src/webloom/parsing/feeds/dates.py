@@ -47,6 +47,10 @@ januara februara marca aprila maja juna jula augusta septembra oktobra novembra 
 januari februari maret april mei juni juli agustus september oktober november desember
 ιανουαριου φεβρουαριου μαρτιου απριλιου μαιου ιουνιου ιουλιου αυγουστου σεπτεμβριου \
 οκτωβριου νοεμβριου δεκεμβριου
+січ лют бер кві тра чер лип сер вер жов лис гру
+януари февруари март април маи юни юли август септември октомври ноември декември
+led uno bre dub kve cvn cvc srp zar rij lis pro
+oca sub mar nis may haz tem agu eyl eki kas ara
 jan feb mrz apr mai jun jul aug sep okt nov dez
 ene feb mrt abr mei jun jul ago sept oct nov dic
 """  # noqa: RUF001 - Greek is meant
@@ -111,11 +115,16 @@ _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]")
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,4})\s*([-/.])\s*(\d{1,2})\s*\2\s*(\d{4}|\d{1,2})(?!\d)")
 _YEAR_MONTH = re.compile(r"^(\d{4})(?:[-/](\d{1,2}))?$")
 _ORDINAL_DAY = re.compile(r"^(\d{4})-?(\d{3})(?=$|[t\s])")
-_EAST_ASIAN = str.maketrans("年月日", "-- ")
+_ERA = re.compile(r"(令和|平成)\s*(元|\d{1,2})(?=年)")
+_YEAR_BEFORE_ERA: Final = {"令和": 2018, "平成": 1988}
+_EAST_ASIAN = str.maketrans("年月日년월일時时點点分秒", "-- -- ::::: ")
 _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _OF_JSON = re.compile(r"/Date\((-?\d{1,16})(?:[+-]\d{4})?\)/$")  # as .NET writes it
 _ISO = re.compile(r"^\d{4}-?(?:\d\d|W)")
+_DAY_AND_ZONE = re.compile(r"(\d{4}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)$")  # of XML Schema
+_ZONE_BEGINS: Final = ("+", "-", "Z")
+_SLASHED = re.compile(rb"""[>"\[]\s*+(\d\d?)\\?/(\d\d?)\\?/(?:20)?\d\d(?=[\s<"\]])""")
 
 
 def _month_names() -> dict[str, int]:
@@ -157,6 +166,17 @@ def parse_date(text: str, *, month_first: bool = False) -> datetime | None:
     return found
 
 
+def is_month_first(feed: bytes) -> bool | None:
+    """What the dates with slashes say that begin a value in this part of a feed: 10/25/2024 has
+    the month first. None: nothing, or not all the same."""
+    found = {
+        int(second) > 12
+        for first, second in _SLASHED.findall(feed)
+        if (int(first) > 12) != (int(second) > 12)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
 def _parse(text: str, month_first: bool) -> datetime | None:
     usual = _USUAL.match(text)
     if usual is not None:
@@ -169,6 +189,8 @@ def _parse(text: str, month_first: bool) -> datetime | None:
             return moment - _offset(sign, hours, minutes)
     elif _ISO.match(text) and not text.isdigit():
         try:
+            if text[10:11] in _ZONE_BEGINS and (day := _DAY_AND_ZONE.match(text)) is not None:
+                text = f"{day[1]}T00:00{day[2]}"
             moment = datetime.fromisoformat(text)
         except ValueError:
             pass
@@ -181,7 +203,13 @@ def _parse(text: str, month_first: bool) -> datetime | None:
         return datetime.fromtimestamp(int(milliseconds[1]) / 1e3, UTC)
     if text.lstrip("-").replace(".", "", 1).isdecimal() and text.isascii():
         return _of_digits(text)
+    text = _ERA.sub(_year_of_era, text).translate(_EAST_ASIAN)
     return _of_words(_folded(text), month_first)
+
+
+def _year_of_era(found: re.Match[str]) -> str:
+    year = 1 if found[2] == "元" else int(found[2])
+    return str(_YEAR_BEFORE_ERA[found[1]] + year)
 
 
 @lru_cache(maxsize=1_000)
@@ -224,7 +252,7 @@ def _of_digits(text: str) -> datetime | None:
 
 def _of_words(text: str, month_first: bool) -> datetime | None:
     place, text = _place(text)
-    text = _ASIDE.sub(" ", text).translate(_EAST_ASIAN)
+    text = _ASIDE.sub(" ", text)
     text = _DOTTED_TIME.sub(r"\1\2:\3", text)
     time = (0, 0, 0)
     offset: timedelta | None = None

@@ -93,7 +93,7 @@ class Head:
     record, in lower case, and its elements are the plain values beside the records.
     """
 
-    __slots__ = ("attributes", "base", "elements", "names", "namespaces", "root")
+    __slots__ = ("attributes", "base", "elements", "month_first", "names", "namespaces", "root")
 
     def __init__(self, root: str, namespaces: dict[str, str], names: list[str]) -> None:
         self.root = root  # lower case, without its prefix
@@ -106,4 +106,5 @@ class Head:
         self.elements: dict[str, str] = {}
         # What relative links begin from, if the feed says it; it can be relative itself.
         self.base = ""
+        self.month_first: bool | None = None  # by dates that can be read in one way only
         self.attributes: dict[str, set[str]] = {}  # lower-case names by local name of their element

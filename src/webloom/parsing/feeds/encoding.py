@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from webloom.parsing.feeds.guessing import guessed
 from webloom.parsing.feeds.repairs import CONTROL_CHARACTER, WRONG_ENCODING, Repairs
 from webloom.parsing.text_decoding import CODECS
 
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
-_DECLARATION = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']\s*([\w.:-]+)""", re.I)
+_DECLARATION = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']?\s*([\w.:-]+)""", re.I)
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
@@ -33,14 +34,11 @@ _WIDE = (
 )
 _ONE_BYTE = re.compile(r"cp125\d|cp874|cp866|iso8859-\d+|koi8-.|mac-.+")
 _CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\r")
-_BEYOND_ASCII = bytes(range(0x80, 0x100))
 _UTF8_OR_STRAY = re.compile(
     rb"((?:[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]"
     rb"|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xf0[\x90-\xbf][\x80-\xbf]{2}"
     rb"|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})++)|[\x80-\xff]"
 )
-_CYRILLIC = re.compile(rb"[\xc0-\xff\xa8\xb8]{3,}+")  # of windows-1251; other text has few of them
-_CYRILLIC_AT_LEAST = 20  # bytes
 _CONTINUED = (  # a byte from 80 to BF, taken for windows-1252 or Latin-1 and written as UTF-8
     rb"(?:\xc2[\x80-\xbf]|\xc5[\x92\x93\xa0\xa1\xb8\xbd\xbe]|\xc6\x92|\xcb[\x86\x9c]"
     rb"|\xe2\x80[\x93-\xba]|\xe2\x82\xac|\xe2\x84\xa2)"
@@ -87,10 +85,14 @@ class Encoding:
                 continue
             self.transcoded = codec
             return
-        if _is_cyrillic(head):
-            self.one_byte = "cp1251"
-            self.is_contradicted = True
+        if head.isascii() or (guess := guessed(head)) is None:
+            return
+        self.is_contradicted = True
+        if _ONE_BYTE.fullmatch(guess):
+            self.one_byte = guess
             self.says_utf8 = False
+        else:
+            self.transcoded = guess
 
 
 def _of_http(content_type: str | None) -> str | None:
@@ -111,19 +113,6 @@ def _is_utf8_beyond_ascii(head: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _is_cyrillic(head: bytes) -> bool:
-    """Whether it is in windows-1251 without saying so: most letters are small, and in words, whose
-    bytes UTF-8 does not put beside each other."""
-    words = b"".join(_CYRILLIC.findall(head))
-    beyond_ascii = len(head) - len(head.translate(None, _BEYOND_ASCII))
-    small = len(words) - len(words.translate(None, _BEYOND_ASCII[0x60:]))
-    return (
-        len(words) >= _CYRILLIC_AT_LEAST
-        and len(words) > 0.7 * beyond_ascii
-        and small > 0.5 * len(words)
-    )
 
 
 class Utf8Stream:

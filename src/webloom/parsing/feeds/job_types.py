@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
+from unicodedata import normalize
 
 _MOST: Final = 10
 _LONGEST_NAME: Final = 4  # words
@@ -14,30 +15,47 @@ _DIVIDED = re.compile(r"[,;|/\n]|\s+(?:and|und|or|oder|et|ou)\s+|\s*&\s*")
 
 _WORDS: Final = {
     "full-time": "fulltime full ft fulltimejob vollzeit tempsplein pleintemps tiempocompleto "
-    "jornadacompleta tempopieno tempointegral voltijd fuldtid heltid fulltimeemployee "
+    "jornadacompleta tempopieno tempointegral tempocompleto periodointegral voltijd fuldtid "
+    "heltid fulltimeemployee "
     "fulltimeposition "
     "fulltimepermanent pelnyetat pełnyetat plnýúvazek tamzamanl\u0131 полнаязанятость "
-    "полныйдень полная повназайнятість 全职 正社員",
+    "полныйдень полная повназайнятість 全职 全職 正社員 정규직 fulltidsjob kokopaivatyo "
+    "teljesmunkaido",
     "part-time": "parttime part pt teilzeit tempspartiel mitemps tiempoparcial mediajornada "
     "tempoparziale deeltijd deltid parttimejob parttimeemployee parttimeposition "
-    "częśćetatu частичнаязанятость неполныйдень частичная 兼职 パート アルバイト",
+    "częśćetatu частичнаязанятость неполныйдень частичная частковазайнятість 兼职 兼職 パート "
+    "アルバイト "
+    "niepelnyetat pólúvazku meiotempo meioperiodo osaaikatyo",
     "contract": "contract contractor contractual fixedterm fixedtermcontract befristet "
     "contracttohire "
-    "corptocorp corptocorpcontract c2c contractcorptocorp zeitvertrag tempodeterminado",
+    "corptocorp corptocorpcontract c2c contractcorptocorp zeitvertrag tempodeterminado "
+    "tempodeterminato atempodeterminato",
     "temporary": "temporary temp tempjob seasonal casual interim aushilfe zeitarbeit cdd "
     "temporaire "
-    "temporal temporario tijdelijk perdiem minijob arbeitnehmeruberlassung",
+    "temporal contratotemporal contratadureedeterminee temporario tijdelijk perdiem minijob "
+    "arbeitnehmeruberlassung",
     "internship": "internship intern internships praktikum praktikant stage stagiaire becario "
     "practicas "
-    "стажировка 实习 tirocinio estagio trainee traineeship werkstudent workingstudent",
+    "стажировка стажування 实习 實習 インターン tirocinio estagio staz praktik trainee "
+    "traineeship werkstudent workingstudent",
     "freelance": "freelance freelancer selfemployed freiberuflich freierMitarbeiter independent "
     "autonomo indépendant independant",
     "permanent": "permanent regular unbefristet festanstellung cdi indefinido permanentemployee "
     "vast "
-    "tempoindeterminato perm direkthire directhire permanentcontract",
+    "tempoindeterminato atempoindeterminato contratadureeindeterminee contratoindefinido "
+    "perm direkthire directhire permanentcontract",
     "volunteer": "volunteer volunteering ehrenamt benevole voluntario unpaid",
 }
-_CANONICAL: Final = {word.lower(): name for name, words in _WORDS.items() for word in words.split()}
+
+
+def _folded(text: str) -> str:
+    """Small letters without accents, and digits; nothing else."""
+    return "".join(filter(str.isalnum, normalize("NFKD", text.casefold())))
+
+
+_CANONICAL: Final = {
+    _folded(word): name for name, words in _WORDS.items() for word in words.split()
+}
 
 
 def job_type(values: Iterable[str]) -> str:
@@ -73,7 +91,7 @@ def _several(text: str) -> list[str]:
 
 
 def _canonical(text: str) -> str | None:
-    squeezed = "".join(filter(str.isalnum, text.lower()))
+    squeezed = _folded(text)
     for ending in ("", "position", "job", "employment", "work", "role", "basis"):
         name = _CANONICAL.get(squeezed.removesuffix(ending))
         if name:

@@ -26,12 +26,21 @@ _AROUND = _LISTS.union(
     words("feed response result searchresult rss channel content d _embedded payload body")
 )
 _LIST = re.compile(  # other names, and what names of lists end in
-    r"content|result|list|value|elements|nodes|edges|ads|resultats|resultados"
+    r"content|result|list|value|elements|nodes|edges|ads|@graph|resultats|resultados"
     r"|.*(?:items|jobs|jobs?_?posts|postings|positions|offers|vacancies|openings|listings|adverts"
-    r"|angebote|stellen|anzeigen|offres|emplois|ofertas|empleos|vagas|vacatures|offerte)"
+    r"|itemlistelement|angebote|stellen|anzeigen|offres|emplois|ofertas|empleos|vagas|vacatures|offerte)"
 )
 _NAMED_LIST = re.compile(rf'"(?:{"|".join(sorted(_LISTS))})"\s*+:\s*+\[\s*+\{{', re.I)
 _OF_OBJECTS = re.compile(r"\[\s*+\{")
+# What the first object of a list by any other name has, if it is of postings.
+_TITLES = frozenset(words("title jobtitle positiontitle jobopeningname titel titre titulo titolo"))
+_WHICH = frozenset(words("id guid url link joburl jobid reference refnr slug"))
+_OF_WORK = frozenset(  # and what categories, pages and people have not
+    words(
+        "company companyname employer location city salary jobtype employmenttype content "
+        "date pubdate publishedat createdat creationdate posteddate dateposted"
+    )
+)
 _MOST_PASSED = 5
 _DEEPEST = 16
 _SAMPLE = 400
@@ -48,6 +57,7 @@ _NEXT_OBJECT = re.compile(r"\}\s*+,\s*+(?=\{)")
 _NEXT_LINE = re.compile(r"[ \t\r]*+\n\s*+(?=\{)")
 _DEFECT = re.compile(r'("(?:[^"\\]++|\\.)*+")|,(?=\s*+[}\]])', re.DOTALL)  # in a string, or a comma
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
+_TELLING = 16_384
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
 
@@ -115,8 +125,10 @@ class JsonItems:
             try:
                 value = self._line() if self._has_lines else self._value()
             except _Broken as broken:
-                sample = self._text[self._at : self._at + _SAMPLE].encode("utf-8", "replace")
                 defect = broken.at - self._at
+                if self._at > _TELLING:  # the decoder counts the lines before each defect
+                    self._text, self._at = self._text[self._at :], 0
+                sample = self._text[self._at : self._at + _SAMPLE].encode("utf-8", "replace")
                 if (mended := self._mended()) is not None:
                     yield self._element("item", mended, 0, True)
                     continue
@@ -293,12 +305,21 @@ class JsonItems:
         return False
 
     def _is_like_a_list(self, key: str) -> bool:
-        """By another name, and by the object that it begins with."""
+        """By another name, or by the object that it begins with."""
+        start = _OF_OBJECTS.match(self._text, self._at)
         return (
-            _LIST.fullmatch(key) is not None
-            and _OF_OBJECTS.match(self._text, self._at) is not None
+            start is not None
+            and (_LIST.fullmatch(key) is not None or self._is_posting(start.end() - 1))
             and not self._has_list_behind()
         )
+
+    def _is_posting(self, at: int) -> bool:
+        try:
+            value, _ = _DECODER.raw_decode(self._text, at)
+        except (json.JSONDecodeError, RecursionError):
+            return False
+        names = {key.lower().replace("_", "") for key in value}
+        return not any(map(names.isdisjoint, (_TITLES, _WHICH, _OF_WORK)))
 
     def _has_list_behind(self) -> bool:
         if self._passed == _MOST_PASSED:

@@ -62,6 +62,14 @@ _SAYS_IT: Final = ("name", "displayname", "title", "label", "value", "text", "te
 _BODIES: Final = frozenset({"text", "value"})
 _COORDINATES: Final = frozenset(words("lat lng lon long latitude longitude"))
 _PARTS_OF_A_DATE: Final = frozenset({"year", "month", "day"})
+# <field name="Location">: the attribute is the name.
+_NAMELESS: Final = frozenset(
+    words("field customfield property attribute param parameter classification column")
+)
+_ASIDE = re.compile(  # of other work, or where it is done beside the place that is named first
+    r"(?:secondary|additional|other|alternate|related|similar)[\w-]*?"
+    r"(?:location|office|address|place|job|posting|vacanc)"
+)
 _DEEPEST: Final = 4
 _LISTS: Final = frozenset({"categories", "listed", "jobType"})
 _MOST_NAMES: Final = 5_000  # that are remembered
@@ -230,6 +238,9 @@ class FieldTable:
             known = node.known[own] = {}
         for child in element.children:
             name = f"{child.prefix}:{child.name}" if child.prefix else child.name
+            if child.attributes and child.name in _NAMELESS:
+                child = self._named(child, node, own)
+                name = f"{child.prefix}:{child.name}" if child.prefix else child.name
             step = known.get(name)
             if step is None:
                 step = self._step(child, node, own)
@@ -299,6 +310,8 @@ class FieldTable:
         goes before what they have by the same name."""
         direct = set(found) - _LISTS
         for element in elements:
+            if _ASIDE.match(element.name):
+                continue
             inner: Values = {}
             inner_ranks: dict[str, int] = {}
             self._visit(element, self._root, own, inner, inner_ranks, depth)
@@ -328,6 +341,12 @@ class FieldTable:
             # What the format says of a name goes before what the name means elsewhere.
             fields = {field: rank for field, rank in fields.items() if rank <= self._last_own}
         return _Step(tuple(fields.items()), tuple(nodes))
+
+    def _named(self, child: Element, node: _Node, own: str) -> Element:
+        """By what its attribute says, if that is a name which is known."""
+        name = "".join(child.attributes.get("name", "")[:_LONGEST_NAME].lower().split())
+        named = Element(name, child.prefix, child.text, {}, child.children, child.markup)
+        return named if self._step(named, node, own).fields else child
 
     def _visit_attributes(
         self, element: Record, node: _Node, found: Values, ranks: dict[str, int]

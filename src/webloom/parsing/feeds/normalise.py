@@ -19,7 +19,7 @@ from webloom.parsing.feeds import sanitise
 from webloom.parsing.feeds.dates import parse_date
 from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format
-from webloom.parsing.feeds.formats.synonyms import AS_ATTRIBUTES, COMMON, LISTED
+from webloom.parsing.feeds.formats.synonyms import AS_ATTRIBUTES, COMMON, LISTED, PAID, PAID_BY
 from webloom.parsing.feeds.job_types import job_type
 from webloom.parsing.feeds.mapping import ANY, ANY_OF_OURS, FieldTable, Values, leaf_texts
 from webloom.parsing.feeds.places import composed, says_remote, sounds_remote
@@ -101,6 +101,8 @@ class Normaliser:
         self._context = Context(head=head, source_url=source_url, base_url=self._base_url)
         language = (head.elements.get("language") or head.elements.get("dc:language") or "").lower()
         self._month_first = format.month_first or language.startswith("en-us")
+        if head.month_first is not None:
+            self._month_first = head.month_first
 
     def posting(self, record: Record) -> JobPosting:
         """Raises Rejected."""
@@ -264,6 +266,12 @@ def _salary(get: Callable[[str], list[str] | None], country: str) -> Salary | No
     if text is None and low is None and high is None:
         return None
     currency, period = get("salaryCurrency"), get("salaryPeriod")
+    if period is None and get(PAID):
+        period = [
+            each
+            for each, name in PAID_BY.items()
+            if (paid := get(name)) in (text, low, high) and paid
+        ]
     return salary(
         text=cut(one_line(text[0][:_LOOKED_AT]), _LONGEST_TEXT) if text else None,
         low=low[0][:_LONGEST_KIND] if low else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from webloom.parsing.feeds.dates import is_month_first
 from webloom.parsing.feeds.element import Element, Head, LaidOut
 from webloom.parsing.feeds.encoding import RecordDecoder, Utf8Stream
 from webloom.parsing.feeds.entities import References
@@ -66,6 +67,7 @@ class Records:
                 largest=largest,
             )
             self.head = self._json.head
+        self.head.month_first = is_month_first(self._first)
 
     @property
     def context(self) -> list[object]:
@@ -74,6 +76,7 @@ class Records:
         return [
             self.head.root,
             self.head.base,
+            self.head.month_first,
             sorted(self.head.namespaces.items()),
             [self.head.elements.get(name) for name in outside],
             sorted(self._prolog.entities.items()),

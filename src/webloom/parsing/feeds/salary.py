@@ -74,6 +74,16 @@ _SIGNS: Final = {
     "руб": "RUB",  # noqa: RUF001 - Cyrillic is meant
     "рублей": "RUB",
     "грн": "UAH",
+    "тенге": "KZT",
+    "tenge": "KZT",
+    "zl": "PLN",
+    "zlotych": "PLN",
+    "złotych": "PLN",
+    "reais": "BRL",
+    "yen": "JPY",
+    "tl": "TRY",
+    "forint": "HUF",
+    "元": "CNY",
     "円": "JPY",
     "rm": "MYR",
     "rp": "IDR",
@@ -92,7 +102,7 @@ DOLLARS: Final = {  # by country, in lower case
     "new zealand": "NZD",
     **{country: code for code, countries in _DOLLARS.items() for country in countries.split()},
 }
-_WORDS: Final = frozenset(filter(str.isalpha, _SIGNS)) - {"円"}
+_WORDS: Final = frozenset(filter(str.isalpha, _SIGNS)) - {"円", "元"}
 _SIGN = re.compile(
     rf"(?<![^\W\d_])(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))})(?![^\W\d_])|"
     + "|".join(map(re.escape, sorted(_SIGNS.keys() - _WORDS, key=len, reverse=True))),
@@ -104,14 +114,16 @@ _CODE = re.compile(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])")
 
 _PERIODS: Final = (
     ("hour", r"hour(?:ly|s)?|hrs?|h|p\.?h\.?|stunde|stündlich|std|heure|hora|ora|uur"
-     r"|stunden(?:lohn|satz)|godz\w*|timme|hod(?:in\w*)?|час(?:ов)?"),
-    ("day", r"day|daily|p\.?d\.?|diem|tag|täglich|jour|d[ií]a|giorno|dag|dia"),
-    ("week", r"week(?:ly)?|wk|p\.?w\.?|woche|wöchentlich|semaine|semana|settimana|недел\w*"),
+     r"|stunden(?:lohn|satz)|horaire|godz\w*|timme|hod(?:in\w*)?|час(?:ов)?"),
+    ("day", r"day|daily|p\.?d\.?|diem|tag|täglich|jour(?:n[ée]e|nalier)?|d[ií]a|giorno|dag|dia"),
+    ("week", r"week(?:ly)?|wk|p\.?w\.?|woche|wöchentlich|semaine|hebdomadaire"
+     r"|semanal?|settimana(?:le)?|недел\w*"),
     ("month", r"month(?:ly)?|mo|mth|pcm|p\.?m\.?|monat(?:lich|s(?:gehalt|lohn))?|mois"
-     r"|mensuel\w*|mes|mese|maand|mies\w*|mån(?:ad|ed)?|mtl\.?|m[eê]s|mensual(?:es)?|měs(?:íc\w*|íčně)?|мес(?:яц\w*)?"
-     r"|міс(?:яц\w*)?"),
+     r"|mensuel\w*|mes|mese|maand|mies\w*|mån(?:ad|ed)?|mtl\.?|m[eê]s|mensual(?:es)?|mensa(?:l|is)|mensil[ei]"
+     r"|měs(?:íc\w*|íčně)?|мес(?:яц\w*)?|міс(?:яц\w*)?"),
     ("year", r"year(?:ly)?|yr|annum|annual(?:ly|ized)?|p\.?\s?a\.?|jahr(?:esgehalt)?|jährlich|année"
-     r"|(?:(?<=par )|(?<=/)|(?<=/ ))an|annuel\w*|año|anno|ano|jaar|rok|anual(?:es)?|år|lpa|год"),
+     r"|(?:(?<=par )|(?<=/)|(?<=/ ))an|annuel\w*|año|anno|ano|jaar|rok|anual(?:es)?|anuais"
+     r"|annu(?:o|i|a|ale)|rocznie|рік|år|lpa|год"),
 )  # fmt: skip
 _PERIOD = re.compile(
     r"(?<![^\W\d_])(?=[^\W\d_])(?:"
@@ -140,7 +152,8 @@ _AFTER = re.compile(
     r"|(?P<million>m(?![^\W\d_])|mio|million|млн)"
     r"|(?P<myriad>万)"
     r"|(?P<lakh>lakhs?|lacs?|lpa))"
-    r"|(?P<other>%|st\b|nd\b|rd\b|th\b)",
+    r"|(?P<other>%|st\b|nd\b|rd\b|th\b"
+    r"|\s(?:sign(?:ing|[ -]on)|welcome|joining|retention|referral|relocation) bonus\b)",
     re.IGNORECASE,
 )
 _SCALES: Final = {"thousand": 1e3, "million": 1e6, "lakh": 1e5, "myriad": 1e4}
@@ -165,7 +178,7 @@ _MAYBE_NOT_PAY = re.compile(
 )
 _AT = re.compile(r"\s*(?:at\b|@)", re.IGNORECASE)  # 40 hours at $25
 _BETWEEN = re.compile(
-    r"^[^\d]{0,25}?(?:-|–|—|−|~|〜|～|\bto\b|\bbis\b|\bà\b|\bau?\b|\band\b|\bund\b|\bet\b|\by\b|\be\b|\btot\b"  # noqa: RUF001 - as they write
+    r"^[^\d]{0,25}?(?:(?<![^\W\d_])-|-(?![^\W\d_])|–|—|−|~|〜|～|\bto\b|\bbis\b|\bà\b|\bau?\b|\band\b|\bund\b|\bet\b|\by\b|\be\b|\btot\b"  # noqa: RUF001 - as they write
     r"|\bup to\b|\bhasta\b|\bdo\b|\bдо\b|\bпо\b|/)[^\d]{0,15}$",  # noqa: RUF001 - Cyrillic is meant
     re.IGNORECASE,
 )

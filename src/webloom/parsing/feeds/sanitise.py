@@ -152,7 +152,7 @@ class Markup:
         for template in self._templates:
             if (simple := template.simplified(text)) is not None:
                 return simple
-        tags = _ANY_TAG.findall(text)
+        tags = _ANY_TAG.findall(text, 0, text.rfind(">") + 1)  # no end is looked for in vain
         if len(tags) != text.count("<") or len(tags) > MOST_TAGS:
             return None
         kinds: dict[str, str] = {}

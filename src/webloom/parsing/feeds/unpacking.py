@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import BinaryIO
 
 from webloom.domain.errors import FeedUnreadable
@@ -20,46 +21,63 @@ _ARCHIVES = {
 
 
 class Unpacked:
-    """A file, decompressed if it is gzip. At most `max_bytes` come out of it; what asks for more
+    """A file, decompressed if it is gzip, and once more if gzip comes out of it: some servers
+    compress what is compressed already. At most `max_bytes` come out of it; what asks for more
     raises FeedUnreadable."""
 
     def __init__(self, file: BinaryIO, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._given = 0
+        self._given_between = 0
         start = file.read(_READ)
         for magic, kind in _ARCHIVES.items():
             if start.startswith(magic):
                 raise FeedUnreadable(f"The answer is {kind}; only gzip is unpacked.")
         self._is_packed = start.startswith(_GZIP)
-        self._source = _Gzip(file, start) if self._is_packed else _Plain(file, start)
+        self._outer = self._source = _opened(file.read, start)
+        if self._is_packed:
+            self._source = _opened(self._read_between, self._read_between(_READ))
 
     @property
     def position(self) -> int:
         """Bytes of the file that were read."""
-        return self._source.position
+        return self._outer.position
 
     @property
     def is_whole(self) -> bool:
         """False once a compressed file turned out to be cut off or corrupt."""
-        return self._source.is_whole
+        return self._outer.is_whole and self._source.is_whole
 
     def read(self, size: int) -> bytes:
         """At most so many bytes; none at the end."""
         piece = self._source.read(size)
         self._given += len(piece)
-        if self._given > self._max_bytes:
+        self._check(self._given)
+        return piece
+
+    def _read_between(self, size: int) -> bytes:
+        piece = self._outer.read(size)
+        self._given_between += len(piece)
+        self._check(self._given_between - _READ)  # which may have been read ahead
+        return piece
+
+    def _check(self, given: int) -> None:
+        if given > self._max_bytes:
             raise FeedUnreadable(
                 f"The feed is larger than {self._max_bytes:,} bytes"
                 f"{' when it is decompressed' if self._is_packed else ''}, which is the limit."
             )
-        return piece
+
+
+def _opened(read: Callable[[int], bytes], start: bytes) -> _Gzip | _Plain:
+    return _Gzip(read, start) if start.startswith(_GZIP) else _Plain(read, start)
 
 
 class _Plain:
     is_whole = True
 
-    def __init__(self, file: BinaryIO, start: bytes) -> None:
-        self._file = file
+    def __init__(self, read: Callable[[int], bytes], start: bytes) -> None:
+        self._read = read
         self._start = start
         self.position = len(start)
 
@@ -67,7 +85,7 @@ class _Plain:
         if self._start:
             piece, self._start = self._start[:size], self._start[size:]
             return piece
-        piece = self._file.read(size)
+        piece = self._read(size)
         self.position += len(piece)
         return piece
 
@@ -75,8 +93,8 @@ class _Plain:
 class _Gzip:
     """One or several gzip files in a row. What can be read of a broken one is read."""
 
-    def __init__(self, file: BinaryIO, start: bytes) -> None:
-        self._file = file
+    def __init__(self, read: Callable[[int], bytes], start: bytes) -> None:
+        self._read = read
         self._packed = start
         self._member = zlib.decompressobj(_GZIP_FORMAT)
         self.position = len(start)
@@ -117,7 +135,7 @@ class _Gzip:
         return True
 
     def _refill(self) -> bool:
-        more = self._file.read(_READ)
+        more = self._read(_READ)
         self.position += len(more)
         self._packed += more
         return bool(more)

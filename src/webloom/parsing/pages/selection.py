@@ -21,6 +21,7 @@ _MAX_DEPTH: Final = 8
 _MAX_STRINGS: Final = 10_000  # that an XPath finds
 _MAX_FOR_XPATH: Final = 4 * 1024 * 1024  # characters of markup
 _MAX_REGEX_MEMORY: Final = 4 * 1024 * 1024
+_MAX_REGEX_STEPS: Final = 500_000  # of all patterns together; it takes a second to make so many
 _MARK: Final = "webloom-found"  # an attribute of the elements that an XPath finds
 
 
@@ -44,8 +45,18 @@ def check_selection(selection: Selection) -> None:
             _evaluate(_compiled_xpath(selector), html.fromstring("<p></p>"), selector)
         else:
             _css(parse_markup("<p></p>"), [selector])
-    for pattern in selection.ignore_pattern:
-        _compiled_pattern(pattern)
+    _check_patterns(selection.ignore_pattern)
+
+
+def _check_patterns(patterns: Sequence[str]) -> None:
+    steps = 0
+    try:
+        for pattern in patterns:
+            steps += _compile(pattern).programsize
+            if steps > _MAX_REGEX_STEPS:
+                raise ValueError("ignore_pattern: all patterns together are too large")
+    finally:
+        re2.purge()  # it would keep megabytes of each, for whoever checks and never searches
 
 
 def _depth_of(xpath: str) -> int:
@@ -208,6 +219,10 @@ def _evaluate(
 
 @lru_cache(maxsize=256)
 def _compiled_pattern(pattern: str) -> Any:
+    return _compile(pattern)
+
+
+def _compile(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MAX_REGEX_MEMORY

@@ -99,7 +99,7 @@ def _as_range(found: tuple[Amount, int], text: str, regional: Sequence[str]) -> 
     if following is None or not _RANGE.match(text[end : following.start()]):
         return amount
     high = _amount(text, following, regional)
-    if high is None:
+    if high is None or high[0].value <= amount.value:
         return amount
     return amount._replace(range_from=True, currency=amount.currency or high[0].currency)
 

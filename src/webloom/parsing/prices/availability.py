@@ -36,11 +36,16 @@ _OF_WORD: Final = {
 
 # Words that count where an element has no others: 500 were sold, and a list has things to add.
 _ALONE: Final = r"\s*[!.]?\s*\x{1f}"
-_SOLD: Final = "sold|verkauft|vendue?|vendido|venduto|verkocht|såld|solgt|myyty|продано|notify me"
+_SOLD: Final = (
+    "sold|verkauft|vendue?|vendido|venduto|verkocht|såld|solgt|myyty|продано|notify me|"
+    "prodáno|predané|sprzedan[eya]|eladva|elkelt|vândut|продадено|πωλήθηκε|prodano|satıldı|"
+    "売約済み?|已售出|판매완료"
+)
 _ADD: Final = (
     "add|ajouter|hinzufügen|toevoegen|agregar|adicionar|aggiungi|dodaj|lägg till|order|"
     "order online|shop now|get it now|réserver|reservar|prenota|buchen|bestel|kup|osta|αγορά|"
-    "get offer|visit store|go to seller|enquire now"
+    "get offer|visit store|go to seller|enquire now|send message|enviar mensagem|enviar mensaje|"
+    "envoyer un message|invia (?:un )?messaggio|bericht sturen|stuur bericht|wyślij wiadomość"
 )
 
 _OUT: Final = phrases(
@@ -63,7 +68,8 @@ _OUT: Final = phrases(
     (?:listing|posting|\bad) has been (?:deleted|removed|sold)
     \bdiscontinued\b | notify me when | back in stock (?:alert|notif)
     prévene[zr][ -]moi | être (?:prévenu|averti|alerté) | m.(?:alerter|avertir) | avísame cuando
-    avvisami quando | powiadom mnie | (?:сообщить|уведомить) о (?:поступлении|наличии)
+    benachrichtige(?:n sie)? mich,? (?:sobald|wenn|falls|bei verfügbarkeit)
+    avvisami quando | powiadom mnie | уведоми ме | (?:сообщить|уведомить) о (?:поступлении|наличии)
     повідомити про (?:наявність|надходження) | gelince haber ver | 到货通知 | 到貨通知 | 貨到通知
     再?入荷(?:の)?(?:お知らせ|通知) | 재입고 ?알림
     nicht (?:mehr )?(?:zur verfügung|bestellbar|im sortiment) | no longer for sale
@@ -129,10 +135,10 @@ _LATER: Final = phrases(
 _IN: Final = phrases(
     r"""
     \bin[ -]stock\b | \bavailable\b
-    \d+ (?:left|in stock|available|pieces (?:left|available|in stock))
+    \d+ (?:left|pieces left)
     ships? (?:in|within|today) | or best offer | for sale by (?:owner|dealer)
     verhandlungsbasis | \bfestpreis\b | privates angebot | prix à débattre | prezzo trattabile
-    precio negociable | do negocjacji | торг уместен
+    precio negociable | preço negociável | prix à négocier | do negocjacji | торг уместен
     dispatched (?:in|within|today) | ready for dispatch | versandfertig | \blagernd\b | lagerware
     expédition sous | il ne reste (?:que|plus que) \d | disponibilidad inmediata | hay stock
     últimas unidades | envío inmediato | entrega imediata | restam \d | pronta consegna

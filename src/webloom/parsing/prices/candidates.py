@@ -15,6 +15,7 @@ SAME_BLOCK: Final = 400  # characters between a price and what it is reduced fro
 _PAIR: Final = 40  # characters between two amounts that belong together
 _LOWER_OF_PAIR: Final = 0.3
 _FAR_APART: Final = 500  # characters between the price of a page and those of a list
+_AT_BUTTON: Final = 400  # characters between a price and the button to pay it
 _REDUCED_PENALTY: Final = 2.5
 
 
@@ -31,7 +32,8 @@ def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     return max(candidates, key=lambda one: (one.score, -one.at), default=None)
 
 
-def weighed_all(candidates: Sequence[Candidate]) -> list[Candidate]:
+def weighed_all(candidates: Sequence[Candidate], own_button: int | None = None) -> list[Candidate]:
+    """With the place of the button that the product itself is bought with, where it is known."""
     found = list(candidates)
     for low, high in pairwise(candidates):
         if low.amount.range_from and high.at - low.at < 40:
@@ -43,6 +45,8 @@ def weighed_all(candidates: Sequence[Candidate]) -> list[Candidate]:
             found[lower] = found[lower]._replace(score=found[lower].score + _LOWER_OF_PAIR)
     repeated = _repeated(found)
     apart = _apart(found, repeated)
+    if repeated and own_button is not None:
+        apart |= {one.at for one in found if 0 <= own_button - one.at < _AT_BUTTON}
     return [_weighed(one, found, {} if one.at in apart else repeated) for one in found]
 
 

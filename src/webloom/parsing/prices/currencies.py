@@ -240,6 +240,7 @@ _MARKS: Final = frozenset("€$£¥￥＄₹₽₺₩₪₴₫₦₱₲₡₸₼
 _AROUND_SIGN: Final = ".,:;*()[]{}<>|+~!?\"'-–—\u200e\u200f"
 _LONGEST: Final = 8
 _NO_CENTS: Final = re.compile(r"^(?:(\s?[.,:]\s?[-–—]{1,2})|-)")  # of "1 299:-"
+_BETWEEN_ELEMENTS: Final = "\x1f"
 _WRITTEN_SO: Final = frozenset(words("EUR CHF CZK DKK NOK SEK ISK"))  # with no other sign, too
 
 
@@ -280,7 +281,8 @@ def sign_after(text: str, regional: Sequence[str]) -> tuple[int, str] | None:
         if word[0] in _MARKS and (code := currency_of(word[0], regional)):
             return skipped + 1, code
     is_price = no_cents and no_cents[1] and " " not in no_cents[1].lstrip()
-    is_range = tail[:1].isdigit()  # of "12.-14. November"
+    between = text[no_cents.end() : len(text) - len(tail)] if no_cents else ""
+    is_range = tail[:1].isdigit() and _BETWEEN_ELEMENTS not in between  # of "12.-14. November"
     if no_cents and is_price and not is_range:
         code = next((one for one in regional if one in _WRITTEN_SO), None)
         return (no_cents.end(), code) if code else None

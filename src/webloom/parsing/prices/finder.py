@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
@@ -20,6 +20,7 @@ from webloom.parsing.prices.amounts import machine_amount
 from webloom.parsing.prices.currencies import country_currency, regional_currencies
 from webloom.parsing.prices.identity import identity_of
 from webloom.parsing.prices.metas import (
+    is_typed_article,
     is_typed_product,
     named_price,
     open_graph_availability,
@@ -34,7 +35,7 @@ from webloom.parsing.prices.visible_price import (
     shown_at,
     visible_price,
 )
-from webloom.parsing.prices.visible_stock import has_buy_markup, visible_stock
+from webloom.parsing.prices.visible_stock import has_buy_markup, marked_stock, visible_stock
 from webloom.parsing.prices.visible_text import read_visible_text
 
 _MARKED_PRICE: Final = (
@@ -93,8 +94,8 @@ class _Page:
         self._elements = elements
         self._structured = structured
         self._visible = read_visible_text(tree, elements, self._identity)
-        self._product_end = end_of_product(self._visible)
-        self._stock = visible_stock(self._visible, self._product_end)
+        self._stock = visible_stock(self._visible, end_of_product(self._visible))
+        self._product_end = self._stock.end
         self._source = PriceSource.JSON_LD
 
     def structured_offer(self) -> Offer | None:
@@ -129,8 +130,16 @@ class _Page:
 
     @cached_property
     def _seen(self) -> VisiblePrice | None:
-        buttons = [button.at for button in self._stock.buttons]
-        return visible_price(self._visible, self.regional, buttons, self._product_end)
+        stock = self._stock
+        find = partial(
+            visible_price,
+            self._visible,
+            self.regional,
+            [button.at for button in stock.buttons],
+            own_button=stock.own_button,
+        )
+        seen = find(stock.others)
+        return seen if seen or stock.others >= stock.end else find(stock.end)
 
     def price_of(self, offer: Offer | None, source: PriceSource | None = None) -> Price | None:
         if offer is None or offer.price is None:
@@ -155,6 +164,9 @@ class _Page:
         seen = self._seen
         if seen is None:
             return None
+        is_sold = seen.is_marked or self._stock.buttons
+        if not is_sold and is_typed_article(self._structured):
+            return None  # it tells what something costs elsewhere
         return Price(
             current=seen.current, list=seen.list, currency=seen.currency, source=PriceSource.TEXT
         )
@@ -225,7 +237,7 @@ class _Page:
             if stock.availability is not Availability.UNKNOWN:
                 return stock.availability
             is_sold = has_buy_markup(self._tree, self._visible)
-            return Availability.IN_STOCK if is_sold else Availability.UNKNOWN
+            return Availability.IN_STOCK if is_sold else marked_stock(self._tree, self._visible)
         if stock.marked is Availability.OUT_OF_STOCK and not stock.can_be_bought:
             return Availability.OUT_OF_STOCK
         return availability

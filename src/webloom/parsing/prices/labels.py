@@ -14,6 +14,7 @@ _LABEL: Final = phrases(
     price | preis | prix | precio | prezzo | preço | cena | prijs | hinta | fiyat | цена | ціна
     кошт
     價 | 价 | 価格 | 가격 | מחיר | السعر | hind | kaina | τιμή | \bár\b | harga | giá | ราคา
+    할인판매가 | 할인가 | 세일가 | 특가
     \bnow | jetzt | aktuell | \bnur\b | \bonly | \bsale | offer | angebot
     """
 )
@@ -54,6 +55,7 @@ _REDUCED_LABEL: Final = phrases(
     (?:редовна|звичайна) | без скидки | было | redovna | sena kaina | įprasta | vecā cena
     tavahind | vana hind | 定价 | السعر (?:السابق|الأصلي) | מחיר מקורי | במקום | מחירון | giá cũ
     harga sebelum | ราคาเต็ม
+    \bnormal ?:
     建議售價 | 原價 | 原价 | 定價 | 定価 | 市價 | 市场价 | 通常価格 | 参考価格 | 정가 | redna
     """
 )
@@ -62,8 +64,8 @@ _OTHER_LABEL: Final = phrases(
     sav(?:e|ing) | \bspar(?:en|e|st|t|ar)?\b | ersparnis | économ | econom | ahorr | risparm
     discount
     rabatt | sconto | descuento | desconto | zľava | sleva | rabat | \boff\b
-    shipping | deliver | versand | liefer | livraison | env[ií]o | entrega | spedizion | frete
-    portes | doprav
+    shipping | deliver | versand | liefer(?:[ugkpsw]|en) | livraison | env[ií]o | entrega
+    spedizion | frete | portes | doprav
     достав | 運費 | 运费 | 送料 | 배송 | postage | dostaw | verzend | frakt | fragt | toimitus
     kargo | poštnin | dostav
     month | monat | mois | \bmes\b | mensu | mensais | \brate\b | raten | installment
@@ -95,7 +97,8 @@ _OTHER_LABEL: Final = phrases(
     \bht\b
     bez dph | без ндс | ekskl | iva esclusa | fără tva | χωρίς φπα | без ддс | kdv hariç | bez pdv
     ללא מע | iva no incluido
-    trade[ -]in | (?:with|mit) code | con código | con cupón | com cupom | spend another
+    trade[ -]in | (?:with|mit) code | con código | con cupón | com cupom | \bspend\b
+    wholesale | оптом | гуртом | \bmayoreo | por mayor | atacado | all.ingrosso | hurtow | despacho
     bestellwert | finanz | \bmtl\b | anzahlung | éco-part | poupa | \brata\b | al mese | per maand
     månad | pr\. md | \bspar(?:a|er)\b | säästä | měsíčně | mesačne | részlet | спестяв
     на месец | в місяць

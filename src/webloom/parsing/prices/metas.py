@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from webloom.domain.price import Availability, Price, PriceSource
-from webloom.parsing.pages.structured import Structured
+from webloom.parsing.pages.structured import Structured, types_of
 from webloom.parsing.prices.amounts import machine_amount, read_amount
 from webloom.parsing.prices.availability import structured_availability
 from webloom.parsing.prices.currencies import currency_of
@@ -30,6 +30,7 @@ _CURRENCIES: Final = (
 )
 _LIST_PRICES: Final = ("product:original_price:amount", "og:price:standard_amount")
 _AVAILABILITIES: Final = ("product:availability", "og:availability", "og:product:availability")
+_ARTICLES: Final = frozenset({"Article", "NewsArticle", "BlogPosting"})
 _TWITTER: Final = (("twitter:label1", "twitter:data1"), ("twitter:label2", "twitter:data2"))
 
 
@@ -75,6 +76,12 @@ def open_graph_availability(structured: Structured) -> Availability:
 
 def is_typed_product(structured: Structured) -> bool:
     return structured.open_graph.get("og:type", "").lower() in ("product", "og:product")
+
+
+def is_typed_article(structured: Structured) -> bool:
+    if structured.open_graph.get("og:type", "").lower() == "article":
+        return True
+    return any(not _ARTICLES.isdisjoint(types_of(node)) for node in structured.json_ld)
 
 
 def _currency(

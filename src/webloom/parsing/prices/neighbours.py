@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
+
+from selectolax.lexbor import LexborNode
 
 from webloom.parsing.prices.phrases import phrases
 from webloom.parsing.prices.visible_text import FAR, VisibleText
@@ -13,6 +18,9 @@ _MOST_FOUND: Final = 20
 _MOST_AROUND: Final = 10  # characters of a heading beside the words
 _MOST_OF_HEADLINE: Final = 25
 _HEADLINES: Final = ("h2.", "h3.", "h4.")
+_MOST_BUTTONS: Final = 12
+_MOST_ITEM: Final = 1500  # characters
+_DIGITS: Final = re.compile(r"\d+")
 
 _OTHERS: Final = phrases(
     r"""
@@ -47,14 +55,33 @@ _OTHERS: Final = phrases(
     (?:σχετικά|παρόμοια) προϊόντα | (?:подобни|свързани) продукти | sorodni izdelki
     slični proizvodi | منتجات (?:مشابهة|ذات صلة) | produk (?:terkait|serupa)
     sản phẩm (?:liên quan|tương tự)
+    (?:sponsored|gesponserte) (?:products|items|produkte|artikel) | also (?:viewed|bought)
+    (?:similar|ähnliche) (?:titles|titel)
+    (?:similar|ähnliche|podobné|podobne|подобни|похожие|схожі) (?:books|bücher|knihy|książki|книги)
+    (?:livres|libros|libri|livros) (?:simil\pL+|relacionados|correlati)
+    in (?:the same|der gleichen|derselben|dezelfde) [kc]at\pL+ | w tej samej kategorii
+    (?:dans la même|nella stessa|en la misma|na mesma) cat\pL+
+    andre (?:så|har) også | andra (?:tittade|har) också | andre (?:så|kiggede) på
+    mohlo by (?:se|sa|vás|vám) | může se vám (?:líbit|hodit)
+    może (?:ci|cię|spodobać) | inni (?:kupili|oglądali)
+    рекоменду(?:ем|ємо)[\s:]*\x{1f} | рекомендуемые товары | покупают вместе
+    (?:рекомендовані|подібні) товари
+    قد يعجبك | منتجات (?:مماثلة|مقترحة|مرتبطة) | מוצרים (?:קשורים|דומים|נוספים)
+    s-ar putea să | sizin için (?:seçtik|önerilen) | bunlar da (?:ilg|hoş) | mások (?:ezt|ezeket) is
+    ίσως σας | δείτε επίσης | може да (?:харесате|ви хареса) | povezani (?:proizvodi|izdelki)
+    panašios prekės | līdzīg\pL+ preces | (?:sarnased|seotud) tooted
+    (?:看過|瀏覽|購買)此商品 | (?:看了|购买)(?:此|该)商品 | 함께 (?:본|구매한?|많이)
+    สินค้า(?:ที่เกี่ยวข้อง|แนะนำ|ใกล้เคียง)
     """
 )
 
 
 def end_of_product(visible: VisibleText) -> int:
     """Where the first heading of other products stands behind the headline, or the text's end."""
-    if not visible.is_titled:
-        return len(visible.text)
+    return heading_of_others(visible) if visible.is_titled else len(visible.text)
+
+
+def heading_of_others(visible: VisibleText) -> int:
     start = visible.headline_end
     window = visible.text[start : start + FAR]
     for count, found in enumerate(_OTHERS.finditer(window)):
@@ -75,6 +102,60 @@ def end_of_product(visible: VisibleText) -> int:
         ):
             return begin
     return len(visible.text)
+
+
+def list_of_others(visible: VisibleText, buttons: Sequence[int]) -> tuple[int, LexborNode] | None:
+    """Where things begin that are written in the same way, each with a button of its own and other
+    numbers, and the first of them. The page's product may be one of them, as that of one seller."""
+    for one, other in pairwise(buttons[:_MOST_BUTTONS]):
+        between = visible.text[one:other]
+        if len(between) > _MOST_ITEM or not (second := _DIGITS.findall(between)):
+            continue
+        items = _branches(visible.elements_above(one), visible.elements_above(other))
+        if items is None or _kind(items[0]) != _kind(items[1]):
+            continue
+        start = _start_in(visible, one, items[0])
+        first = _DIGITS.findall(visible.text[start:one])
+        if not set(first) <= set(second):  # those of one thing that is shown twice are the same
+            return start, items[0]
+    return None
+
+
+def is_in_list(visible: VisibleText, at: int, item: LexborNode) -> bool:
+    """Whether a text is inside a thing of the list that has this one."""
+    inside = item.parent.mem_id if item.parent is not None else None
+    return any(
+        each.parent is not None and each.parent.mem_id == inside and _kind(each) == _kind(item)
+        for each in visible.elements_above(at)
+    )
+
+
+def _start_in(visible: VisibleText, at: int, item: LexborNode) -> int:
+    """Where the text of a thing begins that has a place in it."""
+    start = visible.piece_at(at)[0]
+    while start > 0 and at - start <= _MOST_ITEM:
+        before = visible.piece_at(start - 1)[0]
+        if all(each.mem_id != item.mem_id for each in visible.elements_above(before)):
+            break
+        start = before
+    return start
+
+
+def _branches(
+    one: Sequence[LexborNode], other: Sequence[LexborNode]
+) -> tuple[LexborNode, LexborNode] | None:
+    """The two elements inside the nearest one that is around both."""
+    parents = {each.parent.mem_id: each for each in other if each.parent is not None}
+    for each in one:
+        parent = each.parent
+        if parent is not None and (found := parents.get(parent.mem_id)) is not None:
+            return None if found.mem_id == each.mem_id else (each, found)
+    return None
+
+
+def _kind(element: LexborNode) -> tuple[str | None, str | None]:
+    classes = (element.attributes.get("class") or "").split()
+    return element.tag, classes[0] if classes else None
 
 
 def _letters(text: str) -> int:

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webloom.parsing.prices.currencies import sign_before
-from webloom.parsing.prices.labels import what_is_said
+from webloom.parsing.prices.labels import ON_REQUEST, what_is_said
 from webloom.parsing.prices.visible_text import BOUNDARY, VisibleText
 
 BEFORE_NUMBER: Final = 60  # characters looked at before a number
 _NAME: Final = 3  # letters
 _INDENTED: Final = 20  # characters
 _MOST_INDENTED: Final = 400
+_MOST_REQUEST: Final = 40
 _INDENT: Final = re.compile(r"[ \t\n\r]{2,}")
 
 # A number, with thousands and cents that may be in elements of their own; or each digit is.
@@ -35,6 +36,7 @@ _SEPARATOR_APART: Final = re.compile(r"(?<=\d)[ \x1f]*([.,])[ \x1f]*(?=\d{2,3}(?
 _SIGN_OF_NEXT_PIECE: Final = re.compile(
     r"[ \n\t\u00a0]*\x1f\s*[^\s\d]{1,5}[ \u00a0]?(?:\d{3}|\d{1,2}[.,]|\d(?!\d))"
 )
+_NO_CENTS: Final = re.compile(r"[ \u00a0]?[.,:][ \u00a0]?[-–—]{1,2}\s*(?=\x1f)")  # of "1 299:-"
 _NO_TAX: Final = (
     r"\(?[ \u00a0]?(?:ex|exkl|excl|exc|ekskl|zzgl|plus|ohne|without|before|bez|без|sin|sem|"
     r"hors|senza|\+)\.?\s(?:mwst|vat|tax|gst|iva|tva|dph|ндс|пдв|moms|mva|btw|steuer|ust)"
@@ -49,6 +51,9 @@ _SIGN: Final = (
 SUFFIX: Final = re.compile(
     rf"{_SIGN}(?:{_NO_TAX}|"
     r"\(?(?:ht\b|netto\b|off\b|rabatt|discount|gespart|saved|cashback|shipping|versand|p&p|"
+    r"(?:away from|for|until|to (?:get|unlock|reach)|more for) free|bis zu[mr] (?:kosten|gratis)|"
+    r"pour (?:la|profiter de la|bénéficier de la) livraison|para (?:el |tener )?env[ií]o grat|"
+    r"para (?:o |ter )?frete gr|per la spedizione grat|tot gratis|voor gratis|"
     r"delivery|pfand(?![^\w\x1f]{0,3}\d)|d.éco|할인|ポイント|לחודש)|"
     rf"(?>[\s*]{{1,6}})(?:{_NO_TAX}|\(?(?:ht|h\.t\.|netto)(?![^\W\d]))(?!\w{{0,3}}[^\x1f\d]{{0,12}}\d|\w{{0,3}}\s*:))",
     re.I,
@@ -150,6 +155,8 @@ def joined(visible: VisibleText, at: int, written: str, after: str) -> str:
         written = f"{thousands[1]}{separator}{thousands[3]}"
     if _SIGN_OF_NEXT_PIECE.match(after):
         after = ""
+    elif no_cents := _NO_CENTS.match(after):
+        after = no_cents[0]
     return written + after
 
 
@@ -167,3 +174,14 @@ def label_in(before: str) -> str:
         if about_it and not (is_apart and BOUNDARY not in before[about_it.end() :]):
             at = about_it.end()
     return before[at:][-30:].replace(BOUNDARY, " ")
+
+
+def asked_for(visible: VisibleText, before: int) -> list[int]:
+    """Where people are told to ask for the price, behind the headline and before a place."""
+    start = visible.headline_end
+    told = ON_REQUEST.search(visible.text[start:before])
+    if told is None:
+        return []
+    begin, end = visible.piece_at(start + told.start())
+    is_short = end - begin <= _MOST_REQUEST
+    return [begin] if is_short and not visible.around(begin).neighbour else []

@@ -18,11 +18,12 @@ from webloom.parsing.prices.candidates import (
     weighed_all,
 )
 from webloom.parsing.prices.currencies import sign_after, sign_before
-from webloom.parsing.prices.labels import ON_REQUEST, Said, what_is_said
+from webloom.parsing.prices.labels import Said, what_is_said
 from webloom.parsing.prices.visible_numbers import (
     BEFORE_NUMBER,
     SUFFIX,
     Number,
+    asked_for,
     joined,
     label_in,
     numbers,
@@ -52,10 +53,10 @@ _FORMER_CLASS: Final = re.compile(
     r"price-?_?was|origin-?_?price|(?:price|prc)-?_?org(?![a-z])"
 )
 _NET_CLASS: Final = re.compile(r"price[-\w]*without-?tax|ex(?:cl[a-z]*)?-?_?(?:tax|vat)")
+_SURCHARGE: Final = re.compile(r"(?<![\d+])\+[ \u00a0]?(?:[^\s\d+]{1,4}[ \u00a0]?)?$")  # "+ 6,90 €"
 _BARE_PIECE: Final = 24  # characters of an element that can be a price with no currency in it
 _PROSE: Final = 80  # characters of an element that is no price, but a sentence with one in it
 _PERCENT: Final = re.compile(r"(?<![\d.,])([1-9]\d|[5-9])[ \u00a0]?%")
-_MOST_REQUEST: Final = 40  # characters
 
 
 class VisiblePrice(NamedTuple):
@@ -63,34 +64,33 @@ class VisiblePrice(NamedTuple):
     list: Decimal | None
     currency: str | None
     score: float
+    is_marked: bool  # in an element that is made for prices, or has little else in it
 
 
 def visible_price(
-    visible: VisibleText, regional: Sequence[str], buy_buttons: Sequence[int], end: int
+    visible: VisibleText,
+    regional: Sequence[str],
+    buy_buttons: Sequence[int],
+    end: int,
+    *,
+    own_button: int | None = None,
 ) -> VisiblePrice | None:
-    """Up to the end of the product in the text."""
+    """Up to the end of the product in the text. Its own button is the one that stands there
+    before those of other things."""
     start, far = _window(visible)
     window = (start, min(far, end))
     signed = _found(visible, regional, buy_buttons, window, bare=False)
-    best = best_of(weighed_all(signed))
+    best = best_of(weighed_all(signed, own_button))
     if best is None or best.score < _GOOD_SCORE or best.around.struck:
         found = _found(visible, regional, buy_buttons, window, bare=True, known=signed)
-        best = _best_not_struck(weighed_all(found))
+        best = _best_not_struck(weighed_all(found, own_button))
     if best is None or best.score < _LEAST_SCORE:
         return None
-    if not (best.around.price or buy_buttons) and _is_on_request(visible, best.at):
-        return None
+    if not (best.around.price or buy_buttons) and asked_for(visible, best.at):
+        return None  # the amount is that of something else
     listed = _list_price(visible, best.amount.value, best.at, regional, end)
-    return VisiblePrice(best.amount.value, listed, best.amount.currency, best.score)
-
-
-def _is_on_request(visible: VisibleText, at: int) -> bool:
-    """Whether people are told to ask for the price, before an amount: that of something else."""
-    told = ON_REQUEST.search(visible.text[visible.headline_end : at])
-    if told is None:
-        return False
-    begin, end = visible.piece_at(visible.headline_end + told.start())
-    return end - begin <= _MOST_REQUEST and not visible.around(begin).neighbour
+    is_marked = best.around.price or best.around.item_price or _is_short(visible, best.at)
+    return VisiblePrice(best.amount.value, listed, best.amount.currency, best.score, is_marked)
 
 
 def shown_at(visible: VisibleText, current: Decimal, end: int) -> list[int]:
@@ -258,7 +258,11 @@ def _candidate(
         return None
     reduced = around.reduced_from or said.reduced_from or _is_former(around.signature)
     other = bool(
-        around.other_amount or amount.per_unit or said.other or SUFFIX.match(visible.text, end)
+        around.other_amount
+        or amount.per_unit
+        or said.other
+        or _SURCHARGE.search(before)
+        or SUFFIX.match(visible.text, end)
     )
     score = _score(visible, at, amount, around, said)
     if other:

@@ -8,8 +8,16 @@ from typing import Final, NamedTuple
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability
-from webloom.parsing.prices.availability import BUY, STATEMENTS, is_alone, is_refused
+from webloom.parsing.prices.availability import (
+    BUY,
+    STATEMENTS,
+    is_alone,
+    is_refused,
+    structured_availability,
+)
+from webloom.parsing.prices.neighbours import heading_of_others, is_in_list, list_of_others
 from webloom.parsing.prices.phrases import phrases
+from webloom.parsing.prices.visible_numbers import asked_for
 from webloom.parsing.prices.visible_text import BOUNDARY, FAR, VisibleText
 
 _IN: Final = Availability.IN_STOCK
@@ -29,6 +37,8 @@ _BUY_MARKUP: Final = (
     '[onclick*="cart" i], [id*="buy-now" i], [class*="buy-now" i], [class*="buynow" i])'
 )
 
+_MARKED_STOCK: Final = '[property="availability"], [property="schema:availability"]'
+
 _OFF_FOR_NOW: Final = re.compile(r"selection-needed|product-addtocart-button|tocart(?![a-z])")
 _CHOOSE: Final = phrases(
     r"""
@@ -44,6 +54,21 @@ _CHOOSE: Final = phrases(
 )
 _NAMED: Final = re.compile(r"(?<![a-z])(?:availability|out-?of-?stock|stock-?status)(?![a-z])")
 _AFTER_BUTTON: Final = 200  # characters
+_BUTTONS: Final = ("button.", "input.", "a.")  # "Notify me" may be of anything
+_MOST_SHORT: Final = 40  # characters of a message in the place of a button
+_OF_THIS: Final = re.compile(
+    r"\W*(?:(?:sorry|unfortunately|leider|désolée?s?|lo sentimos|helaas|niestety|spiacenti)\W+)?"
+    r"(?:(?:this|the|your)\s(?:\w+\s)?(?:item|product|listing|auction|lot|article|ad|book|title)|"
+    r"(?:diese[rs]?|der|das|die)\s(?:artikel|produkt|ware|titel|anzeige|angebot|auktion)|"
+    r"(?:cet|cette|ce|le|l.)\s?(?:article|produit|annonce|livre|offre)|"
+    r"(?:est[ea]|el|o|a)\s(?:producto|artículo|anuncio|produto|artigo|anúncio|item|livro|libro)|"
+    r"(?:quest[oa.]|il|l.)\s?(?:prodotto|articolo|annuncio|libro)|"
+    r"(?:dit|deze|het|de)\s(?:product|artikel|advertentie|boek)|"
+    r"(?:ten|ta|to|tento|toto|táto)\s(?:produkt|towar|oferta|ogłoszenie|zboží|tovar)|"
+    r"(?:den här|denna|denne|dette)\s(?:produkt\w*|artikel\w*|vare\w*|annons\w*)|"
+    r"(?:этот|данный|цей|даний|този)\s(?:товар|продукт|лот)|bu\sürün|この商品|(?:此|該|该)商品)",
+    re.I,
+)
 
 
 class Button(NamedTuple):
@@ -57,6 +82,10 @@ class VisibleStock(NamedTuple):
     loose: Availability  # said anywhere near the product
     buttons: list[Button]
     is_named: bool  # the element of what is marked is called by what it tells of
+    is_in_place: bool  # short words where the button to buy would be say that it is out of stock
+    end: int  # of the product in the text
+    others: int  # where a list of things begins that have buttons of their own, or the end
+    own_button: int | None  # the first that works, unless it is that of one of several things
 
     @property
     def can_be_bought(self) -> bool:
@@ -80,19 +109,59 @@ class VisibleStock(NamedTuple):
     @property
     def is_gone(self) -> bool:
         """Also said on pages that have no price, and nothing else to tell a product by."""
-        return self.marked is Availability.OUT_OF_STOCK and self.is_named and not self.buttons
+        is_named = self.marked is Availability.OUT_OF_STOCK and self.is_named
+        return (is_named or self.is_in_place) and not self.buttons
+
+
+class _Said(NamedTuple):
+    marked: Availability
+    loose: Availability
+    is_named: bool
+    is_in_place: bool
+    out_at: list[int]
 
 
 def visible_stock(visible: VisibleText, end: int) -> VisibleStock:
     """Up to the end of the product in the text."""
-    marked, loose, is_named = _statements(visible, end)
+    marked, loose, is_named, is_in_place, out_at = _statements(visible, end)
     buttons = _buy_buttons(visible, end)
+    others = _start_of_others(visible, buttons, out_at)
+    if others is not None and not any(button.enabled and button.at < others for button in buttons):
+        buttons = [button for button in buttons if button.at < others]
+        end = min(end, others)
     if loose is _OUT and not any(button.enabled for button in buttons):
         asking = _asking_button(visible, end)
         if asking is not None:  # what is out of stock is one of the sizes
             loose = Availability.UNKNOWN
             buttons.append(asking)
-    return VisibleStock(marked, loose, buttons, is_named)
+    own = _own_button(visible, buttons, others)
+    return VisibleStock(marked, loose, buttons, is_named, is_in_place, end, others or end, own)
+
+
+def _own_button(visible: VisibleText, buttons: list[Button], others: int | None) -> int | None:
+    enabled = [button.at for button in buttons if button.enabled]
+    if not enabled or enabled[0] < visible.headline_end:
+        return None
+    is_of_list = others is None and list_of_others(visible, enabled) is not None
+    return None if is_of_list else enabled[0]
+
+
+def _start_of_others(visible: VisibleText, buttons: list[Button], out_at: list[int]) -> int | None:
+    """Where other products begin that can be bought, on a page that has a button for its own before
+    them, or says there that it cannot be bought, or that one has to ask for its price."""
+    enabled = [button.at for button in buttons if button.enabled]
+    if not enabled or enabled[0] < visible.headline:
+        return None
+    told = [enabled[0], *out_at, *asked_for(visible, enabled[0])]
+    if not visible.is_titled:
+        start = heading_of_others(visible)
+        if start <= enabled[0] and any(at < start for at in told):
+            return start
+    if (found := list_of_others(visible, enabled)) is None:
+        return None
+    start, item = found
+    is_apart = any(at < start and not is_in_list(visible, at, item) for at in told)
+    return start if is_apart else None
 
 
 def has_buy_markup(tree: LexborHTMLParser, visible: VisibleText) -> bool:
@@ -102,6 +171,16 @@ def has_buy_markup(tree: LexborHTMLParser, visible: VisibleText) -> bool:
         if not around.neighbour and not around.disabled:
             return True
     return False
+
+
+def marked_stock(tree: LexborHTMLParser, visible: VisibleText) -> Availability:
+    """In attributes that all say the same, of elements that are no part of an item."""
+    told = {
+        structured_availability(node.attributes.get("href") or node.attributes.get("content"))
+        for node in tree.css(_MARKED_STOCK)[:_MOST_FOUND]
+        if not visible.around_element(node).neighbour
+    }
+    return told.pop() if len(told) == 1 else Availability.UNKNOWN
 
 
 def _buy_buttons(visible: VisibleText, end: int) -> list[Button]:
@@ -150,7 +229,7 @@ def _is_chosen_before(visible: VisibleText, at: int) -> bool:
     return _CHOOSE.search(visible.text[visible.headline_end : at]) is not None
 
 
-def _statements(visible: VisibleText, product_end: int) -> tuple[Availability, Availability, bool]:
+def _statements(visible: VisibleText, product_end: int) -> _Said:
     start = max(0, visible.headline - _BEFORE_HEADLINE)
     window = visible.text[start : min(visible.headline_end + _STATEMENT_AFTER, product_end)]
     window += BOUNDARY
@@ -167,20 +246,34 @@ def _statements(visible: VisibleText, product_end: int) -> tuple[Availability, A
                 refused = availability is _IN and is_refused(visible.text[piece[0] : at])
                 said[piece] = _OUT if refused else availability
     marked = loose = Availability.UNKNOWN
-    is_named = False
-    for (begin, end), availability in sorted(said.items()):
+    is_named = is_in_place = False
+    out_at: list[int] = []
+    # What stands before the headline is often said of cookies or of the shop.
+    after_first = sorted(said.items(), key=lambda one: (one[0][0] < visible.headline, one[0]))
+    for (begin, end), availability in after_first:
         if visible.headline <= begin < visible.headline_end or end - begin > _MOST_WORDS:
             continue
         around = visible.around(begin)
         if around.neighbour or around.hidden:
             continue
-        is_marked = around.stock or (around.button and around.disabled and availability is _OUT)
+        is_out = availability is _OUT
+        is_short = end - begin <= _MOST_LOOSE_WORDS
+        is_marked = around.stock or (around.button and around.disabled and is_out)
+        if is_out:
+            out_at.append(begin)
+            is_in_place |= (
+                around.button
+                and not around.link
+                and not around.signature.startswith(_BUTTONS)
+                and end - begin <= _MOST_SHORT
+            )
         if is_marked and marked is Availability.UNKNOWN:
             marked = availability
             is_named = _NAMED.search(around.signature) is not None
             continue
-        if is_marked and availability is _IN and end - begin <= _MOST_LOOSE_WORDS:
+        if is_marked and availability is _IN and is_short:
             is_named = False  # a list of several things
-        if loose is Availability.UNKNOWN and not around.link and end - begin <= _MOST_LOOSE_WORDS:
+        is_said = is_short or (is_out and _OF_THIS.match(visible.text, begin) is not None)
+        if loose is Availability.UNKNOWN and not around.link and is_said:
             loose = availability
-    return marked, loose, is_named
+    return _Said(marked, loose, is_named, is_in_place, out_at)

@@ -36,7 +36,7 @@ _NEIGHBOUR: Final = re.compile(
     r"recent|viewed|history|accessor|suggest|alternativ|sponsor|teaser|(?:product|item|offer)s?[-_]*"
     r"(?:card|tile|list|grid|row|box)s?\b|productcard|producttile|plp|compare|filter|facet|review|comment|"
     r"breadcrumb|bundle|frequently|together|banner|advert|promo-?box|newsletter|best-?sell|you-?may|"
-    r"search-|autocomplete|wishlist|crossroad",
+    r"search-|autocomplete|wishlist|crossroad|cookie|consent",
 )
 _LISTS: Final = re.compile(r"related|recom+end|similar|sell|also|compare|filter|facet|footer|cart")
 _PRICE_WORDS: Final = re.compile(
@@ -46,9 +46,9 @@ _PRICE_WORDS: Final = re.compile(
 _REDUCED_FROM: Final = re.compile(
     r"(?<![a-z])old|price-?_?old|old(?:-|_)?price|(?<![a-z])was(?![a-z])|regular|(?<!with-)(?<!has-)list-?_?price|rrp|msrp|pvp(?:r|$)|uvp|strike|"
     r"before|original|cross(?:ed)|previous|prev-|compare-?at|compare-price|barr(?:ed|e)|tachad|retail|"
-    r"full-?price|discounted-from|stroke|linethrough|line-through|through|ancien|avant|antes|(?<![a-z])anterior|"
+    r"full-?price|price[-_]{1,2}full(?![a-z])|discounted-from|stroke|linethrough|line-through|through|ancien|avant|antes|(?<![a-z])anterior|"
     r"streich|gammel|vecchi|listino|stara|_disc\b|undiscount|non-?discount|wasprice|nonsale|stock-price|"
-    r"(?<![a-z])(?:eski|vorher|antigu?o|viejo|poprzedni|przekresl|puvodni|povodn[ae])"
+    r"(?<![a-z])(?:eski|vorher|antigu?o|viejo|poprzedni|przekresl|puvodni|povodn[ae]|eredeti)"
 )
 _STRUCK: Final = re.compile(r"line-through|linethrough|strike|crossed|barred|tachad")
 _NOT_THE_PRICE: Final = re.compile(
@@ -179,6 +179,18 @@ class VisibleText:
         """Whether a piece of text is written above the line, as cents are."""
         parent = self._nodes[bisect_right(self._starts, at) - 1].parent
         return parent is not None and parent.tag == "sup"
+
+    def elements_above(self, at: int) -> list[LexborNode]:
+        """Those around a piece of text, from the nearest on, up to where the headline is too."""
+        node = self._nodes[bisect_right(self._starts, at) - 1]
+        current = node.parent if node.is_text_node else node
+        above: list[LexborNode] = []
+        while current is not None and len(above) < _MOST_LEVELS:
+            if current.mem_id in self._above_headline:
+                break
+            above.append(current)
+            current = current.parent
+        return above
 
     def around(self, at: int) -> Surroundings:
         index = bisect_right(self._starts, at) - 1
@@ -353,7 +365,7 @@ def _read_element(node: LexborNode) -> tuple[int, str]:
     return bits, f"{tag}.{words}|"
 
 
-_NAMING: Final = ("class", "id", "itemprop", "data-test", "data-testid")
+_NAMING: Final = ("class", "id", "itemprop", "data-test", "data-testid", "data-hook")
 _OF_TAG: Final = {
     "footer": _NEIGHBOUR_BIT,
     "nav": _NEIGHBOUR_BIT,

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Head, Record
-from webloom.parsing.feeds.formats.format import Context, Format
-from webloom.parsing.feeds.mapping import Values, squeezed
-
-_PERIODS = (("annual", "year"), ("yearly", "year"), ("monthly", "month"), ("hourly", "hour"))
+from webloom.parsing.feeds.element import Head
+from webloom.parsing.feeds.formats.format import Format
 
 
 def _certainty(head: Head) -> int:
     if head.root != "json":
         return 0
     return 90 if "jsonfeed.org" in head.elements.get("version", "") else 60
-
-
-def _refine(values: Values, record: Record, context: Context) -> None:
-    """annualSalaryMin says the period by its name."""
-    if "salaryPeriod" in values or not ("salaryMin" in values or "salaryMax" in values):
-        return
-    for child in record.children:
-        name = squeezed(child.name)
-        for beginning, period in _PERIODS:
-            if name.startswith(beginning) and name.endswith(("min", "max")):
-                values["salaryPeriod"] = [period]
 
 
 FORMAT = Format(
@@ -36,7 +22,16 @@ FORMAT = Format(
         "title": ("title", "jobtitle", "positiontitle", "jobopeningname", "position", "name"),
         "jobUrl": ("url", "external_url"),
         "jobType": ("employmenttype", "jobtype", "contracttime", "contracttype"),
-        "categories": ("tags", "category", "jobcategory", "industry", "jobindustry", "department"),
+        "categories": (
+            "tags",
+            "category",
+            "jobcategory",
+            "industry",
+            "jobindustry",
+            "department",
+            "categories/department",
+            "categories/team",
+        ),
         "description": ("content_html", "content_text", "description", "summary"),
         "publishedAt": ("date_published", "date_modified"),
     },
@@ -46,5 +41,4 @@ FORMAT = Format(
         "location": ("categories/location",),
         "jobType": ("categories/commitment",),
     },
-    refine=_refine,
 )

@@ -22,7 +22,7 @@ _ID = words(
     "vacaturenummer vacatureid referentienummer referentie referenznummer stellennummer stellenid "
     "kennziffer jobnummer anzeigennummer referenceoffre numerooffre idoffre identifiant idoferta "
     "numeroreferencia idofferta idannuncio idoferty numerreferencyjny annonsid codice codigo "
-    "id requisitionid requisitionnumber reqid key code shortcode slug"
+    "id requisitionid requisitionnumber reqid contestnumber did key code shortcode slug"
 )
 _TITLE = words(
     "title jobtitle positiontitle vacancytitle postingtitle listingtitle offertitle adtitle "
@@ -40,7 +40,8 @@ _URL = words(
     "canonicalurl "
     "absoluteurl hostedurl landingpage landingpageurl deeplink deeplinkurl externalurl pageurl "
     "weburl webaddress displayurl viewurl vacancyurl adurl offerurl redirecturl clickurl uri href "
-    "careersurl webpageurl publicurl positionuri jobopeningshareurl shareurl externeurl urlorigine "
+    "careersurl webpageurl publicurl jobpublicationurl positionuri jobopeningshareurl shareurl "
+    "externeurl urlorigine "
     "refs/landingpage externalpath applyurl applicationurl applylink applicationlink "
     "applyhere howtoapply lien enlace lienoffre urloffre urlannonce urlstelle stellenlink "
     "stellenurl urloferta urlvacante urlannuncio vacatureurl linkoferty bewerbungslink "
@@ -61,7 +62,8 @@ _COMPANY = words(
 _LOCATION = words(
     "location joblocation locationname fulllocation formattedlocation locationtext displaylocation "
     "locationdescription locationstext positionlocationdisplay locationrestrictions "
-    "locationrestriction worklocation candidaterequiredlocation candidatelocationrestriction place "
+    "locationrestriction primarylocation mainlocation worklocation candidaterequiredlocation "
+    "candidatelocationrestriction place "
     "placeofwork workplace citystate area geography jobgeo jobregion office officelocation "
     "office/name "
     "arbeitsort einsatzort standort ort lieu lieutravail/libelle localisation "
@@ -76,6 +78,7 @@ _PLACES = (
     "address",
     "address/postaladdress",
     "place",
+    "locations",
     "locations/location",
     "worklocation",
     "arbeitsort",
@@ -99,6 +102,9 @@ _PAY = (
     "salaryrange",
     "payrange",
     "positionremuneration",
+    "pay/salaryannual",
+    "pay/salarymonthly",
+    "pay/ratehourly",
 )
 
 
@@ -108,6 +114,14 @@ def _in_pay(names: str, within: str) -> tuple[str, ...]:
     return (*names.split(), *nested)
 
 
+_PAID: Final = {  # amounts whose names say what they are paid for
+    "hour": words("hourlyrate pay/ratehourly"),
+    "day": words("dailyrate"),
+    "month": words("monthlysalary pay/salarymonthly"),
+    "year": words("annualsalary pay/salaryannual annualsalarymin annualsalarymax"),
+}
+PAID: Final = "paid"  # any of them
+PAID_BY: Final = {period: f"paidbythe{period}" for period in _PAID}
 LISTED: Final = "listed"  # categories that are divided by commas, by their names
 _NAMES: Final[Paths] = {
     "externalId": _ID,
@@ -120,10 +134,10 @@ _NAMES: Final[Paths] = {
         "poblacion municipio stad gemeente localita kommun kommune"
     ),
     "region": _in_places(
-        "state region province county addressregion statecode stateprovince stateorprovince "
-        "jobstate "
-        "locationstate statename bundesland departement provincia provincie kanton canton regione "
-        "comunidad comunidadautonoma regiao wojewodztwo fylke"
+        "state region province county addressregion statename statecode stateprovince "
+        "stateorprovince jobstate locationstate bundesland departement provincia provincie kanton "
+        "canton regione "
+        "comunidad comunidadautonoma regiao wojewodztwo fylke estado uf"
     ),
     "country": _in_places(
         "country countryname countrycode addresscountry jobcountry locationcountry countryiso "
@@ -133,7 +147,7 @@ _NAMES: Final[Paths] = {
     "remote": words(
         "remote isremote remotetype remotework remoteallowed remotestatus remotejob remoteposition "
         "telecommute telecommuting workfromhome homeoffice joblocationtype workplacetype workmodel "
-        "workmode workarrangement locationtype worksetting location/remote "
+        "workmode workarrangement locationtype worksetting remoteindicator location/remote "
         "location/isremote"
     ),
     "jobType": words(
@@ -145,7 +159,8 @@ _NAMES: Final[Paths] = {
         "contratto tipocontratto dienstverband employmenttypecode beschaeftigungsverhaeltnis "
         "beschaeftigung anstellung stellenart arbeitsverhaeltnis arbeitszeitmodell naturecontrat "
         "tempstravail tempsdetravail tipodecontrato tipojornada tipocontratacion tipodecontratto "
-        "contractvorm soortdienstverband rodzajumowy umowa wymiarpracy anstallningsform type"
+        "contractvorm soortdienstverband rodzajumowy umowa wymiarpracy wymiaretatu workingtimes "
+        "anstallningsform timetype type"
     ),
     "salary": (*words(
         "salary salarytext salaryrange displaysalary salarydescription formattedsalary "
@@ -154,8 +169,10 @@ _NAMES: Final[Paths] = {
         "salaryinfo jobsalary annualsalary monthlysalary hourlyrate dailyrate package rate "
         "gehalt verguetung salaire salario sueldo stipendio retribuzione salaris wynagrodzenie "
         "lohn entgelt gehaltsspanne remuneracion remuneracao retribucion loon salarisindicatie "
-        "pensja"
+        "pensja pay/salaryannual pay/salarymonthly pay/ratehourly"
     ), *(f"{pay}/{part}" for pay in _PAY for part in ("amount", "value", "text"))),
+    PAID: tuple(name for names in _PAID.values() for name in names),
+    **{PAID_BY[period]: names for period, names in _PAID.items()},
     "salaryMin": _in_pay(
         "salarymin minsalary salaryminimum minimumsalary salaryfrom salarylow salarystart "
         "annualsalarymin salaryrangefrom salaryrangemin minpay paymin payratemin mincompensation "
@@ -182,7 +199,10 @@ _NAMES: Final[Paths] = {
     "categories": words(
         "category categories/category jobcategory tag tags/tag keyword keywords/keyword industry "
         "industries/industry jobindustry sector department departments/department jobfunction "
-        "function discipline specialty classification team branche kategorie categorie categoria "
+        "function discipline specialty classification team publishedcategory categoryname "
+        "departmentname departmentlabel industryname jobfamily jobfamilygroup jobfield branche "
+        "kategorie "
+        "categorie categoria "
         "berufsfeld fachbereich bereich abteilung secteur secteuractivite metier domaine settore "
         "vakgebied beroepsgroep kategoria branza"
     ),
@@ -197,15 +217,19 @@ _NAMES: Final[Paths] = {
         "descriptifposte texte contenu descripcionoferta descripcionpuesto texto testo inhalt "
         "functieomschrijving vacaturetekst vacatureomschrijving tekst tresc trescogloszenia "
         "opisstanowiska beskrivning beskrivelse summary jobsummary "
-        "shortdescription snippet excerpt abstract jobexcerpt teaser post"
+        "externaldescriptionhtml externaldescription shortdescription briefdescription "
+        "descriptionteaser snippet excerpt abstract jobexcerpt "
+        "teaser post"
     ),
     "publishedAt": words(
         "pubdate published publishedat publishedon publisheddate publishdate publicationdate "
         "datepublished "
         "dateposted posteddate postdate postedat postedon postingdate posted listdate listeddate "
-        "listingdate date jobdate createdat created createdon createddate creationdate datecreated "
+        "listingdate dategmt date jobdate createdat created createdon createddate creationdate "
+        "datecreated "
         "releasedate releaseddate activationdate opendate openingdate dateopened openeddate "
-        "firstpublished datelastpublished publicationstartdate postedatdatetimeutc "
+        "firstpublished datelastpublished publicationstartdate postingstartdate "
+        "postedatdatetimeutc "
         "firstseen datum "
         "issued "
         "validfrom onlinesince datesinceonline onlinefrom veroeffentlichungsdatum veroeffentlicht "
@@ -223,7 +247,8 @@ _NAMES: Final[Paths] = {
         "expireddate "
         "dateexpires dateexpired expiration validthrough validuntil validto closingdate closedate "
         "closingon applicationdeadline applicationclosingdate deadline applyby applybefore "
-        "applicationclosedate unpublishdate bewerbungsfrist datelimite fechacaducidad datascadenza "
+        "applicationclosedate unpublishdate closeat closesat postingenddate bewerbungsfrist "
+        "datelimite fechacaducidad datascadenza "
         "gueltigbis onlinebis ablaufdatum bewerbungsschluss laufzeitende dateexpiration "
         "datecloture datefinpublication datelimitecandidature fechalimite fechavencimiento "
         "fechaexpiracion fechacierre scadenza dataexpiracao sluitingsdatum vervaldatum waznedo "
