@@ -5,7 +5,7 @@ import { useState } from "react";
 import { Button } from "@/components/Button";
 import { Card } from "@/components/Card";
 import { Field, Input } from "@/components/Form";
-import { api, ApiError, messageOf } from "@/lib/api";
+import { api, ApiError, messageOf, withoutField } from "@/lib/api";
 import { runAddress, runsOf } from "@/lib/importLogs";
 
 type What = "fetch" | "import" | "watch";
@@ -27,13 +27,13 @@ export function TryIt({ isFirst = false }: { isFirst?: boolean }) {
     try {
       router.push(await ACTS[what](url.trim()));
     } catch (failure) {
-      setError(messageOf(failure));
+      setError(withoutField(messageOf(failure)));
       setDoing(null);
     }
   }
 
   return (
-    <Card title={isFirst ? "Nothing is here yet. Try it" : "Add something"}>
+    <Card title={isFirst ? "Nothing is here yet. Try it" : "Add something"} className="@container">
       {isFirst && (
         <p className="mb-4 max-w-prose text-soft">
           Give Webloom an address. It can fetch it once and keep what the server answered; import it every hour, if it
@@ -42,6 +42,7 @@ export function TryIt({ isFirst = false }: { isFirst?: boolean }) {
       )}
       <form
         className="flex flex-wrap items-start gap-3"
+        noValidate // the API says what is wrong, whichever button is pressed
         onSubmit={(event) => {
           event.preventDefault();
           void act("fetch");
@@ -56,7 +57,7 @@ export function TryIt({ isFirst = false }: { isFirst?: boolean }) {
             onChange={(event) => setUrl(event.target.value)}
           />
         </Field>
-        <div className="flex flex-wrap gap-2 sm:pt-[1.625rem]">
+        <div className="flex flex-wrap gap-2 @xl:pt-6">
           <Button type="submit" kind="primary" isBusy={doing === "fetch"} disabled={doing !== null}>
             Fetch it
           </Button>

@@ -6,6 +6,8 @@ import { Time } from "@/components/Time";
 import { shortUrl } from "@/lib/format";
 import { changeWords, pagePath, price, priceMove, short, watchPath, type Change } from "@/lib/watch";
 
+const moves = new Intl.NumberFormat(undefined, { minimumFractionDigits: 1, maximumFractionDigits: 2 });
+
 /** What is known of a page beside its change logs. */
 export type PageNames = Map<string, { title: string | null; currency: string | null }>;
 
@@ -111,7 +113,7 @@ export function PriceMoved({
       {moved !== null && before !== after && (
         <span className="text-soft">
           {" "}
-          ({after < before ? "down" : "up"} {Math.abs(moved).toFixed(Math.abs(moved) < 0.1 ? 2 : 1)} %)
+          ({after < before ? "down" : "up"} {moves.format(Math.abs(moved))} %)
         </span>
       )}
     </>

@@ -13,7 +13,7 @@ export function To({ href, children, className = "" }: { href: string; children:
 
 const LONGEST_BROKEN = 300; // characters of a URL that are looked at
 
-/** A URL that breaks where its parts end, as long as those fit. */
+/** A URL, or a name that may be one, that breaks where its parts end, as long as those fit. */
 export function UrlText({ url }: { url: string }) {
   const parts = url.slice(0, LONGEST_BROKEN).split(/(?<=[/?&])(?=[^/?&])/);
   return (

@@ -159,14 +159,15 @@ function notesOf(
   x: (at: number) => number,
   left: number,
   width: number,
-): { point: PricePoint; at: number }[] {
-  const notes: { point: PricePoint; at: number }[] = [];
+): { point: PricePoint; at: number; half: number }[] {
+  const notes: { point: PricePoint; at: number; half: number }[] = [];
   const moves = points
     .filter((point) => point.changePercent)
     .sort((a, b) => Math.abs(b.changePercent ?? 0) - Math.abs(a.changePercent ?? 0));
   for (const point of moves.slice(0, 200)) {
-    const at = Math.min(Math.max(x(point.at), left + LABEL_WIDTH / 2), width - LABEL_WIDTH / 2);
-    if (notes.every((note) => Math.abs(note.at - at) >= LABEL_WIDTH)) notes.push({ point, at });
+    const half = Math.max(LABEL_WIDTH, CHARACTER_WIDTH * percent(point.changePercent).length) / 2;
+    const at = Math.min(Math.max(x(point.at), left + half), width - half);
+    if (notes.every((note) => Math.abs(note.at - at) >= note.half + half)) notes.push({ point, at, half });
   }
   return notes;
 }
@@ -177,7 +178,8 @@ function niceTicks(least: number, most: number): number[] {
   const rough = span / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
-  const start = Math.floor((least - span * 0.05) / step);
+  const below = Math.floor((least - span * 0.05) / step);
+  const start = least < 0 ? below : Math.max(below, 0); // a price is not below nothing
   const end = Math.ceil((most + span * 0.05) / step);
   return Array.from({ length: Math.max(end - start, 1) + 1 }, (_, index) =>
     Number(((start + index) * step).toPrecision(12)),

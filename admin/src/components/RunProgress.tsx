@@ -17,7 +17,12 @@ export function progressOf(run: ImportLog): { part: number | null; words: string
   const stored = `${number(processedBatches)} of ${counted(totalBatches ?? 0, "batch", "batches")} stored`;
   if (totalBatches) return { part: processedBatches / totalBatches, words: stored, phase: PHASES[phase] };
   if (totalBatches === 0) {
-    return { part: isRunning ? null : 1, words: "no batches to store", phase: PHASES[phase] };
+    const isFailed = run.status === "failed";
+    return {
+      part: isRunning ? null : isFailed ? 0 : 1,
+      words: isFailed ? "nothing was stored" : "no batches to store",
+      phase: PHASES[phase],
+    };
   }
   const batches = processedBatches > 0 ? `, ${counted(processedBatches, "batch", "batches")} stored` : "";
   const isBegun = bytesRead > 0 || processedBatches > 0;

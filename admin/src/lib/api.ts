@@ -136,6 +136,13 @@ export const api = {
   delete: <P extends With<"delete">>(path: P, options?: Options<P, "delete">) => call("delete", path, options),
 };
 
+const FIELD = /^(urls|name|schedule|selection|thresholds|targets)(\.\w+)?: /;
+
+/** Without the API's name for the field, which the page calls by another. */
+export function withoutField(message: string): string {
+  return message.replace(FIELD, "");
+}
+
 /** In words for a person, whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

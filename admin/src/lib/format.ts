@@ -74,7 +74,7 @@ export function relative(moment: string | number, now: number): string {
   ];
   let value = seconds;
   for (const [size, unit] of steps) {
-    if (Math.abs(value) < size) return format.format(Math.round(value), unit);
+    if (Math.abs(Math.round(value)) < size) return format.format(Math.round(value), unit);
     value /= size;
   }
   return format.format(Math.round(value), "year");

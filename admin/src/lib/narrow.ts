@@ -1,8 +1,8 @@
-// Whether the screen is a phone's, where that changes more than a style can.
+// Whether the screen is a phone's or a tablet's, where that changes more than a style can.
 
 import { useSyncExternalStore } from "react";
 
-const NARROW = "(max-width: 639px)"; // below Tailwind's sm
+const NARROW = "(max-width: 1023px)"; // below Tailwind's lg
 
 function subscribe(listener: () => void) {
   const query = window.matchMedia(NARROW);

@@ -21,19 +21,12 @@ type Props = {
   onRemoved: () => void;
 };
 
-export function FeedRow({ feed, last, onChanged, onRemoved }: Props) {
-  const [busy, act] = useBusy();
-  const [isRemoving, setRemoving] = useState(false);
-  const its = <span className="sr-only"> {feed.name}</span>;
+export function FeedRow({ last, ...rest }: Props) {
+  const { feed } = rest;
   return (
     <tr>
-      <Td className="w-1/4 min-w-44 wrap-anywhere">
-        <To href={`/feeds/${feed.feedId}`} className="font-medium">
-          {feed.name}
-        </To>
-        <div className="text-sm text-soft">
-          <UrlText url={shortUrl(feed.url)} />
-        </div>
+      <Td className="w-1/4 min-w-44">
+        <Name feed={feed} />
       </Td>
       <Td className="w-72 min-w-64">
         <LastRunOf feed={feed} last={last} />
@@ -43,29 +36,72 @@ export function FeedRow({ feed, last, onChanged, onRemoved }: Props) {
       </Td>
       <Td className="whitespace-nowrap">{feed.format}</Td>
       <Td className="w-52 min-w-52 2xl:w-auto">
-        <div className="flex flex-wrap gap-2 2xl:flex-nowrap">
-          <Button
-            isBusy={busy === "import"}
-            disabled={last?.status === "running"}
-            onClick={() => act("import", () => importNow(feed))}
-          >
-            Import now{its}
-          </Button>
-          <LinkButton href={`/feeds/${feed.feedId}`}>Edit{its}</LinkButton>
-          <Button
-            isBusy={busy === "pause"}
-            onClick={() => act("pause", async () => onChanged(await setEnabled(feed, !feed.enabled)))}
-          >
-            {feed.enabled ? "Pause" : "Resume"}
-            {its}
-          </Button>
-          <Button kind="danger" onClick={() => setRemoving(true)}>
-            Remove{its}
-          </Button>
-        </div>
-        {isRemoving && <RemoveFeed feed={feed} onClose={() => setRemoving(false)} onRemoved={onRemoved} />}
+        <Actions last={last} {...rest} />
       </Td>
     </tr>
+  );
+}
+
+/** The same where a row would not fit. */
+export function FeedCard({ last, ...rest }: Props) {
+  const { feed } = rest;
+  return (
+    <li className="flex flex-col gap-2 border-b border-line px-4 py-3 sm:px-5">
+      <div>
+        <Name feed={feed} />
+      </div>
+      <div>
+        <LastRunOf feed={feed} last={last} />
+      </div>
+      <div className="flex flex-wrap items-baseline gap-x-2">
+        <Schedule feed={feed} />
+      </div>
+      <Actions last={last} {...rest} />
+    </li>
+  );
+}
+
+function Name({ feed }: { feed: Feed }) {
+  return (
+    <>
+      <To href={`/feeds/${feed.feedId}`} className="font-medium wrap-anywhere">
+        <UrlText url={feed.name} />
+      </To>
+      <div className="text-sm wrap-anywhere text-soft">
+        <UrlText url={shortUrl(feed.url)} />
+      </div>
+    </>
+  );
+}
+
+function Actions({ feed, last, onChanged, onRemoved }: Props) {
+  const [busy, act] = useBusy();
+  const [isRemoving, setRemoving] = useState(false);
+  const its = <span className="sr-only"> {feed.name}</span>;
+  return (
+    <>
+      <div className="flex flex-wrap gap-2 2xl:flex-nowrap">
+        <Button
+          isBusy={busy === "import"}
+          disabled={last?.status === "running"}
+          onClick={() => act("import", () => importNow(feed))}
+        >
+          Import now{its}
+        </Button>
+        <LinkButton href={`/feeds/${feed.feedId}`}>Edit{its}</LinkButton>
+        <Button
+          isBusy={busy === "pause"}
+          onClick={() => act("pause", async () => onChanged(await setEnabled(feed, !feed.enabled)))}
+        >
+          {feed.enabled ? "Pause" : "Resume"}
+          {its}
+        </Button>
+        <Button kind="danger" onClick={() => setRemoving(true)}>
+          Remove{its}
+        </Button>
+      </div>
+      {isRemoving && <RemoveFeed feed={feed} onClose={() => setRemoving(false)} onRemoved={onRemoved} />}
+    </>
   );
 }
 

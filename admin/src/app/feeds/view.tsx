@@ -10,9 +10,10 @@ import { Empty, Loaded } from "@/components/States";
 import { Head, Table } from "@/components/Table";
 import { useAddress } from "@/lib/address";
 import { api, type Schema } from "@/lib/api";
+import { useNarrow } from "@/lib/narrow";
 import { useResource } from "@/lib/resource";
 import { importNow, useBusy } from "./actions";
-import { FeedRow } from "./FeedRow";
+import { FeedCard, FeedRow } from "./FeedRow";
 import { ExportOpml, ImportOpml } from "./Opml";
 import { lastRunOf, useRuns, type LastRun } from "./runs";
 
@@ -93,11 +94,13 @@ type ListProps = { all: Listed[]; onChanged: (feed: Feed) => void; onRemoved: ()
 
 function List({ all, onChanged, onRemoved }: ListProps) {
   const [address, go] = useAddress();
+  const isNarrow = useNarrow();
   const q = address.get("q") ?? "";
   const kind = address.get("show") ?? "";
   const found = all.filter((each) => fits(each.feed, q) && (KINDS[kind]?.fits(each) ?? true));
   const pages = Math.max(1, Math.ceil(found.length / PER_PAGE));
   const page = Math.min(Math.max(1, Number(address.get("page")) || 1), pages);
+  const shown = found.slice((page - 1) * PER_PAGE, page * PER_PAGE);
   return (
     <>
       <form
@@ -130,14 +133,22 @@ function List({ all, onChanged, onRemoved }: ListProps) {
         </Empty>
       ) : (
         <>
-          <Table label="Feeds">
-            <Head columns={{ Feed: "text", "Last run": "text", Schedule: "text", Format: "text", Actions: "text" }} />
-            <tbody>
-              {found.slice((page - 1) * PER_PAGE, page * PER_PAGE).map(({ feed, last }) => (
-                <FeedRow key={feed.feedId} feed={feed} last={last} onChanged={onChanged} onRemoved={onRemoved} />
+          {isNarrow ? (
+            <ul aria-label="Feeds" className="-mx-4 border-t border-line sm:-mx-5">
+              {shown.map((each) => (
+                <FeedCard key={each.feed.feedId} {...each} onChanged={onChanged} onRemoved={onRemoved} />
               ))}
-            </tbody>
-          </Table>
+            </ul>
+          ) : (
+            <Table label="Feeds">
+              <Head columns={{ Feed: "text", "Last run": "text", Schedule: "text", Format: "text", Actions: "text" }} />
+              <tbody>
+                {shown.map((each) => (
+                  <FeedRow key={each.feed.feedId} {...each} onChanged={onChanged} onRemoved={onRemoved} />
+                ))}
+              </tbody>
+            </Table>
+          )}
           <Pager
             page={page}
             pages={pages}

@@ -3,12 +3,12 @@
 import { useRouter } from "next/navigation";
 import { useEffect, useRef, useState, type MouseEvent } from "react";
 import { Badge, StatusBadge } from "@/components/Badge";
-import { To } from "@/components/Links";
+import { To, UrlText } from "@/components/Links";
 import { percent, progressOf, RunProgress } from "@/components/RunProgress";
 import { Table, Td, Th } from "@/components/Table";
 import { Time } from "@/components/Time";
 import { counted, number, shortUrl } from "@/lib/format";
-import { runAddress, shownStatus, type ImportLog } from "@/lib/importLogs";
+import { isCancelled, runAddress, shownStatus, type ImportLog } from "@/lib/importLogs";
 import { useNarrow } from "@/lib/narrow";
 
 const MARKED_MS = 1500;
@@ -23,13 +23,13 @@ const COUNTERS: [string, (run: ImportLog) => number][] = [
 
 type RunProps = { run: ImportLog; isNew: boolean };
 
-/** A table; on a phone, cards. `loaded` are the runs that came with the page: others came live, and
- * are marked as new. */
+/** A table; cards where its counters would be out of sight. `loaded` are the runs that came with the
+ * page: others came live, and are marked as new. */
 export function RunTable({ rows, loaded }: { rows: ImportLog[]; loaded: ReadonlySet<string> }) {
   const each = rows.map((run) => ({ key: run.runId, run, isNew: !loaded.has(run.runId) }));
   if (useNarrow()) {
     return (
-      <ul aria-label="Import runs" className="-mx-4 border-t border-line">
+      <ul aria-label="Import runs" className="-mx-4 border-t border-line sm:-mx-5">
         {each.map(({ key, ...props }) => (
           <RunCard key={key} {...props} />
         ))}
@@ -83,10 +83,12 @@ function RunRow({ run, isNew }: RunProps) {
 function RunCard({ run, isNew }: RunProps) {
   const { className, ...openable } = useOpenable(run, isNew);
   return (
-    <li className={`border-b border-line px-4 py-3 ${className}`} {...openable}>
+    <li className={`border-b border-line px-4 py-3 sm:px-5 ${className}`} {...openable}>
       <Name run={run} />
-      <div className="my-2 flex flex-wrap items-center justify-between gap-2 text-sm">
-        <Time at={run.startedAt} />
+      <div className="my-2 flex flex-wrap items-center gap-2 text-sm">
+        <span className="mr-auto">
+          <Time at={run.startedAt} />
+        </span>
         <Status run={run} />
       </div>
       <dl className="flex flex-wrap justify-between gap-x-3 gap-y-1 text-sm tabular-nums">
@@ -109,10 +111,10 @@ function Name({ run }: { run: ImportLog }) {
   return (
     <>
       <To href={runAddress(run.runId)} className="font-medium wrap-anywhere">
-        {run.sourceName}
+        <UrlText url={run.sourceName} />
       </To>
       <div title={run.fileName} className="line-clamp-2 text-sm wrap-anywhere text-soft">
-        {shortUrl(run.fileName)}
+        <UrlText url={shortUrl(run.fileName)} />
       </div>
     </>
   );
@@ -126,6 +128,11 @@ function Status({ run }: { run: ImportLog }) {
       <>
         <StatusBadge status={shownStatus(run)} />
         {note && <div className="text-sm text-soft tabular-nums">{note}</div>}
+        {run.error && !isCancelled(run) && (
+          <div title={run.error} className="text-sm text-bad wrap-anywhere lg:line-clamp-1 lg:w-36 2xl:w-72">
+            {run.error}
+          </div>
+        )}
       </>
     );
   }

@@ -53,8 +53,8 @@ export function Rate({ queue }: { queue: QueueState }) {
         })}
       />
       <p className="mt-1 flex flex-wrap justify-between gap-x-4 text-sm text-soft tabular-nums">
-        <span>{words}</span>
-        <span>the last hour</span>
+        <span>{words}, last 5 minutes</span>
+        <span>chart: last hour</span>
       </p>
     </div>
   );

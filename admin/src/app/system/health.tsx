@@ -50,6 +50,12 @@ export function Health() {
                   No worker is alive: nothing that waits is done. <code>webloom worker</code> starts one.
                 </p>
               )}
+              {!others.some(({ role, alive }) => role === "scheduler" && alive) && (
+                <p className="mb-3 rounded-lg bg-warn-pale p-3 text-warn">
+                  No scheduler is alive: no import and no check begins or ends by itself.{" "}
+                  <code>webloom scheduler</code> starts one.
+                </p>
+              )}
               <Processes processes={[...workers, ...others]} at={at} />
             </>
           )}

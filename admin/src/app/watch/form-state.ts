@@ -192,6 +192,23 @@ const PLACES: [string, Place][] = [
   ["targets:", "targets"],
 ];
 
+/** What the places are called where the error is not beside them. */
+export const LABELS: Partial<Record<Place, string>> = {
+  urls: "URLs",
+  name: "Name",
+  every: "Minutes",
+  cron: "Cron line",
+  timeZone: "Time zone",
+  keep: "Keep only",
+  drop: "Leave out",
+  ignoreText: "Ignore lines with",
+  ignorePattern: "Ignore lines like",
+  textContains: "New text contains",
+  priceBelow: "Price below",
+  priceChangePercent: "Price moves by, percent",
+  targets: "Who is told",
+};
+
 /** Which field the API speaks of: it names the field, or the selector or pattern that is wrong. */
 export function placeOf(message: string, form: Typed): Place {
   for (const [start, place] of PLACES) if (message.startsWith(start)) return place;

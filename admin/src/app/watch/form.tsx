@@ -4,9 +4,9 @@ import { useState } from "react";
 import { Button, LinkButton } from "@/components/Button";
 import { Card } from "@/components/Card";
 import { Checkbox, Field, Input, Textarea } from "@/components/Form";
-import { messageOf } from "@/lib/api";
+import { messageOf, withoutField } from "@/lib/api";
 import { number } from "@/lib/format";
-import { placeOf, selectionOf, Unfit, urlsOf, type Place, type Typed } from "./form-state";
+import { LABELS, placeOf, selectionOf, Unfit, urlsOf, type Place, type Typed } from "./form-state";
 import { PreviewCard, usePreview } from "./preview";
 import { ScheduleFields } from "./schedule";
 import { Targets } from "./targets";
@@ -40,8 +40,10 @@ export function WatchForm({
     if (problem && problem.place in part) setProblem(null);
   };
   const seen = preview.error === null ? null : { place: placeOf(preview.error, form), message: preview.error };
-  const errorAt = (place: Place) =>
-    (problem?.place === place && problem.message) || (seen?.place === place && seen.message) || null;
+  const errorAt = (place: Place) => {
+    const error = [problem, seen].find((each) => each?.place === place);
+    return error ? withoutField(error.message) : null;
+  };
   const text = (field: "urls" | "keep" | "drop" | "ignoreText" | "ignorePattern" | "textContains", rows: number) => (
     <Textarea
       rows={rows}
@@ -162,7 +164,7 @@ export function WatchForm({
       </Card>
       {problem && (
         <p role="alert" className={`rounded-lg border border-bad bg-bad-pale p-3 text-bad wrap-anywhere ${LEFT}`}>
-          {problem.message}
+          {[LABELS[problem.place], withoutField(problem.message)].filter(Boolean).join(": ")}
         </p>
       )}
       <div className={`flex flex-wrap gap-2 ${LEFT}`}>

@@ -2,6 +2,18 @@ import { LinkButton } from "@/components/Button";
 import { PageHead } from "@/components/Card";
 import { Empty } from "@/components/States";
 
+/** The one that is named is not there (any more). */
+export function NoSuchWatch({ hint }: { hint: string }) {
+  return (
+    <Empty title="There is no watch with this id">
+      <p>{hint}</p>
+      <LinkButton href="/watch" kind="primary">
+        All watches
+      </LinkButton>
+    </Empty>
+  );
+}
+
 /** The address says neither which watch nor which page is meant. */
 export function NotNamed() {
   return (

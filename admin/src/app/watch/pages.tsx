@@ -1,7 +1,7 @@
 "use client";
 
 import { startTransition, useOptimistic } from "react";
-import { StatusBadge } from "@/components/Badge";
+import { Badge, StatusBadge } from "@/components/Badge";
 import { Button } from "@/components/Button";
 import { FilterInput } from "@/components/FilterInput";
 import { Field, Select } from "@/components/Form";
@@ -14,6 +14,12 @@ import { shortUrl } from "@/lib/format";
 import { kindOf, PAGE_TYPES, pagePath, price, short, watchPath, type Page } from "@/lib/watch";
 
 const MOST_TRIES = 5; // a page of a rare search can be empty although there are more
+
+/** How the last check of a page went. What is there for the first time has not changed. */
+export function Outcome({ page: { lastOutcome, version } }: { page: Page }) {
+  if (lastOutcome === "changed" && version === 1) return <Badge tone="busy">new</Badge>;
+  return lastOutcome && <StatusBadge status={lastOutcome} />;
+}
 
 /** What is known of pages. `watchNames` is given where they are of several watches. */
 export function PagesTable({ pages, watchNames }: { pages: Page[]; watchNames?: Map<string, string> }) {
@@ -63,7 +69,7 @@ export function PagesTable({ pages, watchNames }: { pages: Page[]; watchNames?: 
               {short(kindOf(page.classification)?.type.replaceAll("_", " ") ?? "–", 40)}
             </Td>
             <Td className="min-w-56">
-              <Time at={page.lastChecked} ago /> {page.lastOutcome && <StatusBadge status={page.lastOutcome} />}
+              <Time at={page.lastChecked} ago /> <Outcome page={page} />
               {page.lastError && <div className="text-sm text-bad wrap-anywhere">{page.lastError}</div>}
             </Td>
             <Td isNumber>{page.version ?? "–"}</Td>

@@ -6,7 +6,7 @@ import { Button } from "@/components/Button";
 import { Card } from "@/components/Card";
 import { Skeleton } from "@/components/Skeleton";
 import { Facts } from "@/components/Table";
-import { api, ApiError, messageOf, type Schema } from "@/lib/api";
+import { api, ApiError, messageOf, withoutField, type Schema } from "@/lib/api";
 import { counted, shortUrl } from "@/lib/format";
 import { kindOf, price, short } from "@/lib/watch";
 import { TextBox } from "./text-box";
@@ -106,7 +106,7 @@ export function PreviewCard({ preview, firstUrl }: { preview: Preview; firstUrl:
       )}
       {error && (
         <div role="alert" className="mb-3 rounded-lg border border-bad bg-bad-pale p-3 text-bad wrap-anywhere">
-          {error}
+          {withoutField(error)}
         </div>
       )}
       {url !== null && !seen && !error && <Skeleton lines={9} />}

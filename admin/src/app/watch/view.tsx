@@ -84,7 +84,7 @@ export function View() {
           </Loaded>
         </Card>
         <Card title="Latest changes" actions={<AtomLink href="/api/watch/feed.atom" />}>
-          <Loaded from={changes} lines={12}>
+          <Loaded from={changes} lines={26}>
             {(seen) => (
               <>
                 {seen.changes.length === 0 ? (

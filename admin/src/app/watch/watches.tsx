@@ -2,7 +2,7 @@
 
 import { Badge, StatusBadge } from "@/components/Badge";
 import { LinkButton } from "@/components/Button";
-import { To } from "@/components/Links";
+import { To, UrlText } from "@/components/Links";
 import { Empty } from "@/components/States";
 import { Time } from "@/components/Time";
 import { api } from "@/lib/api";
@@ -70,8 +70,10 @@ function Row({ watch, runs, onChange }: { watch: Watch; runs: Map<string, Run>; 
   return (
     <>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <h3 className="min-w-0 wrap-anywhere">
-          <To href={watchPath(watch.jobId)}>{watch.name}</To>
+        <h3 className="min-w-0 basis-full wrap-anywhere sm:basis-auto">
+          <To href={watchPath(watch.jobId)}>
+            <UrlText url={watch.name} />
+          </To>
         </h3>
         <WatchState watch={watch} active={active} />
       </div>

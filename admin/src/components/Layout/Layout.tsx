@@ -6,6 +6,7 @@ import { Navbar } from "@/components/Layout/Navbar";
 import { Sidebar } from "@/components/Layout/Sidebar";
 import { PageSkeleton } from "@/components/Skeleton";
 import { Toasts } from "@/components/Toasts";
+import { useKeptFocus } from "@/lib/focus";
 import { useKeyWanted } from "@/lib/key";
 import { useReachable } from "@/lib/reachable";
 
@@ -14,6 +15,7 @@ export function Layout({ children }: { children: ReactNode }) {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const keyWanted = useKeyWanted();
   const reachable = useReachable();
+  useKeptFocus();
   // One file stands for many addresses, so that a page's content is made in the browser alone.
   const isInBrowser = useSyncExternalStore(never, () => true, () => false);
   return (

@@ -10,8 +10,8 @@ type Props = { isMenuOpen: boolean; onMenu: () => void };
 
 export function Navbar({ isMenuOpen, onMenu }: Props) {
   return (
-    <header className="sticky top-0 z-30 border-b border-line bg-card shadow-card">
-      <div className="mx-auto flex h-14 max-w-[90rem] items-center gap-3 px-4 sm:px-6">
+    <header className="sticky top-0 z-30 h-14 border-b border-line bg-card shadow-card">
+      <div className="mx-auto flex h-full max-w-[90rem] items-center gap-3 px-4 sm:px-6">
         <button
           type="button"
           className="-ml-2 rounded p-2 text-soft hover:text-ink md:hidden"

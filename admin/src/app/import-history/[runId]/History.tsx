@@ -14,7 +14,7 @@ const RUNS = 30;
 const FEWEST_PLACES = 12; // so that a few runs are no wall
 const HEIGHT = 96;
 const GROUND = HEIGHT - 6; // below it is the mark of this run
-const LEAST = 2; // of a part that is there
+const LEAST = 3; // of a part that is there
 
 /** The last runs of the feed, this one among them or not. */
 export function History({ run, heard }: { run: ImportLog; heard: ReadonlyMap<string, ImportLog> }) {
@@ -34,9 +34,11 @@ export function History({ run, heard }: { run: ImportLog; heard: ReadonlyMap<str
 
 function Runs({ runs, total, current }: { runs: ImportLog[]; total: number; current: string }) {
   const sum = (of: (run: ImportLog) => number) => number(runs.reduce((all, run) => all + of(run), 0));
+  const failed = runs.filter(isFailed).length;
   const words =
-    `${counted(runs.length, "run")}: ${sum((run) => run.newJobs)} new, ` +
-    `${sum((run) => run.updatedJobs)} updated, ${sum((run) => run.failedJobs)} failed, ` +
+    `${counted(runs.length, "run")}${failed > 0 ? `, ${number(failed)} failed` : ""}: ` +
+    `${sum((run) => run.newJobs)} new, ` +
+    `${sum((run) => run.updatedJobs)} updated, ${sum((run) => run.failedJobs)} not imported, ` +
     `of ${sum((run) => run.totalFetched)} records fetched`;
   return (
     <>
@@ -97,7 +99,7 @@ function Chart({ runs, label, current }: { runs: ImportLog[]; label: string; cur
         const parts: [number, string][] = [
           [tall(run.newJobs), "fill-accent"],
           [tall(run.updatedJobs), "fill-good"],
-          [tall(run.failedJobs), "fill-bad"],
+          [tall(run.failedJobs) || (isFailed(run) ? LEAST : 0), "fill-bad"],
         ];
         const left = x + width * 0.15;
         let top = GROUND;
@@ -117,6 +119,11 @@ function Chart({ runs, label, current }: { runs: ImportLog[]; label: string; cur
       })}
     </svg>
   );
+}
+
+/** As a whole, whatever its records. */
+function isFailed(run: ImportLog): boolean {
+  return shownStatus(run) === "failed";
 }
 
 function inWords(run: ImportLog): string {

@@ -7,7 +7,7 @@ import { Out, To } from "@/components/Links";
 import { PageSkeleton } from "@/components/Skeleton";
 import { Empty, ErrorBox } from "@/components/States";
 import { usePathPart } from "@/lib/address";
-import { api, ApiError, messageOf, type Schema } from "@/lib/api";
+import { api, ApiError, type Schema } from "@/lib/api";
 import { laterOf, shownStatus } from "@/lib/importLogs";
 import { useCalmly, useHeardRuns } from "@/lib/importLogsLive";
 import { useResource } from "@/lib/resource";
@@ -39,7 +39,7 @@ export function View() {
     return (
       <>
         <PageHead title="Import run" />
-        {isMissing ? <NoSuchRun words={messageOf(error)} /> : <ErrorBox error={error} onRetry={detail.reload} />}
+        {isMissing ? <NoSuchRun /> : <ErrorBox error={error} onRetry={detail.reload} />}
       </>
     );
   }
@@ -65,11 +65,11 @@ export function View() {
   );
 }
 
-function NoSuchRun({ words }: { words: string }) {
+function NoSuchRun() {
   return (
     <Card>
       <Empty title="This run was not found">
-        <p className="wrap-anywhere">{words}</p>
+        <p>Its address may be misspelt, or the run is no longer kept.</p>
         <LinkButton href="/import-history" kind="primary">
           All imports
         </LinkButton>

@@ -2,9 +2,9 @@
 
 import { useRouter } from "next/navigation";
 import type { ReactNode } from "react";
-import { LinkButton } from "@/components/Button";
 import { Card, PageHead } from "@/components/Card";
 import { Changes } from "@/components/Changes";
+import { To } from "@/components/Links";
 import { AddressPager } from "@/components/Pager";
 import { Empty, Loaded } from "@/components/States";
 import { useAddress, usePathPart } from "@/lib/address";
@@ -16,7 +16,7 @@ import { short, useWatchChanges } from "@/lib/watch";
 import { WatchActions } from "../actions";
 import { AtomLink } from "../atom";
 import { loadChanges } from "../changes";
-import { NotNamed } from "../not-named";
+import { NoSuchWatch, NotNamed } from "../not-named";
 import { PagesTable } from "../pages";
 import { WatchState } from "../watches";
 import { Notices } from "./notices";
@@ -75,12 +75,7 @@ function OneWatch({ jobId }: { jobId: string }) {
     return (
       <>
         <PageHead title={short(jobId)} />
-        <Empty title="There is no watch with this id">
-          <p>It may have been removed, and nothing is kept of its pages.</p>
-          <LinkButton href="/watch" kind="primary">
-            All watches
-          </LinkButton>
-        </Empty>
+        <NoSuchWatch hint="It may have been removed, and nothing is kept of its pages." />
       </>
     );
   }
@@ -89,18 +84,21 @@ function OneWatch({ jobId }: { jobId: string }) {
       <PageHead
         title={watch.data?.name ?? short(jobId)}
         actions={
-          watch.data &&
-          !isGone && (
+          !isGone &&
+          (watch.data === undefined ? (
+            <span className="h-9 w-80" /> // so that nothing moves when its buttons come
+          ) : (
             <WatchActions
               watch={watch.data}
               onDone={reload}
               removal={removal}
               onRemoved={() => router.push("/watch")}
             />
-          )
+          ))
         }
       >
-        <span className="block min-h-7">
+        <span className="flex min-h-7 flex-wrap items-center gap-x-3">
+          <To href="/watch">All watches</To>
           {isGone && "There is no watch with this id (any more). This is what is kept of its pages."}
           {watch.data && !isGone && <WatchState watch={watch.data} active={active} />}
         </span>
@@ -118,7 +116,7 @@ function OneWatch({ jobId }: { jobId: string }) {
             title="Latest changes"
             actions={!isGone && <AtomLink href={addressOf("/api/watches/{jobId}/feed.atom", path)} />}
           >
-            <Loaded from={changes} lines={10}>
+            <Loaded from={changes} lines={16}>
               {(seen) => (
                 <>
                   {seen.changes.length === 0 ? (

@@ -74,7 +74,7 @@ function Charted({ seen: { prices, summary, isAll } }: { seen: PricesSeen }) {
   return (
     <div className="flex flex-col gap-5">
       {levels && (
-        <dl className="grid grid-cols-2 gap-3 sm:grid-cols-4">
+        <dl className="grid grid-cols-2 gap-3 lg:grid-cols-4">
           <Figure name="Now">{price(summary.last.price, currency)}</Figure>
           <Figure name="Lowest">{price(levels.minimum, currency)}</Figure>
           <Figure name="Highest">{price(levels.maximum, currency)}</Figure>

@@ -17,6 +17,7 @@ import { useResource } from "@/lib/resource";
 import { useSteady } from "@/lib/steady";
 import { kindOf, price, short, useWatchChanges, watchPath, type Page } from "@/lib/watch";
 import { NotNamed } from "../not-named";
+import { Outcome } from "../pages";
 import { TextBox } from "../text-box";
 import { Difference } from "./difference";
 import { loadPrices, Prices } from "./prices";
@@ -93,7 +94,7 @@ function OnePage({ jobId, url }: { jobId: string; url: string }) {
       </PageHead>
       <div className="flex flex-col gap-6">
         <Card title="Latest">
-          <Loaded from={page} lines={9}>
+          <Loaded from={page} lines={11}>
             {(found) =>
               found.page ? (
                 <>
@@ -181,7 +182,7 @@ function Latest({ page }: { page: Page }) {
         [
           "Last check",
           <span key="check">
-            <Time at={page.lastChecked} ago /> {page.lastOutcome && <StatusBadge status={page.lastOutcome} />}
+            <Time at={page.lastChecked} ago /> <Outcome page={page} />
             {page.lastError && <span className="block text-bad">{page.lastError}</span>}
           </span>,
         ],
