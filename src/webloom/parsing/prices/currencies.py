@@ -299,7 +299,7 @@ def _stated(word: str, regional: Sequence[str]) -> str | None:
     return None if word.lower() in _WEAK else code
 
 
-def regional_currencies(url: str, *languages: str | None) -> list[str]:
+def regional_currencies(url: str, *languages: str | None) -> tuple[str, ...]:
     """What is paid with where the page seems to be from, the likeliest first."""
     host, path = _host_and_path(url)
     labels = host.split(".")
@@ -310,7 +310,7 @@ def regional_currencies(url: str, *languages: str | None) -> list[str]:
         found.append(_OF_LANGUAGE.get(code, ""))
     hints = "/".join([*path.lower().split("/")[1:3], labels[0]])
     found.extend(_OF_REGION[one] for one in re.split(r"[-_/]", hints) if one in _REGIONS_IN_PATHS)
-    return [one for one in dict.fromkeys(found) if one]
+    return tuple(one for one in dict.fromkeys(found) if one)
 
 
 def country_currency(url: str) -> str | None:

@@ -240,7 +240,7 @@ def _candidate(
     after = "" if is_cut else visible.text[end : end + 30]
     range_on = _RANGE_ON.match(after)
     behind = after[range_on.end() :] if range_on else after
-    signed = bool(sign_before(before[-12:], regional) or sign_after(behind[:16], regional))
+    signed = _is_signed(before[-12:], behind[:16], tuple(regional))
     if not signed and not (bare and _is_short(visible, at)):
         return None
     if _ZERO_FIRST.match(written) and not before.endswith((".", ",")):
@@ -275,6 +275,11 @@ def _candidate(
     if any(0 <= button - at < _BEFORE_BUTTON for button in buy_buttons):
         score += 1
     return Candidate(at, amount, score, around, reduced, other)
+
+
+@lru_cache(maxsize=4096)  # most numbers are looked at more than once
+def _is_signed(before: str, behind: str, regional: tuple[str, ...]) -> bool:
+    return bool(sign_before(before, regional) or sign_after(behind, regional))
 
 
 def _is_said_apart(

@@ -314,7 +314,12 @@ class _Reader:
             if not shortest <= len(piece) <= 200:
                 continue
             lowered = piece.lower()
-            if any(word in lowered for word in telling) and self._identity.is_title(piece):
+            for word in telling:
+                if word in lowered:
+                    break
+            else:
+                continue
+            if self._identity.is_title(piece):
                 return node, start, start + len(piece)
         return None
 
