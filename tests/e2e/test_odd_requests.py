@@ -1,4 +1,4 @@
-"""More hostile requests: each gets a clear answer, or none, and costs little."""
+"""Odd and endless requests: each gets a clear answer, or none, and costs little."""
 
 from __future__ import annotations
 
