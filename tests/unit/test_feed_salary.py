@@ -75,6 +75,7 @@ def test_a_currency_beside_a_bare_number_belongs_to_it() -> None:
 
 def test_no_numbers_and_no_text_are_no_salary() -> None:
     assert salary(text=None, low="n/a", high="0", currency="EUR") is None
+    assert salary(text=None, low="0.001") is None
     assert salary(text=None) is None
 
 

@@ -347,8 +347,8 @@ def _amounts(text: str) -> list[_Amount]:
         scale = _SCALES[kind] if kind else 1.0
         if after is not None:
             end = after.end()
-        if 0 < value * scale < _HIGHEST:
-            amounts.append(_Amount(round(value * scale, 2), scale, found.start(), end))
+        if 0 < (rounded := round(value * scale, 2)) < _HIGHEST:
+            amounts.append(_Amount(rounded, scale, found.start(), end))
     return amounts
 
 
