@@ -3,10 +3,12 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Without bytecode every process would compile all of webloom again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.python:
 	@./scripts/make-venv.sh $(VENV)
@@ -50,9 +52,18 @@ demo: setup  ## the same with a sample site on loopback and a filled inventory
 	@exec $(BIN)/webloom demo
 
 .PHONY: test
-test: $(VENV)/.dev  ## run every test; first installs Redis, RabbitMQ and Node where it may
+test: $(VENV)/.dev  ## run the tests; first installs Redis, RabbitMQ, Node and Chromium where it may
 	@./scripts/test-servers.sh $(VENV)
-	@./scripts/test.sh $(BIN)/python
+	@$(BIN)/python scripts/run_tests.py
+
+.PHONY: test-all
+test-all: $(VENV)/.dev  ## the tests on every topology, with new examples, and on another Python
+	@./scripts/test-servers.sh $(VENV)
+	@./scripts/test-all.sh $(BIN)/python
+
+.PHONY: quick
+quick: $(VENV)/.dev  ## lint, types, unit tests and the contracts on SQLite: the inner loop
+	@./scripts/quick.sh $(BIN)
 
 .PHONY: types
 types: $(VENV)/.dev  ## write the UI's types of the API anew, from its OpenAPI document

@@ -31,7 +31,7 @@ class _Change:
 
 async def measure_visible(folder: Path) -> list[Row]:
     """From a change in the store to an open page, by the clock of this machine."""
-    chromium = program("chromium", "apt install chromium", "chromium-browser")
+    chromium = program("Chromium", "apt-get install chromium", "chromium", "chromium-browser")
     rows = []
     async with webloom_up(folder / "data") as system, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium)

@@ -132,7 +132,7 @@ async def webloom_on_stack(
 
 @asynccontextmanager
 async def peer_on_stack(*, mongodb: str, database: str, redis: str) -> AsyncIterator[System]:
-    node = program("node", "install Node 20 or later, with npm")
+    node = program("Node", "install Node 20 or later, with npm", "node")
     await _install_peer()
     host, _, options = mongodb.partition("/?")
     env = {"MONGODB_URI": f"{host}/{database}?{options}", "REDIS_URL": redis}

@@ -14,8 +14,8 @@ readonly OURS='# made by the tests of webloom while they install packages; can b
 
 has() {
     case "$1" in
-    rabbitmq-server) [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || command -v rabbitmq-server ;;
-    *) command -v "$1" ;;
+    rabbitmq-server) [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || [ -x "$(type -P rabbitmq-server)" ] ;;
+    *) [ -x "$(type -P "$1")" ] ;;
     esac >/dev/null 2>&1
 }
 
@@ -91,7 +91,8 @@ fi
 # A mongod that installs itself at its first call does so now, not inside a test.
 mongod_runs() {
     local path
-    path="$(command -v mongod)" || return
+    has mongod || return
+    path="$(type -P mongod)"
     [ "$path" = "$(cat "$venv/.mongod" 2>/dev/null)" ] && return
     mongod --version >/dev/null 2>&1 && echo "$path" >"$venv/.mongod"
 }
@@ -103,10 +104,10 @@ node_packages() {
     has npm || return 0 # npm itself is in the list then
     local lock
     lock="$(cksum <tests/node/package-lock.json)"
-    [ -d tests/node/node_modules ] && [ "$lock" = "$(cat "$venv/.node" 2>/dev/null)" ] && return
+    [ -d tests/node/node_modules ] && [ "$lock" = "$(cat "$venv/.test-node" 2>/dev/null)" ] && return
     echo "Installing the Node packages of tests/node ..."
     npm install --prefix tests/node --no-save --silent --ignore-scripts --no-audit --no-fund \
-        --fetch-retries=1 --fetch-timeout=60000 >/dev/null 2>&1 && echo "$lock" >"$venv/.node"
+        --fetch-retries=1 --fetch-timeout=60000 >/dev/null 2>&1 && echo "$lock" >"$venv/.test-node"
 }
 
 missing=()
@@ -118,6 +119,6 @@ has chromium || missing+=("chromium (tests of the admin UI)")
 node_packages || missing+=("the packages of tests/node (tests with BullMQ of Node)")
 if [ "${#missing[@]}" -gt 0 ]; then
     list="$(printf ', %s' "${missing[@]}")"
-    echo "LEFT OUT for lack of: ${list:2}${why:+; $why}"
+    echo "Not installed, so that their tests are skipped: ${list:2}${why:+; $why}"
 fi
 exit 0

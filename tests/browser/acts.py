@@ -13,7 +13,8 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from browser.checks import mark
 from browser.conftest import ask
 from browser.site import Site
-from e2e.running import PATIENCE_SECONDS, POLL_SECONDS, Webloom
+from e2e.running import POLL_SECONDS, Webloom
+from patience import PATIENCE_SECONDS
 
 MOST_STOPS = 80  # of the Tab key on one page
 

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Error,
     Page,
     expect,
     sync_playwright,
 )
 
 from browser.site import Site, served_site
-from e2e.running import PATIENCE_SECONDS, Webloom, running_for_module
-from servers.private import Missing, program
+from e2e.running import Webloom, running_for_module
+from patience import PATIENCE_SECONDS
+from servers.private import DidNotStart, program
 
 UI = Path(__file__).parents[2] / "src/webloom/_ui"
 AXE = Path(__file__).parents[2] / "admin/node_modules/axe-core/axe.min.js"
@@ -33,18 +35,20 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
-@pytest.fixture(scope="module")
-def browser(left_out: Callable[[Missing], NoReturn]) -> Iterator[Browser]:
-    """For one module: while it is open, no other event loop can run in this thread."""
-    try:
-        chromium = program("chromium", "apt install chromium", "chromium-browser", "google-chrome")
-    except Missing as missing:
-        left_out(missing)
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """For this folder: while it is open, no other event loop can run in this thread."""
+    chromium = program(
+        "Chromium", "apt-get install chromium", "chromium", "chromium-browser", "google-chrome"
+    )
     expect.set_options(timeout=PATIENCE_SECONDS * 1000)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=chromium, args=QUIET, timeout=PATIENCE_SECONDS * 1000
-        )
+        try:
+            opened = playwright.chromium.launch(
+                executable_path=chromium, args=QUIET, timeout=PATIENCE_SECONDS * 1000
+            )
+        except Error as error:
+            raise DidNotStart(f"Chromium: {error}") from error
         yield opened
         opened.close()
 

@@ -13,7 +13,8 @@ from playwright.sync_api import Page, expect
 from browser.checks import assert_accessible, assert_fits_a_phone, assert_not_reloaded, mark
 from browser.conftest import Watched
 from browser.site import Site
-from e2e.running import PATIENCE_SECONDS, Webloom, running_for_module
+from e2e.running import Webloom, running_for_module
+from patience import PATIENCE_SECONDS
 
 KEY = "wl_a-key-for-the-browser"
 

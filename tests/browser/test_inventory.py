@@ -20,7 +20,8 @@ from browser.checks import (
 )
 from browser.conftest import Watched, ask
 from browser.site import HOSTILE, Site
-from e2e.running import PATIENCE_SECONDS, Webloom
+from e2e.running import Webloom
+from patience import PATIENCE_SECONDS
 
 # Resolves when the element has been scrolled: the page's policy forbids Playwright's own way.
 SCROLLED = """box => new Promise(done => {

@@ -17,7 +17,8 @@ from browser.acts import add_feed, held, start_import
 from browser.checks import section
 from browser.conftest import ask
 from browser.site import Site, feed, product
-from e2e.running import PATIENCE_SECONDS, Webloom
+from e2e.running import Webloom
+from patience import PATIENCE_SECONDS
 
 # Shows the latest news that the page has heard, right before it acts on them: a revision, or the
 # status of a run.

@@ -22,7 +22,8 @@ from browser.checks import (
 )
 from browser.conftest import Watched, ask
 from browser.site import HOSTILE, Site, product
-from e2e.running import PATIENCE_SECONDS, POLL_SECONDS, Webloom
+from e2e.running import POLL_SECONDS, Webloom
+from patience import PATIENCE_SECONDS
 
 WALL = b"<title>Just a moment...</title><h1>Verify you are human</h1><p>Complete the captcha.</p>"
 Added = Callable[..., dict[str, Any]]

@@ -89,6 +89,7 @@ class BrokerAdapter:
     name: str
     open: OpenBroker
     server: str | None = None  # the fixture of the server that it needs
+    is_second_topology: bool = False
     knows_keys: bool = False  # a waiting message with the same key stands for a new one
     counts_in_flight: bool = True
     limit_is_exact: bool = True  # a full queue holds as many as its limit, and not a few more
@@ -105,6 +106,7 @@ class PortAdapter(Generic[PortOut]):
     open: OpenPort[PortOut]
     pass_time: Callable[[FakeClock, float], Awaitable[None]]
     server: str | None = None  # the fixture of the server that it needs
+    is_second_topology: bool = False
 
 
 class LoseRow(Protocol):
@@ -380,6 +382,7 @@ BROKERS = (
         name="rabbitmq-quorum",
         open=open_quorum_broker,
         server="rabbitmq",
+        is_second_topology=True,
         counts_in_flight=False,
         limit_is_exact=False,
         second=0.05,
@@ -392,7 +395,11 @@ def on_mongodb(open_port: OpenPort[PortOut]) -> tuple[PortAdapter[PortOut], ...]
     return (
         PortAdapter(name="mongodb", open=open_port, pass_time=move_clock, server="mongod"),
         PortAdapter(
-            name="mongodb-replica-set", open=open_port, pass_time=move_clock, server="replica_set"
+            name="mongodb-replica-set",
+            open=open_port,
+            pass_time=move_clock,
+            server="replica_set",
+            is_second_topology=True,
         ),
     )
 
@@ -427,6 +434,7 @@ WATCHING: tuple[WatchAdapter, ...] = (
             open=open_mongodb_watching,
             pass_time=move_clock,
             server=server,
+            is_second_topology=server == "replica_set",
             tie_watch=tie_mongodb_watch,
         )
         for name, server in (("mongodb", "mongod"), ("mongodb-replica-set", "replica_set"))
@@ -446,6 +454,7 @@ IMPORTS: tuple[ImportAdapter, ...] = (
             open=open_mongodb_imports,
             pass_time=move_clock,
             server=server,
+            is_second_topology=server == "replica_set",
             lose_row=lose_mongodb_row,
             tie_feed=tie_mongodb_feed,
         )

@@ -27,8 +27,9 @@ from contracts.adapters import (
 )
 from contracts.fake_clock import FakeClock
 from contracts.mongodb_backend import open_mongodb_at
-from contracts.waiting import PATIENCE
+from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
+from topologies import each
 from webloom.adapters.bullmq import server as bullmq_server
 from webloom.adapters.mongodb import client as mongodb_client
 from webloom.adapters.mongodb.client import MongoDatabase
@@ -54,7 +55,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
         (bullmq_server, ("CONNECT_SECONDS", "ANSWER_SECONDS")),
     ):
         for name in names:
-            monkeypatch.setattr(module, name, PATIENCE)
+            monkeypatch.setattr(module, name, PATIENCE_SECONDS)
 
 
 def place_for(
@@ -74,7 +75,7 @@ async def mongodb(
         yield opened
 
 
-@pytest.fixture(params=BROKERS, ids=lambda adapter: adapter.name)
+@pytest.fixture(params=each(BROKERS))
 def brokers(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> Brokers:
@@ -89,7 +90,7 @@ async def broker(brokers: Brokers) -> AsyncIterator[Broker]:
         yield opened
 
 
-@pytest.fixture(params=STORES, ids=lambda adapter: adapter.name)
+@pytest.fixture(params=each(STORES))
 def stores(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> Processes[InventoryStore]:
@@ -104,7 +105,7 @@ async def store(stores: Processes[InventoryStore]) -> AsyncIterator[InventorySto
         yield opened
 
 
-@pytest.fixture(params=LOCKS, ids=lambda adapter: adapter.name)
+@pytest.fixture(params=each(LOCKS))
 def locks(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> Processes[Lock]:
@@ -119,7 +120,7 @@ async def lock(locks: Processes[Lock]) -> AsyncIterator[Lock]:
         yield opened
 
 
-@pytest.fixture(params=HEARTBEATS, ids=lambda adapter: adapter.name)
+@pytest.fixture(params=each(HEARTBEATS))
 def observers(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> Processes[Heartbeats]:
@@ -134,7 +135,7 @@ async def heartbeats(observers: Processes[Heartbeats]) -> AsyncIterator[Heartbea
         yield opened
 
 
-@pytest.fixture(params=REVISIONS, ids=lambda adapter: adapter.name)
+@pytest.fixture(params=each(REVISIONS))
 def revising(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> Processes[Revisions]:
@@ -143,7 +144,7 @@ def revising(
     )
 
 
-@pytest.fixture(params=IMPORTS, ids=lambda adapter: adapter.name)
+@pytest.fixture(params=each(IMPORTS))
 def imports(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> ImportProcesses:
@@ -158,7 +159,7 @@ async def import_store(imports: ImportProcesses) -> AsyncIterator[ImportStore]:
         yield opened
 
 
-@pytest.fixture(params=WATCHING, ids=lambda adapter: adapter.name)
+@pytest.fixture(params=each(WATCHING))
 def watchings(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
 ) -> WatchProcesses:

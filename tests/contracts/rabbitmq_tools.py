@@ -8,13 +8,11 @@ from contextlib import asynccontextmanager
 
 import aiormq
 
-from contracts.waiting import PATIENCE
+from patience import PATIENCE_SECONDS
 from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Delivery, Message
-
-RESTART_PATIENCE = 60.0  # a server that starts, and a consumer that comes back to it
 
 
 def message(name: str) -> Message:
@@ -37,7 +35,7 @@ async def bare_channel(server: RabbitServer) -> AsyncIterator[aiormq.abc.Abstrac
         await connection.close(ConnectionError("closed"))
 
 
-async def becomes(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
+async def becomes(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - the state of a connection is no event
             await asyncio.sleep(0.005)

@@ -14,13 +14,13 @@ import pytest
 from contracts.adapters import LEASE, ON_A_SERVER, Brokers
 from contracts.filling import FEW, is_full, one_too_many
 from contracts.waiting import (
-    PATIENCE,
     depth_becomes,
     nothing_comes,
     take,
     take_in_time,
     until,
 )
+from patience import PATIENCE_SECONDS
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Delivery, Message, QueueDepth
 
@@ -278,7 +278,7 @@ async def test_two_consumers_share_a_thousand_messages_and_none_is_served_twice(
             for start in range(0, len(names), 100):
                 group = names[start : start + 100]
                 await one.publish_many(QUEUE, [message(name) for name in group])
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await done.wait()
             for slot in slots:
                 slot.cancel()
@@ -341,7 +341,7 @@ async def test_an_idle_consumer_hears_of_another_process_promptly(brokers: Broke
             waiter = asyncio.ensure_future(anext(deliveries))
             await nothing_else_to_do()
             await publisher.publish(QUEUE, message(f"m{n}"))
-            delivery = await asyncio.wait_for(waiter, PATIENCE)
+            delivery = await asyncio.wait_for(waiter, PATIENCE_SECONDS)
             assert delivery.message_id == f"m{n}"
             await delivery.ack()
 

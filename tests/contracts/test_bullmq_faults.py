@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from contracts.waiting import PATIENCE, depth_becomes, nothing_comes, take, until
+from contracts.waiting import depth_becomes, nothing_comes, take, until
+from patience import PATIENCE_SECONDS
 from servers.redis import RedisServer
 from webloom.adapters.bullmq import consumer
 from webloom.adapters.bullmq.broker import BullmqBroker, open_bullmq
@@ -72,7 +73,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 async def said(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         return (await process.stdout.readline()).decode().strip()
 
 
@@ -207,7 +208,7 @@ async def test_an_outage_longer_than_a_lease_takes_nobodys_work_away(redis: Redi
     ):
         await broker.publish(QUEUE, message("m"))
         both = [asyncio.ensure_future(anext(each)) for each in (deliveries, others)]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             [done], [waiter] = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         held = done.result()
         await asyncio.to_thread(redis.kill)
@@ -361,7 +362,7 @@ async def test_delayed_messages_are_on_time(
 @pytest.fixture
 def woken_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """A consumer that is not woken does not look by itself for as long as a test waits."""
-    monkeypatch.setattr(consumer, "BLOCK_SECONDS", 5 * PATIENCE)
+    monkeypatch.setattr(consumer, "BLOCK_SECONDS", 5 * PATIENCE_SECONDS)
 
 
 @pytest.mark.usefixtures("woken_only")
@@ -376,7 +377,7 @@ async def test_a_consumer_that_nobody_waits_at_wakes_the_next(redis: RedisServer
         waiter = asyncio.ensure_future(anext(second))
         await asyncio.sleep(0.05)
         await busy.publish(QUEUE, message("m"))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await (await waiter).ack()
 
 
@@ -393,5 +394,5 @@ async def test_a_consumer_that_ends_wakes_the_next(redis: RedisServer) -> None:
                 waiter = asyncio.ensure_future(anext(deliveries))
                 await asyncio.sleep(0.01)
                 await leaving.publish(QUEUE, message(f"m{n}"))
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await (await waiter).ack()

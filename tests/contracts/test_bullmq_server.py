@@ -13,7 +13,8 @@ import trustme
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from contracts.waiting import PATIENCE, depth_becomes, take, until
+from contracts.waiting import depth_becomes, take, until
+from patience import PATIENCE_SECONDS
 from servers.private import free_port
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import BullmqBroker, open_bullmq
@@ -296,7 +297,9 @@ async def test_without_a_server_calls_fail_at_once_and_later_work(tmp_path: Path
     server = RedisServer(tmp_path / "redis")
     async with opened(server.url) as broker:
         assert broker.connection().state == "DISCONNECTED"
-        async with asyncio.timeout(PATIENCE):  # less than so many calls that nobody answers take
+        async with asyncio.timeout(
+            PATIENCE_SECONDS
+        ):  # less than so many calls that nobody answers take
             for _ in range(20):
                 with pytest.raises(BrokerUnavailable, match=f"{server.url} does not answer"):
                     await broker.publish(QUEUE, message("m"))
@@ -333,7 +336,7 @@ async def test_a_paused_server_does_not_hold_a_call_for_ever(redis: RedisServer)
         held = await take(deliveries)
         redis.pause()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 calls = [broker.publish(QUEUE, message(f"m{n}")) for n in range(20)]
                 answers = await asyncio.gather(
                     *calls, broker.depth(QUEUE), held.retry(), return_exceptions=True
@@ -361,7 +364,7 @@ async def test_a_server_that_hangs_is_tried_now_and_then_and_keeps_nobody_else_w
         try:
             with pytest.raises(BrokerUnavailable, match="does not answer"):
                 await broker.publish(QUEUE, message("first"))
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 for _ in range(50):
                     with pytest.raises(BrokerUnavailable, match="does not answer"):
                         await broker.depth(QUEUE)
@@ -370,7 +373,7 @@ async def test_a_server_that_hangs_is_tried_now_and_then_and_keeps_nobody_else_w
                 broker.publish_many(QUEUE, [message(f"m{n}") for n in range(9)])
             )
             await asyncio.sleep(0.05)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 for _ in range(50):
                     with pytest.raises(BrokerUnavailable, match="does not answer"):
                         await broker.depth(QUEUE)

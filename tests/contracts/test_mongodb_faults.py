@@ -30,6 +30,7 @@ from contracts.inventory_samples import (
 )
 from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.waiting import until
+from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb import client
 from webloom.adapters.mongodb.attempts import Attempts
@@ -54,7 +55,6 @@ from webloom.domain.inventory import (
 from webloom.ports.clock import Clock
 
 Answer = TypeVar("Answer")
-PATIENCE = 60.0
 
 
 class LossyProxy:
@@ -121,7 +121,7 @@ class LossyProxy:
                     await end.wait_closed()
 
 
-@pytest.fixture(params=["mongod", "replica_set"])
+@pytest.fixture(params=["mongod", pytest.param("replica_set", marks=pytest.mark.thorough)])
 async def proxy(request: pytest.FixtureRequest) -> AsyncIterator[LossyProxy]:
     async with LossyProxy(request.getfixturevalue(request.param)).running() as opened:
         yield opened
@@ -316,7 +316,7 @@ async def private_server(
 
 
 async def persist(call: Callable[[], Awaitable[Answer]]) -> Answer:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             try:
                 return await call()
@@ -324,7 +324,13 @@ async def persist(call: Callable[[], Awaitable[Answer]]) -> Answer:
                 await asyncio.sleep(0.05)
 
 
-@pytest.mark.parametrize("replica_set", [None, "rs0"], ids=["standalone", "replica set"])
+@pytest.mark.parametrize(
+    "replica_set",
+    [
+        pytest.param(None, id="standalone"),
+        pytest.param("rs0", id="replica set", marks=pytest.mark.thorough),
+    ],
+)
 async def test_what_was_answered_outlives_the_death_of_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replica_set: str | None
 ) -> None:
@@ -403,7 +409,7 @@ async def test_a_server_that_hangs_holds_nobody_up_for_long(tmp_path: Path) -> N
         server.pause()
         try:
             for _ in range(2):
-                async with asyncio.timeout(PATIENCE / 2):
+                async with asyncio.timeout(PATIENCE_SECONDS / 2):
                     with pytest.raises(StoreUnavailable, match=str(server.port)):
                         await store.finish_attempt(attempt, COMPLETED)
             assert database.connection().state != "READY"
@@ -424,7 +430,7 @@ async def test_calls_that_wait_together_fail_together_and_none_hangs(tmp_path: P
     async with private_server(tmp_path, SystemClock()) as (server, database):
         store = MongoInventoryStore(database)
         server.kill()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             calls: list[Awaitable[object]] = [store.find(f"{URL}/{n}") for n in range(20)]
             calls += [begin_any(store, request(url=f"{URL}/{n}")) for n in range(20)]
             calls += [note(store, request(url=f"{URL}/{n}")) for n in range(20)]

@@ -14,9 +14,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from aiormq.exceptions import ChannelNotFoundEntity
 
-from conftest import ServerRoom
 from contracts.rabbitmq_tools import (
-    RESTART_PATIENCE,
     bare_channel,
     becomes,
     message,
@@ -24,21 +22,22 @@ from contracts.rabbitmq_tools import (
     serving,
 )
 from contracts.waiting import depth_becomes, take, until
+from patience import PATIENCE_SECONDS
 from servers.rabbitmq import RabbitServer
+from servers.shared import SharedServers
 from webloom.adapters.rabbitmq import session
 from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import BrokerUnavailable, QueueFull
 from webloom.ports.broker import QueueDepth
 
-pytestmark = pytest.mark.timeout(600)
-
 
 @pytest.fixture
-def server(_servers: ServerRoom) -> RabbitServer:
+def server(shared_servers: SharedServers) -> RabbitServer:
     """One that these tests may kill."""
-    server = _servers.get("rabbitmq-to-kill", RabbitServer)
+    server = shared_servers.get("rabbitmq-to-kill", RabbitServer)
     assert isinstance(server, RabbitServer)
+    server.ensure_running()
     return server
 
 
@@ -72,7 +71,7 @@ async def publishing(broker: RabbitBroker, queue: str) -> AsyncIterator[list[str
 async def serve_all(broker: RabbitBroker, queue: str, expected: set[str]) -> list[str]:
     served: list[str] = []
     async with broker.deliveries(queue, 20) as deliveries, serving(deliveries, 20, served):
-        await becomes(lambda: expected <= set(served), RESTART_PATIENCE)
+        await becomes(lambda: expected <= set(served), PATIENCE_SECONDS)
     return served
 
 
@@ -83,7 +82,7 @@ async def restart(server: RabbitServer) -> None:
 async def test_three_thousand_at_once_fill_the_queue_to_exactly_a_thousand(
     server: RabbitServer, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "ANSWER_SECONDS", RESTART_PATIENCE)  # all that wait in one line
+    monkeypatch.setattr(session, "ANSWER_SECONDS", PATIENCE_SECONDS)  # all that wait in one line
     async with opened(server, **{queue: 1000}) as broker:
         answers = await asyncio.gather(
             *(broker.publish(queue, message(f"m{n}")) for n in range(3000)), return_exceptions=True
@@ -101,7 +100,7 @@ async def test_confirmed_messages_survive_the_death_of_the_server(
             await becomes(lambda: len(confirmed) >= 200)
             await restart(server)
             before = len(confirmed)
-            await becomes(lambda: len(confirmed) >= before + 200, RESTART_PATIENCE)
+            await becomes(lambda: len(confirmed) >= before + 200, PATIENCE_SECONDS)
         await serve_all(broker, queue, set(confirmed))
 
 
@@ -119,12 +118,12 @@ async def test_a_server_that_is_gone_refuses_at_once_and_is_found_again(
             broker.dead_letters(queue, limit=1),
             broker.put_back(queue, "m"),
         ):
-            async with asyncio.timeout(RESTART_PATIENCE):  # by what it says, it did not wait
+            async with asyncio.timeout(PATIENCE_SECONDS):  # by what it says, it did not wait
                 with pytest.raises(BrokerUnavailable, match="not connected to RabbitMQ"):
                     await attempt
         assert broker.connection().detail is not None
         await asyncio.to_thread(server.start)
-        await becomes(lambda: broker.connection().state == "READY", RESTART_PATIENCE)
+        await becomes(lambda: broker.connection().state == "READY", PATIENCE_SECONDS)
         assert broker.connection().detail is None
         await broker.publish(queue, message("after"))
         assert set(await serve_all(broker, queue, {"before", "after"})) == {"before", "after"}
@@ -142,10 +141,10 @@ async def test_a_consumer_comes_back_after_every_forced_close(
         ):
             for _ in range(3):
                 more = len(served) + 50
-                await becomes(lambda more=more: len(served) >= more, RESTART_PATIENCE)  # type: ignore[misc]
+                await becomes(lambda more=more: len(served) >= more, PATIENCE_SECONDS)  # type: ignore[misc]
                 await asyncio.to_thread(server.ctl, "close_all_connections", "for a test")
         async with consumer.deliveries(queue, 8) as deliveries, serving(deliveries, 8, served):
-            await becomes(lambda: set(confirmed) <= set(served), RESTART_PATIENCE)
+            await becomes(lambda: set(confirmed) <= set(served), PATIENCE_SECONDS)
     duplicates = len(served) - len(set(served))
     assert duplicates <= 3 * (8 + 10)  # held by a slot, or published again, at each close
 
@@ -169,9 +168,9 @@ async def test_a_paused_server_is_given_up_and_found_again(
             await becomes(lambda: broker.connection().state != "READY")
         finally:
             server.resume()
-        await becomes(lambda: broker.connection().state == "READY", RESTART_PATIENCE)
+        await becomes(lambda: broker.connection().state == "READY", PATIENCE_SECONDS)
         await broker.publish(queue, message("after"))
-        await becomes(lambda: {"before", "after"} <= set(served), RESTART_PATIENCE)
+        await becomes(lambda: {"before", "after"} <= set(served), PATIENCE_SECONDS)
 
 
 async def test_a_server_short_of_memory_is_said_to_be_and_not_given_up(
@@ -187,7 +186,7 @@ async def test_a_server_short_of_memory_is_said_to_be_and_not_given_up(
                 with pytest.raises(BrokerUnavailable):
                     await broker.publish(queue, message("makes the server block us"))
             for attempt in (broker.publish(queue, message("m")), broker.depth(queue)):
-                async with asyncio.timeout(RESTART_PATIENCE):  # by what it says, it did not wait
+                async with asyncio.timeout(PATIENCE_SECONDS):  # by what it says, it did not wait
                     with pytest.raises(BrokerUnavailable, match="short of memory"):
                         await attempt
         finally:
@@ -238,7 +237,7 @@ async def test_retries_that_wait_and_move_survive_the_death_of_the_server(
                 await held.retry(0.2 + n * 0.1)  # some move at any moment for six seconds
         await asyncio.sleep(0.5)
         await restart(server)
-        await becomes(lambda: broker.connection().state == "READY", RESTART_PATIENCE)
+        await becomes(lambda: broker.connection().state == "READY", PATIENCE_SECONDS)
         served = await serve_all(broker, queue, names)
     assert set(served) == names
 
@@ -368,7 +367,13 @@ async def test_a_message_that_no_slot_asks_for_is_left_to_others(
                 await held.ack()
 
 
-@pytest.mark.parametrize("quorum", [False, True], ids=["classic", "quorum"])
+@pytest.mark.parametrize(
+    "quorum",
+    [
+        pytest.param(False, id="classic"),
+        pytest.param(True, id="quorum", marks=pytest.mark.thorough),
+    ],
+)
 async def test_a_consumer_whose_slots_go_away_takes_no_more_and_gives_back(
     server: RabbitServer, queue: str, quorum: bool
 ) -> None:

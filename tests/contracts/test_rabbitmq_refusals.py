@@ -22,8 +22,9 @@ from pamqp.base import Frame
 from pamqp.common import FieldTable
 from pamqp.header import ContentHeader
 
-from contracts.rabbitmq_tools import RESTART_PATIENCE, bare_channel, becomes, message, opened
+from contracts.rabbitmq_tools import bare_channel, becomes, message, opened
 from contracts.waiting import take
+from patience import PATIENCE_SECONDS
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq import consumer, envelope
@@ -207,7 +208,7 @@ async def test_a_password_that_is_changed_while_running_is_reported_and_can_heal
         with pytest.raises(BackendRefused, match="user or the password"):
             await broker.publish(queue, message("refused"))
         await asyncio.to_thread(rabbitmq.ctl, "change_password", "changing", password)
-        await becomes(lambda: broker.connection().state == "READY", RESTART_PATIENCE)
+        await becomes(lambda: broker.connection().state == "READY", PATIENCE_SECONDS)
         await broker.publish(queue, message("after"))
 
 

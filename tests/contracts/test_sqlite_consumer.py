@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from contracts.waiting import PATIENCE, until
+from contracts.waiting import until
+from patience import PATIENCE_SECONDS
 from webloom.adapters.sqlite.consumer import Consumer, Hold, Taken
 from webloom.domain.errors import BrokerUnavailable
 
@@ -82,7 +83,7 @@ async def probing_consumer(
 
         await until(has_claimed)
         changed.set()
-        await asyncio.wait_for(broker.probing.wait(), PATIENCE)
+        await asyncio.wait_for(broker.probing.wait(), PATIENCE_SECONDS)
         yield consumer, waiter
         waiter.cancel()
         await asyncio.wait([waiter])
@@ -94,7 +95,7 @@ async def test_a_commit_during_a_look_at_the_queue_is_not_missed() -> None:
         broker.ready.append(taken(1))
         changed.set()
         broker.may_answer.set()
-        assert await asyncio.wait_for(waiter, PATIENCE) == "m1"
+        assert await asyncio.wait_for(waiter, PATIENCE_SECONDS) == "m1"
 
 
 async def test_leaving_during_a_look_at_the_queue_does_not_wait_for_the_next_commit() -> None:
@@ -104,7 +105,7 @@ async def test_leaving_during_a_look_at_the_queue_does_not_wait_for_the_next_com
         async with probing_consumer(broker, changed):
             asyncio.get_running_loop().call_later(0.01, broker.may_answer.set)
 
-    await asyncio.wait_for(leave(), PATIENCE)
+    await asyncio.wait_for(leave(), PATIENCE_SECONDS)
 
 
 async def test_a_message_nobody_waits_for_any_more_is_given_back_however_often_it_takes() -> None:

@@ -9,13 +9,12 @@ from typing import Protocol
 
 import pytest
 
+from patience import PATIENCE_SECONDS
 from webloom.ports.broker import Broker, Delivery, QueueDepth
-
-PATIENCE = 60.0  # far more than anything takes
 
 
 async def take(deliveries: AsyncIterator[Delivery]) -> Delivery:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         return await anext(deliveries)
 
 
@@ -42,7 +41,7 @@ async def nothing_comes(deliveries: AsyncIterator[Delivery], seconds: float = 0.
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not await condition():  # noqa: ASYNC110 - the database knows no events
             await asyncio.sleep(0.005)
 

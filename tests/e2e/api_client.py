@@ -13,7 +13,8 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 from yarl import URL
 
-from e2e.running import PATIENCE_SECONDS, Webloom, until, until_some
+from e2e.running import Webloom, until, until_some
+from patience import PATIENCE_SECONDS
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE

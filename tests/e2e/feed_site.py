@@ -15,8 +15,9 @@ import msgspec
 
 from e2e.api_client import Api
 from e2e.hostile_site import Request, answer, ok
-from e2e.running import PATIENCE_SECONDS, until_some
+from e2e.running import until_some
 from e2e.watched_site import WatchedSite
+from patience import PATIENCE_SECONDS
 
 
 def rss(*items: str) -> bytes:

@@ -19,10 +19,11 @@ import struct
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import cache
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from bombs import bomb
 
 PAGE = b"<!doctype html><title>A page</title><p>Hello"
 _PACE_SECONDS = 0.02  # between the bytes of what drips
@@ -88,15 +89,6 @@ STATIC: dict[str, bytes] = {
     "/redirect-without-location": answer(302, "Content-Length: 4") + b"lost",
     "/redirect-raw-bytes": answer(302, "Location: /caf\xe9", "Content-Length: 0"),
 }
-
-
-@cache
-def bomb(encoding: str, mebibytes: int) -> bytes:
-    """Zeros, compressed a thousandfold."""
-    wbits = {"gzip": 31, "deflate": 15}[encoding]
-    compressor = zlib.compressobj(9, wbits=wbits)
-    block = bytes(1 << 20)
-    return b"".join(compressor.compress(block) for _ in range(mebibytes)) + compressor.flush()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,11 +29,11 @@ from typing import TypeVar
 
 import aiohttp
 
+from patience import PATIENCE_SECONDS
 from servers.private import free_port
 
 Value = TypeVar("Value")
 
-PATIENCE_SECONDS = 60.0  # for what takes a moment on an idle machine
 POLL_SECONDS = 0.02
 SERVES_HTTP = frozenset({"up", "api"})
 SAYS_WHEN_READY = {

@@ -16,7 +16,8 @@ import pytest
 from yarl import URL
 
 from e2e.api_client import PROBLEM, Api, calling
-from e2e.running import PATIENCE_SECONDS, Webloom, running_for_module
+from e2e.running import Webloom, running_for_module
+from patience import PATIENCE_SECONDS
 from webloom.bootstrap import open_services
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.app import create_app

@@ -15,7 +15,8 @@ import pymongo
 import pytest
 from redis.asyncio import Redis
 
-from e2e.running import PATIENCE_SECONDS, Webloom, running, until, until_some
+from e2e.running import Webloom, running, until, until_some
+from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer

@@ -8,8 +8,8 @@ import signal
 from pathlib import Path
 from urllib.request import urlopen
 
-from e2e.running import PATIENCE_SECONDS
 from e2e.test_cli import counts, environment, start, webloom
+from patience import PATIENCE_SECONDS
 from webloom.domain.inventory import Status
 from webloom.entrypoints.demo_site import demo_pages
 

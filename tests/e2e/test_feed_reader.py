@@ -17,7 +17,7 @@ import msgspec
 import pytest
 import uvloop
 
-from e2e.running import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS
 from proc import children_of, environment
 from webloom.adapters.feed_process.reader import ProcessFeedReader
 from webloom.domain.errors import FeedUnreadable

@@ -9,8 +9,9 @@ from contextlib import closing
 import pytest
 
 from e2e.api_client import Api, calling
-from e2e.running import PATIENCE_SECONDS, Webloom, running_for_module, until_some
+from e2e.running import Webloom, running_for_module, until_some
 from e2e.test_api_bad_input import MEBIBYTE, send_endlessly
+from patience import PATIENCE_SECONDS
 
 PAGE = "jobId=shop&url=https%3A%2F%2Fshop.test%2Fcoat"
 

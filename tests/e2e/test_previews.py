@@ -14,9 +14,10 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
+from bombs import bomb
 from e2e.api_client import Answer, Api, calling
 from e2e.feed_site import FeedSite, item, rss
-from e2e.hostile_site import PAGE, bomb
+from e2e.hostile_site import PAGE
 from e2e.running import Webloom, running_for_module, until, until_some
 from e2e.shop_site import CAPTCHA, Served, ShopSite, article, product
 from e2e.watched_site import ALLOWED

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from e2e.running import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS
 from webloom.application.imports.run_import import CANCELLED, RunImport
 from webloom.bootstrap import Services, open_run_import, open_services
 from webloom.domain.errors import FetchFailed, StoreUnavailable

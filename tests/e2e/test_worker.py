@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 import pytest
 
+from bombs import bomb
 from e2e.api_client import Api, calling
-from e2e.hostile_site import PAGE, HostileSite, bomb
+from e2e.hostile_site import PAGE, HostileSite
 from e2e.running import Webloom, running, running_for_module, until
 from e2e.watched_site import ALLOWED, Watch, WatchedSite
 

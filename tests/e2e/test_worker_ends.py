@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.hostile_site import HostileSite
-from e2e.running import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS
 from webloom.bootstrap import open_services
 from webloom.domain.inventory import METADATA_QUEUE, Status
 from webloom.entrypoints.worker import run_worker

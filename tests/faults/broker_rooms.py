@@ -4,7 +4,6 @@ A room has a queue of its own on a server that the test may kill, pause and fill
 processes over it: in this event loop (`open`), or real ones that can be killed (`start`). Where a
 backend truly differs, its entry in BACKENDS says so in a field.
 
-A test module takes the fixtures by their names: `servers, room = broker_rooms.fixtures`.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ import sqlite3
 import subprocess
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,14 +24,15 @@ import aiormq
 import pytest
 from redis.asyncio import Redis
 
-from conftest import ServerRoom
 from faults.broker_journal import Event, Journal
 from faults.broker_process import SQLITE, Way, open_broker
 from faults.processes import eventually, eventually_async
-from servers.private import PrivateServer, accepts
+from servers.private import PrivateServer
 from servers.proxy import Proxy
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
+from servers.shared import SharedServers
+from topologies import each
 from webloom.adapters.rabbitmq.layout import Layout
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker
@@ -49,7 +49,7 @@ class Backend:
     name: str
     make_server: MakeServer | None = None  # None: there is nobody who could die
     server: str = ""  # backends with one name share it
-    quorum: bool = False
+    is_second_topology: bool = False  # quorum queues
     limit_is_exact: bool = True
     knows_ids: bool = False  # a waiting message with the id stands for one that is published again
     counts_kills: bool = True  # each; else a message only knows that it was redelivered
@@ -77,7 +77,7 @@ BACKENDS = (
         name="rabbitmq-quorum",
         make_server=RabbitServer,
         server="rabbitmq",
-        quorum=True,
+        is_second_topology=True,
         limit_is_exact=False,
         shares_at_once=False,
         gives_up=10,
@@ -87,13 +87,13 @@ BACKENDS = (
 
 def only(wanted: Callable[[Backend], object]) -> pytest.MarkDecorator:
     """Run a test over some backends."""
-    chosen = [backend for backend in BACKENDS if wanted(backend)]
-    return pytest.mark.parametrize("room", chosen, indirect=True, ids=lambda each: each.name)
+    chosen = each(backend for backend in BACKENDS if wanted(backend))
+    return pytest.mark.parametrize("room", chosen, indirect=True)
 
 
 with_a_server = only(lambda backend: backend.make_server)
 # Classic and quorum queues are reached in the same way: where only that matters, one will do.
-each_server = only(lambda backend: backend.make_server and not backend.quorum)
+each_server = only(lambda backend: backend.make_server and not backend.is_second_topology)
 on_rabbitmq = only(lambda backend: backend.server == "rabbitmq")
 on_bullmq = only(lambda backend: backend.server == "redis")
 on_sqlite = only(lambda backend: backend.make_server is None)
@@ -170,7 +170,7 @@ class BrokerRoom:
             url = f"amqp://guest:guest@127.0.0.1:{port or self.server.port}/"
         else:
             url = f"redis://127.0.0.1:{port or self.server.port}/0"
-        way = Way(url=url, queue=self.queue, quorum=self.backend.quorum)
+        way = Way(url=url, queue=self.queue, quorum=self.backend.is_second_topology)
         return replace(way, **settings)  # type: ignore[arg-type]
 
     def open(
@@ -302,18 +302,15 @@ class BrokerRoom:
             await connection.close()
 
 
-def _running(backend: Backend, servers: ServerRoom) -> PrivateServer | None:
-    """A test before may have left it dead or paused."""
+def _running(backend: Backend, servers: SharedServers) -> PrivateServer | None:
     if backend.make_server is None:
         return None
-    server = servers.get(backend.server, backend.make_server)
-    server.resume()
-    if not accepts(server.port):
-        server.restart()
+    server = servers.get(f"{backend.server}-to-kill", backend.make_server)
+    server.ensure_running()
     return server
 
 
-def _new_room(backend: Backend, servers: ServerRoom, folder: Path) -> BrokerRoom:
+def _new_room(backend: Backend, servers: SharedServers, folder: Path) -> BrokerRoom:
     folder.mkdir(exist_ok=True)
     return BrokerRoom(
         backend=backend,
@@ -334,15 +331,9 @@ class _Complaints(logging.Handler):
         self.heard.append(self.format(record))
 
 
-@pytest.fixture(scope="module")
-def _servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerRoom]:
-    with ExitStack() as stack:
-        yield ServerRoom(stack, tmp_path_factory)
-
-
 @asynccontextmanager
 async def open_room(
-    backend: Backend, servers: ServerRoom, folder: Path
+    backend: Backend, servers: SharedServers, folder: Path
 ) -> AsyncIterator[BrokerRoom]:
     complaints = _Complaints()
     gc.collect()  # what others have left behind is no complaint of this one
@@ -361,12 +352,9 @@ async def open_room(
     assert not complaints.heard, complaints.heard
 
 
-@pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
-async def _room(
-    request: pytest.FixtureRequest, servers: ServerRoom, tmp_path: Path
+@pytest.fixture(params=each(BACKENDS))
+async def room(
+    request: pytest.FixtureRequest, shared_servers: SharedServers, tmp_path: Path
 ) -> AsyncIterator[BrokerRoom]:
-    async with open_room(request.param, servers, tmp_path) as room:
+    async with open_room(request.param, shared_servers, tmp_path) as room:
         yield room
-
-
-fixtures = (_servers, _room)

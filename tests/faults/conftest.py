@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import sys
@@ -10,20 +11,17 @@ from typing import Protocol
 
 import pytest
 
-from conftest import ServerRoom
+from faults.broker_rooms import room
 from faults.processes import Fleet
 from faults.site import Site
-from faults.stack import MakeStack, Stack, empty, put_right
+from faults.stack import MakeStack, Stack, empty
 from servers.mongod import MongoServer
 from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
+from servers.shared import SharedServers
 
-HANGS_SECONDS = 900.0  # nothing takes that long, on the slowest machine
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    item.add_marker(pytest.mark.timeout(HANGS_SECONDS))
+__all__ = ["room"]  # a fixture
 
 
 class MakeFleet(Protocol):
@@ -86,34 +84,35 @@ def rng(say: Callable[[str], None]) -> random.Random:
 
 
 class Victims:
-    """Servers that tests kill and pause. They are put right for whoever comes next."""
+    """Servers that tests kill and pause; each test gets them running."""
 
-    def __init__(self, room: ServerRoom) -> None:
-        self._room = room
+    def __init__(self, servers: SharedServers) -> None:
+        self._servers = servers
 
     async def store(self, name: str) -> MongoServer | None:
         options = {"mongodb": {}, "replicas": {"replica_set": "rs0"}}
         if name not in options:
             return None
-        server = self._room.get(f"victim-{name}", MongoServer, **options[name])
+        server = self._servers.get(f"{name}-to-kill", MongoServer, **options[name])
         assert isinstance(server, MongoServer)
-        await put_right(server)
+        await asyncio.to_thread(server.ensure_running)
         return server
 
     async def broker(self, name: str) -> RabbitServer | RedisServer:
-        make: type[PrivateServer] = {"rabbitmq": RabbitServer, "bullmq": RedisServer}[name]
-        server = self._room.get(f"victim-{name}", make)
+        make: type[PrivateServer]
+        key, make = {"rabbitmq": ("rabbitmq", RabbitServer), "bullmq": ("redis", RedisServer)}[name]
+        server = self._servers.get(f"{key}-to-kill", make)
         assert isinstance(server, RabbitServer | RedisServer)
-        await put_right(server)
+        await asyncio.to_thread(server.ensure_running)
         await empty(server)
         return server
 
 
 @pytest.fixture
-def stacks(_servers: ServerRoom, fleets: MakeFleet) -> MakeStack:
+def stacks(shared_servers: SharedServers, fleets: MakeFleet) -> MakeStack:
     """Makes installations of a kind: `<store>+<broker>`, of mongodb, replicas (a replica set of
     one) or sqlite, and rabbitmq or bullmq."""
-    victims = Victims(_servers)
+    victims = Victims(shared_servers)
 
     async def make(kind: str, *sites: Site, **settings: object) -> Stack:
         store_name, broker_name = kind.split("+")

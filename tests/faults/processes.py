@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from patience import PATIENCE_SECONDS
 from proc import states
 from servers.private import free_port
 
 RIGGED = Path(__file__).with_name("rigged.py")
 POLL_SECONDS = 0.02
-PATIENCE_SECONDS = 180.0  # how long something takes says more of the machine than of the code
 
 READY = {
     "api": "Webloom's API listens on",

@@ -265,13 +265,6 @@ def terminate(process: Process) -> None:
     os.kill(process.pid, signal.SIGTERM)
 
 
-async def put_right(server: PrivateServer) -> None:
-    """However the last test left it."""
-    server.resume()
-    if not await asyncio.to_thread(server.answers):
-        await asyncio.to_thread(server.restart)
-
-
 async def empty(broker: RabbitServer | RedisServer) -> None:
     """As a new server is."""
     if isinstance(broker, RedisServer):

@@ -14,7 +14,6 @@ import aiormq
 import pytest
 from redis.asyncio import Redis
 
-from faults import broker_rooms
 from faults.broker_process import SQLITE, message
 from faults.broker_rooms import STALL, BrokerRoom, on_bullmq, on_rabbitmq, on_sqlite, with_a_server
 from faults.processes import SmallDisk, eventually, eventually_async, small_disk
@@ -22,8 +21,6 @@ from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq.layout import Layout
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, QueueFull
 from webloom.ports.broker import Broker
-
-servers, room = broker_rooms.fixtures
 
 Say = Callable[[str], None]
 LIMIT = 100

@@ -9,14 +9,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from faults import broker_rooms
 from faults.broker_process import message
 from faults.broker_rooms import BrokerRoom
-from faults.processes import PATIENCE_SECONDS, eventually
+from faults.processes import eventually
+from patience import PATIENCE_SECONDS
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Broker, Delivery
-
-servers, room = broker_rooms.fixtures
 
 Say = Callable[[str], None]
 LEASE = 2.0

@@ -18,12 +18,11 @@ import pytest
 from faults import broker_rooms
 from faults.broker_process import message
 from faults.broker_rooms import STALL, BrokerRoom, each_server, with_a_server
-from faults.processes import PATIENCE_SECONDS, eventually
+from faults.processes import eventually
+from patience import PATIENCE_SECONDS
 from webloom.adapters.rabbitmq import link
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Delivery
-
-servers, room = broker_rooms.fixtures
 
 Say = Callable[[str], None]
 HEARTBEAT = 2  # seconds; RabbitMQ's own, of which several have to be missed

@@ -12,13 +12,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from conftest import ServerRoom
-from faults import broker_rooms
 from faults.broker_process import message
 from faults.broker_rooms import BACKENDS, Backend, BrokerRoom, open_room
-from faults.processes import PATIENCE_SECONDS
-
-servers, _ = broker_rooms.fixtures
+from patience import PATIENCE_SECONDS
+from servers.shared import SharedServers
 
 Say = Callable[[str], None]
 IDLE_SECONDS = 36.0  # longer than every poll, heartbeat and back-off that could hide in a client
@@ -29,17 +26,21 @@ MOST_EVENTS = 2000  # of BullMQ's stream that others can follow a queue by
 
 
 async def test_10_and_17_one_consumer_idles_while_another_serves_twenty_thousand(
-    servers: ServerRoom, tmp_path: Path, say: Say
+    shared_servers: SharedServers, tmp_path: Path, say: Say
 ) -> None:
     """Over all brokers at the same time, and in queues of their own: what idles has nothing to do
     with what is at work. Afterwards nothing is left behind, and what idled is prompt."""
     async with AsyncExitStack() as stack:
         idlers = [
-            await stack.enter_async_context(idling(backend, servers, tmp_path / f"idle-{number}"))
+            await stack.enter_async_context(
+                idling(backend, shared_servers, tmp_path / f"idle-{number}")
+            )
             for number, backend in enumerate(BACKENDS * IDLERS)
         ]
         rooms = [
-            await stack.enter_async_context(open_room(backend, servers, tmp_path / f"{number}"))
+            await stack.enter_async_context(
+                open_room(backend, shared_servers, tmp_path / f"{number}")
+            )
             for number, backend in enumerate(BACKENDS)
         ]
         idle_since = time.monotonic()
@@ -55,7 +56,7 @@ async def test_10_and_17_one_consumer_idles_while_another_serves_twenty_thousand
 
 @asynccontextmanager
 async def idling(
-    backend: Backend, servers: ServerRoom, folder: Path
+    backend: Backend, servers: SharedServers, folder: Path
 ) -> AsyncIterator[tuple[BrokerRoom, Callable[[], Awaitable[float]]]]:
     """Yields what publishes the first message, by another process, and says how soon it came."""
     async with (

@@ -8,14 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from faults import broker_rooms
 from faults.broker_process import message
 from faults.broker_rooms import STALL, BrokerRoom, each_server, with_a_server
 from faults.processes import eventually_async
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker
-
-servers, room = broker_rooms.fixtures
 
 Say = Callable[[str], None]
 LATENCY = 0.2  # seconds, each way

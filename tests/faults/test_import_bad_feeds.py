@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import pytest
 
+from bombs import bomb
 from faults.conftest import MakeFleet
 from faults.feed_site import FeedSite, Served
 from faults.processes import eventually_async
@@ -44,15 +43,7 @@ def endless() -> Iterator[bytes]:
         yield "".join(jobs(5000)).encode()
 
 
-@cache
-def bomb() -> bytes:
-    """One gigabyte of blanks in one megabyte."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
-    packed = [packer.compress(HEAD.encode())]
-    packed += [packer.compress(b" " * (1 << 20)) for _ in range(1024)]
-    return b"".join([*packed, packer.compress(TAIL.encode()), packer.flush()])
-
-
+BOMB = bomb("gzip", 1024, head=HEAD.encode(), filler=b" ")
 LAUGHS = (
     '<?xml version="1.0"?><!DOCTYPE rss [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">'
     '<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]><rss><channel>'
@@ -96,11 +87,11 @@ CASES = [
     Case(path="/outside", served=Served.of(OUTSIDE), status=RunStatus.FAILED, says="entities"),
     Case(
         path="/bomb",
-        served=Served.of(bomb(), Content_Encoding="gzip"),
+        served=Served.of(BOMB, Content_Encoding="gzip"),
         status=RunStatus.FAILED,
         says="larger than",
     ),
-    Case(path="/bomb.gz", served=Served.of(bomb()), status=RunStatus.FAILED, says="larger than"),
+    Case(path="/bomb.gz", served=Served.of(BOMB), status=RunStatus.FAILED, says="larger than"),
     Case(
         path="/declared",
         served=Served.of(b"<rss>", Content_Length=str(10 << 30)),

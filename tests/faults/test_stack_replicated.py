@@ -10,6 +10,7 @@ from faults.site import Site
 from faults.stack import MakeStack, Say
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["replicas+rabbitmq"])
 async def test_every_url_is_answered_over_a_replica_set_and_quorum_queues(
     kind: str, site: Site, stacks: MakeStack, say: Say

@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+
 from faults.client import client_of
 from faults.processes import Process
 from faults.site import Page, Site
@@ -60,6 +62,7 @@ def sometimes_failing(path: str, which: int) -> Page:
     return Page(status=503 if fails else 200)
 
 
+@pytest.mark.thorough
 async def test_what_processes_and_servers_keep_stays_bounded_under_steady_load(
     site: Site, stacks: MakeStack, say: Say
 ) -> None:

@@ -25,7 +25,7 @@ class MongoServer(PrivateServer):
         self.options = options
         self.cache_gb = cache_gb
         self.replica_set = replica_set
-        self._program = program("mongod", ADVICE)
+        self._program = program("MongoDB", ADVICE, "mongod")
 
     @property
     def url(self) -> str:

@@ -20,11 +20,20 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-START_SECONDS = 90.0
+from patience import PATIENCE_SECONDS
 
 
 class Missing(Exception):
-    """The program of a server is not on this machine; the text says how to get it."""
+    """A program that a test needs is not installed; the test is skipped (outcomes.py)."""
+
+    def __init__(self, name: str, advice: str) -> None:
+        super().__init__(f"{name} is not installed: {advice}")
+        self.name = name  # as people know it
+        self.advice = advice  # how to get it
+
+
+class DidNotStart(Exception):
+    """A server or browser did not start, which says nothing about the code (outcomes.py)."""
 
 
 # Below those that the system hands out, so that nobody gets one while its server is away.
@@ -53,11 +62,12 @@ def free_port() -> int:
             return port
 
 
-def program(name: str, advice: str, *also: str) -> str:
-    for candidate in (name, *also):
-        if found := shutil.which(candidate):
+def program(name: str, advice: str, *commands: str) -> str:
+    """The path of the first of the commands that is installed."""
+    for command in commands:
+        if found := shutil.which(command):
             return found
-    raise Missing(f"{name} is not installed: {advice}")
+    raise Missing(name, advice)
 
 
 class PrivateServer:
@@ -100,13 +110,13 @@ class PrivateServer:
 
     def _wait(self) -> None:
         assert self._process is not None
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not self.answers():
             ended = self._process.poll() is not None
             if ended or time.monotonic() > deadline:
-                why = "ended" if ended else f"is not ready after {START_SECONDS:.0f} s"
+                why = "ended" if ended else f"is not ready after {PATIENCE_SECONDS:.0f} s"
                 self.kill()
-                raise RuntimeError(f"{type(self).__name__} {why}:\n{self.log.read_text()[-4000:]}")
+                raise DidNotStart(f"{type(self).__name__} {why}:\n{self.log.read_text()[-4000:]}")
             time.sleep(0.05)
 
     def kill(self) -> None:
@@ -114,7 +124,7 @@ class PrivateServer:
         self._signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
-            deadline = time.monotonic() + START_SECONDS
+            deadline = time.monotonic() + PATIENCE_SECONDS
             while (
                 _at_work(self._process.pid) or accepts(self.port)
             ) and time.monotonic() < deadline:
@@ -130,6 +140,12 @@ class PrivateServer:
     def restart(self) -> None:
         self.kill()
         self.start()
+
+    def ensure_running(self) -> None:
+        """However the last test left it: dead, paused or well."""
+        self.resume()
+        if not self.answers():
+            self.restart()
 
     def _signal(self, number: int) -> None:
         if self._process is not None:

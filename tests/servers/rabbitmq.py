@@ -6,8 +6,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from servers.private import START_SECONDS, PrivateServer, free_port, program
+from patience import PATIENCE_SECONDS
+from servers.private import PrivateServer, free_port, program
 
+NAME = "RabbitMQ"
 ADVICE = "apt-get install rabbitmq-server"
 DEBIAN = "/usr/lib/rabbitmq/bin"  # behind the wrappers that insist on their own user and folders
 
@@ -18,8 +20,8 @@ class RabbitServer(PrivateServer):
     def __init__(self, folder: Path, *options: str) -> None:
         super().__init__(folder)
         self.options = options  # lines of rabbitmq.conf
-        self._server = program(f"{DEBIAN}/rabbitmq-server", ADVICE, "rabbitmq-server")
-        self._ctl = program(f"{DEBIAN}/rabbitmqctl", ADVICE, "rabbitmqctl")
+        self._server = program(NAME, ADVICE, f"{DEBIAN}/rabbitmq-server", "rabbitmq-server")
+        self._ctl = program(NAME, ADVICE, f"{DEBIAN}/rabbitmqctl", "rabbitmqctl")
         self._epmd_port = free_port()
         self._dist_port = free_port()
         self._epmd: subprocess.Popen[bytes] | None = None
@@ -52,7 +54,7 @@ class RabbitServer(PrivateServer):
         (self.folder / "plugins").write_text("[].")
         config = ["loopback_users = none", *self.options]
         (self.folder / "rabbitmq.conf").write_text("\n".join(config) + "\n")
-        epmd = program("epmd", ADVICE)
+        epmd = program(NAME, ADVICE, "epmd")
         with self.log.open("ab") as log:
             self._epmd = subprocess.Popen(
                 (epmd, "-port", str(self._epmd_port), "-address", "127.0.0.1"),
@@ -84,7 +86,7 @@ class RabbitServer(PrivateServer):
             env=os.environ | self.environment(),
             capture_output=True,
             text=True,
-            timeout=START_SECONDS,
+            timeout=PATIENCE_SECONDS,
             check=True,
         )
         return done.stdout

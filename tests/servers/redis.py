@@ -11,7 +11,7 @@ class RedisServer(PrivateServer):
     def __init__(self, folder: Path, *options: str) -> None:
         super().__init__(folder)
         self.options = options
-        self._program = program("redis-server", "apt-get install redis-server")
+        self._program = program("Redis", "apt-get install redis-server", "redis-server")
 
     @property
     def url(self) -> str:

@@ -1,0 +1,50 @@
+"""Runs the tests on all cores; what is given is passed on to pytest.
+
+A test fails the run, with one exception: where all failures are servers or browsers that did not
+start, these tests run once more, alone, and decide. The failed tests of the last run are left in
+.pytest_cache/failures.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FAILURES = ROOT / ".pytest_cache" / "failures.json"
+TESTS_FAILED = 1  # as pytest says it: they ran, and some failed
+
+
+def workers() -> int:
+    """Twice the cores: most tests that start processes wait half of their time."""
+    return min(2 * len(os.sched_getaffinity(0)), 8)
+
+
+def run_pytest(*options: str) -> int:
+    FAILURES.parent.mkdir(exist_ok=True)
+    FAILURES.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "--failures", str(FAILURES), *options]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own tests
+
+
+def only_did_not_start() -> list[str]:
+    """The failed tests, if each failed because a server or a browser did not start."""
+    failures = json.loads(FAILURES.read_text(encoding="utf-8"))
+    if not all(each["didNotStart"] for each in failures):
+        return []
+    return [each["test"] for each in failures]
+
+
+def main(options: list[str]) -> int:
+    code = run_pytest("-n", str(workers()), "--dist", "worksteal", *options)
+    if code != TESTS_FAILED or not (tests := only_did_not_start()):
+        return code
+    print("A server or browser did not start. Once more, alone:", *tests, sep="\n  ", flush=True)  # noqa: T201 - a program for people
+    return run_pytest(*tests)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
