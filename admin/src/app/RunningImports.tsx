@@ -1,9 +1,10 @@
 import { To } from "@/components/Links";
-import { progressOf, RunProgress } from "@/components/RunProgress";
+import { RunProgress } from "@/components/RunProgress";
 import { Empty } from "@/components/States";
 import { LinkButton } from "@/components/Button";
 import type { Schema } from "@/lib/api";
-import { number } from "@/lib/format";
+import { counted } from "@/lib/format";
+import { progressOf } from "@/lib/progress";
 
 export function RunningImports({ runs, feeds }: { runs: Schema<"ImportLog">[]; feeds: number }) {
   if (runs.length === 0) {
@@ -25,7 +26,7 @@ export function RunningImports({ runs, feeds }: { runs: Schema<"ImportLog">[]; f
             <To href={`/import-history/${run.runId}`} className="wrap-anywhere">
               {run.sourceName}
             </To>
-            <span className="text-soft tabular-nums">{number(run.totalFetched)} items</span>
+            <span className="text-soft tabular-nums">{counted(run.totalFetched, "item")}</span>
           </div>
           <RunProgress run={run} className="mt-1" />
           <p className="text-sm text-soft tabular-nums">{progressOf(run).words}</p>

@@ -1,5 +1,5 @@
 import Link from "next/link";
-import type { ButtonHTMLAttributes, MouseEvent, ReactNode } from "react";
+import type { ComponentProps, MouseEvent, ReactNode } from "react";
 
 type Kind = "primary" | "plain" | "danger";
 
@@ -11,7 +11,7 @@ const LOOKS: Record<Kind, string> = {
 const SHAPE =
   "inline-flex min-h-9 items-center justify-center gap-2 rounded-lg border px-3 py-1 text-sm font-medium whitespace-nowrap hover:no-underline aria-disabled:cursor-default aria-disabled:opacity-60";
 
-type Props = ButtonHTMLAttributes<HTMLButtonElement> & { kind?: Kind; isBusy?: boolean };
+type Props = ComponentProps<"button"> & { kind?: Kind; isBusy?: boolean };
 
 /** While `isBusy` or `disabled` it keeps its place, its width and the focus, and does nothing: the
  * browser's own `disabled` would take the focus away from who has just pressed it. */

@@ -1,6 +1,6 @@
 "use client";
 
-import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { useEffect, useId, useRef, useState, type ReactNode, type RefObject } from "react";
 import { Button } from "@/components/Button";
 import { messageOf } from "@/lib/api";
 
@@ -10,11 +10,13 @@ export function Dialog({
   onClose,
   children,
   isWide = false,
+  first,
 }: {
   title: string;
   onClose: () => void;
   children: ReactNode;
   isWide?: boolean;
+  first?: RefObject<HTMLElement | null>; // has the focus when it opens, instead of the first control
 }) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -22,11 +24,12 @@ export function Dialog({
     const dialog = ref.current;
     const before = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
+    first?.current?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
-  }, []);
+  }, [first]);
   return (
     <dialog
       ref={ref}
@@ -65,8 +68,9 @@ export function Confirm({
 }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
+  const harmless = useRef<HTMLButtonElement>(null);
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} first={harmless}>
       <div className="text-soft">{children}</div>
       {error && (
         <p role="alert" className="mt-3 text-bad">
@@ -74,7 +78,7 @@ export function Confirm({
         </p>
       )}
       <div className="mt-5 flex justify-end gap-2">
-        <Button onClick={onClose} autoFocus>
+        <Button ref={harmless} onClick={onClose}>
           {no}
         </Button>
         <Button

@@ -101,7 +101,9 @@ export function TextDiffView({
       {text.isTruncated && <p className="mt-2 text-sm text-soft">There are more changes than are told here.</p>}
       {rows.length > most && (
         <div className="mt-3">
-          <Button onClick={() => setMost(most + ROWS)}>Show more ({number(rows.length - most)} rows are left)</Button>
+          <Button onClick={() => setMost(most + ROWS)}>
+            Show more ({counted(rows.length - most, "row is", "rows are")} left)
+          </Button>
         </div>
       )}
     </>

@@ -2,15 +2,14 @@
 
 import { useEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { Button } from "@/components/Button";
+import { blocksOf, partsOf, ROW, type Block } from "@/components/sourceRows";
 import { languageOf, tokensOf, type Kind, type Token } from "@/components/sourceTokens";
-import { number } from "@/lib/format";
+import { counted, cut, number } from "@/lib/format";
 
 // What is shown at first, and more of at a time.
 const CHARACTERS = 200_000;
 const ROWS = 5_000;
-const ROW = 160; // characters; longer lines are broken
 const LONG_LINE = new RegExp(`[^\\n]{${ROW + 1}}`);
-const ROWS_IN_BLOCK = 25;
 
 const LOOKS: Record<Kind, string> = {
   text: "",
@@ -20,8 +19,6 @@ const LOOKS: Record<Kind, string> = {
   comment: "text-soft italic",
   literal: "text-bad",
 };
-
-type Block = { start: number; rows: [number, number][]; numbers: string };
 
 /** The source of a page: inert text with line numbers. Rows all have the same height and never wrap,
  * so that what is out of sight can be plain text and gets its colours when it comes near. */
@@ -48,8 +45,8 @@ export function SourceText({ text, contentType, label }: { text: string; content
       <p className="mt-2 flex flex-wrap items-center gap-3 text-sm text-soft">
         <span>
           {shown.length < text.length
-            ? `The first ${number(shown.length)} of ${number(text.length)} characters.`
-            : `${number(text.length)} characters.`}{" "}
+            ? `The first ${number(shown.length)} of ${counted(text.length, "character")}.`
+            : `${counted(text.length, "character")}.`}{" "}
           {LONG_LINE.test(shown) && `Lines longer than ${ROW} characters are broken here.`}
         </span>
         {shown.length < text.length && <Button onClick={() => setSteps(steps + 1)}>Show more</Button>}
@@ -97,24 +94,7 @@ function SourceBlock({
 }
 
 function Coloured({ block, text, tokens }: { block: Block; text: string; tokens: Token[] }) {
-  let index = lastBefore(tokens, block.start);
-  const parts: { kind: Kind; text: string }[] = [];
-  const add = (kind: Kind, more: string) => {
-    const last = parts.at(-1);
-    if (last?.kind === kind) last.text += more;
-    else if (more) parts.push({ kind, text: more });
-  };
-  for (const [start, end] of block.rows) {
-    let at = start;
-    while (at < end) {
-      while ((tokens[index + 1]?.start ?? end) <= at) index += 1;
-      const next = Math.min(end, tokens[index + 1]?.start ?? end);
-      add(tokens[index]?.kind ?? "text", text.slice(at, next));
-      at = next;
-    }
-    add(parts.at(-1)?.kind ?? "text", "\n");
-  }
-  return parts.map((part, place) =>
+  return partsOf(block, text, tokens).map((part, place) =>
     part.kind === "text" ? (
       part.text
     ) : (
@@ -123,60 +103,4 @@ function Coloured({ block, text, tokens }: { block: Block; text: string; tokens:
       </span>
     ),
   );
-}
-
-/** The index of the last token that starts at the place or before it. */
-function lastBefore(tokens: Token[], place: number): number {
-  let low = 0;
-  let high = tokens.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((tokens[middle]?.start ?? 0) <= place) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
-/** The beginning of a text, without half a character at its end. */
-function cut(text: string, length: number): string {
-  if (text.length <= length) return text;
-  return text.slice(0, isHalf(text, length) ? length - 1 : length);
-}
-
-function isHalf(text: string, place: number): boolean {
-  const unit = text.charCodeAt(place - 1);
-  return unit >= 0xd800 && unit < 0xdc00;
-}
-
-/** Up to so many rows of the text, in blocks; and the text up to there. */
-function blocksOf(text: string, most: number): [string, Block[]] {
-  const blocks: Block[] = [];
-  let line = 0;
-  let rows = 0;
-  const add = (start: number, end: number, name: string) => {
-    let block = blocks.at(-1);
-    if (block === undefined || block.rows.length >= ROWS_IN_BLOCK) {
-      block = { start, rows: [], numbers: "" };
-      blocks.push(block);
-    }
-    block.rows.push([start, end]);
-    block.numbers += `${name}\n`;
-    rows += 1;
-  };
-  for (let at = 0; at <= text.length; ) {
-    if (rows >= most) return [text.slice(0, at), blocks];
-    const found = text.indexOf("\n", at);
-    const end = found < 0 ? text.length : found;
-    const last = text[end - 1] === "\r" && end > at ? end - 1 : end;
-    line += 1;
-    let start = at;
-    do {
-      let stop = Math.min(start + ROW, last);
-      if (stop < last && isHalf(text, stop)) stop -= 1;
-      add(start, stop, start === at ? String(line) : "");
-      start = stop;
-    } while (start < last);
-    at = end + 1;
-  }
-  return [text, blocks];
 }

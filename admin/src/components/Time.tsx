@@ -1,27 +1,38 @@
 "use client";
 
-import { useEffect } from "react";
+import { useEffect, useLayoutEffect, useState } from "react";
 import { exactTimeOf, relative, timeOf } from "@/lib/format";
 import { Followed, useFollowed } from "@/lib/store";
 
-const now = new Followed(0);
+const TICK_MS = 5000;
+const now = new Followed(0); // 0 while nobody follows it
 let followers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
-function useNow(): number {
+function look() {
+  now.set(Date.now());
+}
+
+/** The time by the reader's clock, as it goes on. It is looked at again for a `moment` that seems to
+ * lie ahead: that may have happened since the last tick. */
+export function useNow(moment = 0): number {
+  const [first] = useState(() => Date.now());
   useEffect(() => {
-    now.set(Date.now());
+    if (followers === 0) look();
     followers += 1;
-    timer ??= setInterval(() => now.set(Date.now()), 5000);
+    timer ??= setInterval(look, TICK_MS);
     return () => {
       followers -= 1;
-      if (followers === 0) {
-        clearInterval(timer);
-        timer = undefined;
-      }
+      if (followers > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+      now.set(0);
     };
   }, []);
-  return useFollowed(now, 0) || Date.now();
+  useLayoutEffect(() => {
+    if (moment > now.get()) look();
+  }, [moment]);
+  return useFollowed(now, 0) || first;
 }
 
 /** A moment in the reader's zone; the exact one on hover. Null is a dash. */
@@ -31,10 +42,7 @@ export function Time({ at, ago = false }: { at: string | number | null | undefin
 }
 
 function Ago({ at }: { at: string | number }) {
-  const known = useNow();
-  // What has happened since the clock was last looked at does not lie ahead.
-  const now = new Date(at).getTime() > known ? Date.now() : known;
-  return <Stamp at={at} text={relative(at, now)} />;
+  return <Stamp at={at} text={relative(at, useNow(new Date(at).getTime()))} />;
 }
 
 function Stamp({ at, text }: { at: string | number; text: string }) {

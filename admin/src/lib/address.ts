@@ -2,8 +2,7 @@
 
 import { usePathname, useRouter, useSearchParams } from "next/navigation";
 import { useCallback } from "react";
-
-type Given = Record<string, string | number | undefined | null>;
+import { changed, partOf, type Given } from "./path";
 
 /** The query of the address, and a way to change parts of it; what is empty is left out. */
 export function useAddress(): [URLSearchParams, (change: Given, how?: "push" | "replace") => void] {
@@ -12,13 +11,7 @@ export function useAddress(): [URLSearchParams, (change: Given, how?: "push" | "
   const router = useRouter();
   const change = useCallback(
     (given: Given, how: "push" | "replace" = "push") => {
-      const next = new URLSearchParams(window.location.search);
-      for (const [name, value] of Object.entries(given)) {
-        if (value === undefined || value === null || value === "") next.delete(name);
-        else next.set(name, String(value));
-      }
-      const text = next.toString();
-      router[how](text ? `${path}?${text}` : path, { scroll: false });
+      router[how](changed(path, window.location.search, given), { scroll: false });
     },
     [path, router],
   );
@@ -27,10 +20,5 @@ export function useAddress(): [URLSearchParams, (change: Given, how?: "push" | "
 
 /** A part of the path, decoded: 1 is what stands for [runId] in /import-history/[runId]. */
 export function usePathPart(index: number): string {
-  const part = usePathname().split("/")[index + 1] ?? "";
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
+  return partOf(usePathname(), index);
 }

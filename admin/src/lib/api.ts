@@ -44,12 +44,13 @@ type Options<P extends keyof paths, V extends Verb> = {
 
 /** What the API refused, in its own words. */
 export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-    readonly problem: Record<string, unknown> = {},
-  ) {
+  readonly status: number;
+  readonly problem: Record<string, unknown>;
+
+  constructor(status: number, message: string, problem: Record<string, unknown> = {}) {
     super(message);
+    this.status = status;
+    this.problem = problem;
   }
 }
 
@@ -100,7 +101,8 @@ export async function send(address: string, init: RequestInit = {}): Promise<Res
   }
   noteAnswered();
   if (response.ok) return response;
-  const problem = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+  const answer: unknown = await response.json().catch(() => null); // a proxy may answer with anything
+  const problem = typeof answer === "object" ? ((answer ?? {}) as Record<string, unknown>) : {};
   if (response.status === 401 || (response.status === 403 && currentKey())) noteKeyWanted();
   const detail = typeof problem.detail === "string" ? problem.detail : `The API answered ${response.status}.`;
   throw new ApiError(response.status, detail, problem);

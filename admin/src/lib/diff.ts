@@ -1,6 +1,7 @@
 // A diff as the API tells it -> the rows that are shown of it.
 
 import type { Schema } from "./api";
+import { cut } from "./format";
 
 export type Words = ["delete" | "equal" | "insert", string][];
 export type Kind = "equal" | "delete" | "insert" | "replace" | "away" | "here";
@@ -65,9 +66,10 @@ export function sideOf(words: Words, side: "old" | "new", most: number): { words
   let left = 0;
   for (const [kind, text] of words) {
     if (kind === other) continue;
-    if (room > 0) shown.push([kind, text.slice(0, room)]);
-    left += Math.max(0, text.length - room);
-    room = Math.max(0, room - text.length);
+    const part = cut(text, room);
+    if (room > 0) shown.push([kind, part]);
+    left += text.length - part.length;
+    room = part.length < text.length ? 0 : room - text.length;
   }
   return { words: shown, left };
 }

@@ -25,11 +25,11 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 export function bytes(count: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let unit = 0;
-  while (count >= 1000 && unit < units.length - 1) {
+  while (count >= 999.5 && unit < units.length - 1) {
     count /= 1000;
     unit += 1;
   }
-  return `${count >= 100 || unit === 0 ? Math.round(count) : count.toFixed(1)} ${units[unit]}`;
+  return `${count >= 99.95 || unit === 0 ? Math.round(count) : count.toFixed(1)} ${units[unit]}`;
 }
 
 export function duration(ms: number): string {
@@ -47,9 +47,11 @@ export function duration(ms: number): string {
 export function startOfDay(day: string, later: number): number {
   const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day) ?? [];
   if (year === undefined) return NaN;
-  const start = new Date(2000, Number(month) - 1, Number(date) + later);
-  start.setFullYear(Number(year), Number(month) - 1, Number(date) + later);
-  return start.getTime();
+  const start = new Date(2000, 0); // the constructor reads the years 0 to 99 as 1900 to 1999
+  start.setFullYear(Number(year), Number(month) - 1, Number(date));
+  if (start.getMonth() !== Number(month) - 1) return NaN; // 31 April, or a month 13
+  start.setDate(start.getDate() + later);
+  return start.setHours(0, 0, 0, 0); // last: on a day when clocks skip midnight this is the first hour that there is
 }
 
 export function timeOf(moment: string | number): string {
@@ -64,7 +66,6 @@ export function exactTimeOf(moment: string | number): string {
 /** "3 minutes ago", "in 2 hours". */
 export function relative(moment: string | number, now: number): string {
   const seconds = (new Date(moment).getTime() - now) / 1000;
-  const format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
   const steps: [number, Intl.RelativeTimeFormatUnit][] = [
     [60, "second"],
     [60, "minute"],
@@ -74,10 +75,15 @@ export function relative(moment: string | number, now: number): string {
   ];
   let value = seconds;
   for (const [size, unit] of steps) {
-    if (Math.abs(Math.round(value)) < size) return format.format(Math.round(value), unit);
+    if (Math.abs(Math.round(value)) < size) return distance(Math.round(value), unit);
     value /= size;
   }
-  return format.format(Math.round(value), "year");
+  return distance(Math.round(value), "year");
+}
+
+/** "now", but not "yesterday": 30 hours ago may be the day before that. */
+function distance(value: number, unit: Intl.RelativeTimeFormatUnit): string {
+  return new Intl.RelativeTimeFormat(undefined, { numeric: value === 0 ? "auto" : "always" }).format(value, unit);
 }
 
 const DIGITS = { maximumFractionDigits: 6 };
@@ -103,4 +109,16 @@ export function shortUrl(url: string): string {
 /** Only these are made into links: a javascript: URL stays text. */
 export function isWebUrl(url: string): boolean {
   return /^https?:\/\//i.test(url);
+}
+
+/** The beginning of a text, without half a character at its end. */
+export function cut(text: string, length: number): string {
+  if (text.length <= length) return text;
+  return text.slice(0, isHalf(text, length) ? length - 1 : length);
+}
+
+/** Whether a character of two code units would be split at that place. */
+export function isHalf(text: string, place: number): boolean {
+  const unit = text.charCodeAt(place - 1);
+  return unit >= 0xd800 && unit < 0xdc00;
 }

@@ -82,7 +82,7 @@ export function fits(filters: Filters, run: ImportLog): boolean {
 }
 
 function folded(text: string): string {
-  return text.toUpperCase().toLowerCase(); // so that ß is ss, as on the server
+  return text.toUpperCase().toLowerCase().replaceAll("ς", "σ"); // so that ß is ss, as on the server
 }
 
 export function laterOf<T extends ImportLog>(run: T, heard: ImportLog | undefined): T {

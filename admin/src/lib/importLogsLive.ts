@@ -40,7 +40,7 @@ export function useCalmly(call: () => void, ms: number): () => void {
   useEffect(() => {
     latest.current = call;
   });
-  const ask = useCallback(() => {
+  const ask = useCallback(function ask() {
     if (timer.current !== null) {
       again.current = true;
       return;

@@ -33,6 +33,9 @@ export function useEvents(address: string | null, onEvent: (event: LiveEvent) =>
 }
 
 class Stream {
+  private readonly address: string;
+  private readonly tell: (event: LiveEvent) => void;
+  private readonly tellListening: () => void;
   private lastId: string | null = null;
   private pause = FIRST_PAUSE_MS;
   private abort: AbortController | null = null;
@@ -40,11 +43,10 @@ class Stream {
   private closed = false;
   private readonly forget: () => void;
 
-  constructor(
-    private readonly address: string,
-    private readonly tell: (event: LiveEvent) => void,
-    private readonly tellListening: () => void,
-  ) {
+  constructor(address: string, tell: (event: LiveEvent) => void, tellListening: () => void) {
+    this.address = address;
+    this.tell = tell;
+    this.tellListening = tellListening;
     document.addEventListener("visibilitychange", this.look);
     this.forget = onReachable(this.look);
     this.look();
@@ -105,21 +107,27 @@ class Stream {
         isListening = true;
         const blocks = (rest + value).split("\n\n");
         rest = blocks.pop() ?? "";
-        for (const block of blocks) this.take(block);
+        for (const block of blocks) {
+          const { id, event } = readBlock(block);
+          this.lastId = id ?? this.lastId;
+          if (event) this.tell({ event: event.name, data: JSON.parse(event.data) });
+        }
       }
     } finally {
       clearTimeout(silence);
     }
   }
+}
 
-  private take(block: string) {
-    let event = "message";
-    const data: string[] = [];
-    for (const line of block.split("\n")) {
-      if (line.startsWith("event: ")) event = line.slice(7);
-      else if (line.startsWith("data: ")) data.push(line.slice(6));
-      else if (line.startsWith("id: ")) this.lastId = line.slice(4);
-    }
-    if (data.length > 0) this.tell({ event, data: JSON.parse(data.join("\n")) });
+/** A block of the stream. One without data, such as the heartbeat's comment, has no event. */
+export function readBlock(block: string): { id: string | null; event: { name: string; data: string } | null } {
+  let id: string | null = null;
+  let name = "message";
+  const data: string[] = [];
+  for (const line of block.split("\n")) {
+    if (line.startsWith("event: ")) name = line.slice(7);
+    else if (line.startsWith("data: ")) data.push(line.slice(6));
+    else if (line.startsWith("id: ")) id = line.slice(4);
   }
+  return { id, event: data.length > 0 ? { name, data: data.join("\n") } : null };
 }

@@ -32,7 +32,7 @@ export function useResource<T>(
     latest.current = load;
   });
 
-  const reload = useCallback(() => {
+  const reload = useCallback(function reload() {
     if (key === null || isHeld) return;
     if (loading.current !== null) {
       again.current = true; // what is under way may have begun before the change

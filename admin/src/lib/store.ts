@@ -4,7 +4,11 @@ import { useSyncExternalStore } from "react";
 
 export class Followed<T> {
   private readonly listeners = new Set<() => void>();
-  constructor(private value: T) {}
+  private value: T;
+
+  constructor(value: T) {
+    this.value = value;
+  }
 
   get = () => this.value;
 

@@ -2,7 +2,7 @@
 
 import { api, type Schema } from "./api";
 import { useChanges } from "./changes";
-import { counted, money, number } from "./format";
+import { counted, cut, money, number } from "./format";
 
 export type Watch = Schema<"WatchAnswer">;
 export type Run = Schema<"JobRun">;
@@ -31,7 +31,7 @@ export function useWatchChanges(onChange: () => void) {
 
 /** Of titles and other texts of pages, which may be of any length. */
 export function short(text: string, most = 160): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+  return text.length > most ? `${cut(text, most)}…` : text;
 }
 
 export function price(amount: Amount, currency: string | null | undefined): string {
@@ -44,15 +44,15 @@ export function percent(value: Amount): string {
   return `${amount < 0 ? "−" : "+"}${text} %`;
 }
 
-const SHORTHANDS: Record<string, string> = {
-  "@hourly": "every hour",
-  "@daily": "every day at midnight",
-  "@midnight": "every day at midnight",
-  "@weekly": "every Sunday at midnight",
-  "@monthly": "on the first of every month",
-  "@yearly": "every 1 January",
-  "@annually": "every 1 January",
-};
+const SHORTHANDS = new Map([
+  ["@hourly", "every hour"],
+  ["@daily", "every day at midnight"],
+  ["@midnight", "every day at midnight"],
+  ["@weekly", "every Sunday at midnight"],
+  ["@monthly", "on the first of every month"],
+  ["@yearly", "every 1 January"],
+  ["@annually", "every 1 January"],
+]);
 
 export function scheduleWords({ everyMinutes, cron, timeZone }: Schema<"ScheduleBody">): string {
   if (cron !== null && cron !== undefined) {
@@ -79,14 +79,14 @@ function everyWords(minutes: number): string {
 
 /** The plain ones; the others are shown as they are. */
 function cronWords(line: string): string | null {
-  const known = SHORTHANDS[line];
+  const known = SHORTHANDS.get(line);
   if (known) return known;
   const [minute = "", hour = "", day, month, weekday = ""] = line.split(/\s+/);
   if (day !== "*" || month !== "*") return null;
-  const step = /^\*\/(\d+)$/.exec(minute);
+  const step = Number(/^\*\/(\d+)$/.exec(minute)?.[1]);
   if (hour === "*" && weekday === "*") {
-    if (minute === "*") return "every minute";
-    if (step) return `every ${step[1]} minutes`;
+    if (minute === "*" || step === 1) return "every minute";
+    if (step < 60 && 60 % step === 0) return `every ${step} minutes`; // any other step starts again each hour
     return /^\d+$/.test(minute) ? `every hour at minute ${minute}` : null;
   }
   if (!/^\d+$/.test(minute) || !/^\d+$/.test(hour)) return null;
@@ -124,9 +124,8 @@ function object(value: unknown): Record<string, unknown> | null {
 }
 
 function amount(value: unknown): number | null {
-  return typeof value === "number" || (typeof value === "string" && value.trim() !== "" && !Number.isNaN(Number(value)))
-    ? Number(value)
-    : null;
+  const isGiven = typeof value === "number" || (typeof value === "string" && value.trim() !== "");
+  return isGiven && Number.isFinite(Number(value)) ? Number(value) : null;
 }
 
 export type PriceMove = { before: number | null; after: number | null; currency: string | null };
@@ -163,7 +162,7 @@ export function changeWords(changes: Record<string, unknown>): string[] {
   const title = object(changes.title) as Both | null;
   if (title) words.push(`title: ${shown(title.previous)} → ${shown(title.current)}`);
   const availability = object(changes.availability) as Both | null;
-  if (availability) words.push(`availability: ${shown(availability.previous)} → ${shown(availability.current)}`);
+  if (availability) words.push(`availability: ${plain(availability.previous)} → ${plain(availability.current)}`);
   for (const what of ["images", "links"] as const) {
     const urls = object(changes[what]);
     const added = count(urls?.addedCount, urls?.added);
@@ -179,7 +178,12 @@ function count(told: unknown, list: unknown): number {
 }
 
 function shown(value: unknown): string {
-  return typeof value === "string" ? value.replaceAll("_", " ").slice(0, 200) : "none";
+  return typeof value === "string" ? cut(value, 200) : "none";
+}
+
+/** "in stock", for what the API calls in_stock. */
+function plain(value: unknown): string {
+  return shown(value).replaceAll("_", " ");
 }
 
 export type Kind = { type: string; confidence: number | null; reasons: string[] };

@@ -118,15 +118,17 @@ function Outcome({ result, file }: { result: Imported; file: string }) {
       {refusals.length > 0 && (
         <>
           <h3>Refused</h3>
-          <ul className="flex max-h-60 flex-col gap-2 overflow-y-auto" tabIndex={0} aria-label="Refused feeds">
-            {refusals.map(({ url, name, reason }, index) => (
-              <li key={index} className="wrap-anywhere">
-                {name && <b>{name} </b>}
-                <span className="text-soft">{url}</span>
-                <div className="text-bad">{reason}</div>
-              </li>
-            ))}
-          </ul>
+          <div role="region" aria-label="Refused feeds" tabIndex={0} className="max-h-60 overflow-y-auto">
+            <ul className="flex flex-col gap-2">
+              {refusals.map(({ url, name, reason }, index) => (
+                <li key={index} className="wrap-anywhere">
+                  {name && <b>{name} </b>}
+                  <span className="text-soft">{url}</span>
+                  <div className="text-bad">{reason}</div>
+                </li>
+              ))}
+            </ul>
+          </div>
           {refused > refusals.length && <p className="text-soft">And {number(refused - refusals.length)} more.</p>}
         </>
       )}

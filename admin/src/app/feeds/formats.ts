@@ -1,6 +1,7 @@
 // What can be chosen about a feed, in words. The API knows the names, and refuses others.
 
 import type { Schema } from "@/lib/api";
+import { counted } from "@/lib/format";
 
 export const FORMATS: Record<NonNullable<Schema<"AddFeedBody">["format"]>, string> = {
   auto: "found by itself",
@@ -57,7 +58,8 @@ export function intervalWords(minutes: number | null): string {
   for (const [size, name] of SPANS) {
     const count = minutes / size;
     if (count === 1) return `every ${name}`;
-    if (count > 1 && Number.isInteger(count)) return `every ${count} ${name}s`;
+    if (count > 1 && Number.isInteger(count)) return `every ${counted(count, name)}`;
   }
-  return minutes > 1 ? `every ${+minutes.toFixed(2)} minutes` : `every ${Math.round(minutes * 60)} seconds`;
+  if (minutes > 1) return `every ${counted(minutes, "minute")}`;
+  return `every ${counted(Math.round(minutes * 60), "second")}`;
 }

@@ -4,12 +4,13 @@ import { useRouter } from "next/navigation";
 import { useEffect, useRef, useState, type MouseEvent } from "react";
 import { Badge, StatusBadge } from "@/components/Badge";
 import { To, UrlText } from "@/components/Links";
-import { percent, progressOf, RunProgress } from "@/components/RunProgress";
+import { RunProgress } from "@/components/RunProgress";
 import { Table, Td, Th } from "@/components/Table";
 import { Time } from "@/components/Time";
 import { counted, number, shortUrl } from "@/lib/format";
 import { isCancelled, runAddress, shownStatus, type ImportLog } from "@/lib/importLogs";
 import { useNarrow } from "@/lib/narrow";
+import { percent, progressOf } from "@/lib/progress";
 
 const MARKED_MS = 1500;
 const TIGHT = "!px-2 last:!pr-4 sm:last:!pr-5";

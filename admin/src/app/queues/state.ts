@@ -14,13 +14,12 @@ export function useQueues(): Resource<Schema<"QueuesAnswer">> {
   return queues;
 }
 
-const PURPOSES: Record<string, string> = {
-  metadata_queue: "URLs to fetch for the inventory",
-  "import-feed": "Batches of job postings to store",
-  "watch-pages": "Watched pages to check",
-  "storage-agent": "What was found on watched pages, to store",
-};
+const PURPOSES = new Map([
+  ["metadata_queue", "URLs to fetch for the inventory"],
+  ["import-feed", "Batches of job postings to store"],
+  ["watch-pages", "Watched pages to check"],
+]);
 
 export function purposeOf(queue: string): string {
-  return PURPOSES[queue] ?? "What was found on watched pages, to store"; // its name is a setting
+  return PURPOSES.get(queue) ?? "What was found on watched pages, to store"; // its name is a setting
 }

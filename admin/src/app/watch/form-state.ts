@@ -111,11 +111,11 @@ export function selectionOf(form: Typed): Schema<"SelectionBody"> {
 
 /** Raises the message for a place of the form that can't be sent. */
 export class Unfit extends Error {
-  constructor(
-    readonly place: Place,
-    message: string,
-  ) {
+  readonly place: Place;
+
+  constructor(place: Place, message: string) {
     super(message);
+    this.place = place;
   }
 }
 
@@ -150,7 +150,12 @@ function scheduleOf(form: Typed): Schema<"ScheduleBody"> | null {
   return { everyMinutes: amount("every", form.every), cron: null, timeZone: "UTC" };
 }
 
+const THOUSANDS = /^[+-]?[1-9]\d{0,2},\d{3}$/; // or a decimal comma: nobody can tell
+
 function amount(place: Place, text: string): number {
+  if (THOUSANDS.test(text.trim())) {
+    throw new Unfit(place, `Write "${text.trim()}" without the comma, or with a decimal point.`);
+  }
   const value = Number(text.trim().replace(",", "."));
   if (text.trim() === "" || !Number.isFinite(value)) throw new Unfit(place, `"${text}" is not a number.`);
   return value;

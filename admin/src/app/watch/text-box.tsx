@@ -4,9 +4,10 @@ import type { ReactNode } from "react";
 export function TextBox({ label, children }: { label: string; children: ReactNode }) {
   return (
     <pre
-      dir="auto"
-      tabIndex={0}
+      role="region"
       aria-label={label}
+      tabIndex={0}
+      dir="auto"
       className={
         "max-h-96 overflow-auto rounded-lg border border-line bg-page p-3 text-sm whitespace-pre-wrap wrap-anywhere"
       }

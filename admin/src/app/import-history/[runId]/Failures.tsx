@@ -72,16 +72,23 @@ function Reason({ reason, times, samples, isOpen }: ReasonProps) {
       {samples.length === 0 ? (
         <p className="border-t border-line px-3 py-2 text-soft">No sample of these was kept.</p>
       ) : (
-        <ol className="max-h-96 overflow-y-auto border-t border-line" tabIndex={0} aria-label={`Samples: ${reason}`}>
-          {samples.map((sample, index) => (
-            <li key={index} className="border-b border-line px-3 py-2 last:border-b-0">
-              <div className="text-sm text-soft">
-                {sample.index === null ? "Its place is not known" : `Record ${number(sample.index + 1)} of the feed`}
-              </div>
-              <pre className="text-sm whitespace-pre-wrap wrap-anywhere">{sample.sample || "(empty)"}</pre>
-            </li>
-          ))}
-        </ol>
+        <div
+          role="region"
+          aria-label={`Samples: ${reason}`}
+          tabIndex={0}
+          className="max-h-96 overflow-y-auto border-t border-line"
+        >
+          <ol>
+            {samples.map((sample, index) => (
+              <li key={index} className="border-b border-line px-3 py-2 last:border-b-0">
+                <div className="text-sm text-soft">
+                  {sample.index === null ? "Its place is not known" : `Record ${number(sample.index + 1)} of the feed`}
+                </div>
+                <pre className="text-sm whitespace-pre-wrap wrap-anywhere">{sample.sample || "(empty)"}</pre>
+              </li>
+            ))}
+          </ol>
+        </div>
       )}
     </details>
   );

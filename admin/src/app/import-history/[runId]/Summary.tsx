@@ -3,11 +3,12 @@
 import { useEffect, useState, type ReactNode } from "react";
 import { Card, Figure } from "@/components/Card";
 import { To } from "@/components/Links";
-import { percent, progressOf, RunProgress } from "@/components/RunProgress";
+import { RunProgress } from "@/components/RunProgress";
 import { Facts } from "@/components/Table";
 import { Time } from "@/components/Time";
-import { bytes, duration, number } from "@/lib/format";
+import { bytes, counted, duration, number } from "@/lib/format";
 import { durationOf, handled, isCancelled, runAddress, type ImportLog } from "@/lib/importLogs";
+import { percent, progressOf } from "@/lib/progress";
 
 const ENDED: Record<string, string> = { completed: "Finished", partial: "Finished in part", failed: "Failed" };
 const TICK_MS = 1000;
@@ -68,7 +69,7 @@ function Progress({ run }: { run: ImportLog }) {
     ["Started", <StartedBy key="started" run={run} />],
     ["Finished", <Time key="finished" at={run.finishedAt} />],
     ["Feed", meta.bytesRead > 0 ? `${bytes(meta.bytesRead)}${size}${meta.format ? `, ${meta.format}` : ""}` : "–"],
-    ["Batches", `${number(meta.batchSize)} records each, up to ${number(meta.concurrency)} at a time`],
+    ["Batches", `${counted(meta.batchSize, "record")} each, up to ${number(meta.concurrency)} at a time`],
     ["Run", <span key="run" className="font-mono text-sm">{run.runId}</span>],
   ];
   return (

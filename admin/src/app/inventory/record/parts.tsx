@@ -4,9 +4,9 @@ import { Badge, StatusBadge } from "@/components/Badge";
 import { Card } from "@/components/Card";
 import { Out } from "@/components/Links";
 import { Facts, Head, Table, Td } from "@/components/Table";
-import { Time } from "@/components/Time";
+import { Time, useNow } from "@/components/Time";
 import type { Schema } from "@/lib/api";
-import { bytes, number } from "@/lib/format";
+import { bytes, counted, number } from "@/lib/format";
 import { detailsOf, type Details } from "../details";
 import { Timings } from "./timings";
 
@@ -118,9 +118,9 @@ function Certificate({ tls, finalUrl }: { tls: Details["tls"]; finalUrl: string 
 }
 
 function Left({ expires }: { expires: string }) {
-  const days = Math.floor((new Date(expires).getTime() - Date.now()) / DAY_MS);
+  const days = Math.floor((new Date(expires).getTime() - useNow()) / DAY_MS);
   if (days < 0) return <Badge tone="bad">expired</Badge>;
-  return <Badge tone={days < SOON_DAYS ? "warn" : "good"}>{number(days)} days left</Badge>;
+  return <Badge tone={days < SOON_DAYS ? "warn" : "good"}>{counted(days, "day")} left</Badge>;
 }
 
 function Processing({ record }: { record: Record }) {

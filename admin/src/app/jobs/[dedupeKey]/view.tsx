@@ -5,7 +5,6 @@ import { Badge } from "@/components/Badge";
 import { LinkButton } from "@/components/Button";
 import { Card, PageHead } from "@/components/Card";
 import { Out, To } from "@/components/Links";
-import { remoteWords, salaryWords } from "@/components/PostingLine";
 import { Prose } from "@/components/Prose";
 import { PageSkeleton } from "@/components/Skeleton";
 import { Empty, ErrorBox } from "@/components/States";
@@ -13,6 +12,7 @@ import { Facts } from "@/components/Table";
 import { Time } from "@/components/Time";
 import { addressOf, api, ApiError, type Schema } from "@/lib/api";
 import { usePathPart } from "@/lib/address";
+import { remoteWords, salaryWords } from "@/lib/posting";
 import { useResource } from "@/lib/resource";
 
 type Job = Schema<"JobAnswer">;
