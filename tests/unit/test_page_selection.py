@@ -145,15 +145,15 @@ def test_a_bad_selection_is_refused_by_name(selection: Selection, named: str) ->
         check_selection(selection)
 
 
-def test_a_good_selection_is_not_refused() -> None:
-    check_selection(
-        Selection(
-            keep=["div > p:nth-child(2n+1):not(:has(a))", "//p/@class", "xpath:count(//p)"],
-            drop=["[class*=ad i]"],
-            ignore_text=["x"],
-            ignore_pattern=[r"(?i)\d+ (views|visits)"],
-        )
+def test_a_good_selection_is_accepted_and_works() -> None:
+    selection = Selection(
+        keep=["div > p:nth-child(2n+1):not(:has(a))", "//p/@class", "xpath:count(//p)"],
+        drop=["[class*=ad i]"],
+        ignore_text=["x"],
+        ignore_pattern=[r"(?i)\d+ (views|visits)"],
     )
+    check_selection(selection)
+    assert lines(selection) == ["second bold", "first", "part", "3"]
 
 
 def test_a_pattern_takes_linear_time() -> None:

@@ -100,6 +100,14 @@ def test_the_low_end_of_a_range_is_marked(text: str) -> None:
     assert (high.value, high.range_from) == (Decimal(20), False)
 
 
+def test_an_amount_written_twice_is_not_a_range() -> None:
+    assert [one.range_from for one in amounts_in("599 kr - 599 kr", ["SEK"])] == [False, False]
+
+
+def test_a_text_of_many_numbers_is_read_in_part() -> None:
+    assert len(amounts_in("1 " * 200)) == 10
+
+
 def test_a_sign_belongs_to_the_number_it_stands_at() -> None:
     assert amounts_in("Piano 73 €1.599,00") == [Amount(Decimal("1599.00"), "EUR")]
 

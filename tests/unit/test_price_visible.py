@@ -1,4 +1,4 @@
-"""Prices that only people are told, in the markup of common shop software."""
+"""Prices in the visible text alone, in the markup of common shop software."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from webloom.domain.price import PriceSource
+from webloom.domain.price import Availability, PriceSource
 from webloom.parsing.pages.structured import read_structured
 from webloom.parsing.prices.finder import PageOffer, find_offer
 
@@ -114,15 +114,30 @@ def test_prices_in_the_markup_of_shops(body: str, price: object) -> None:
     assert price_of(body) == price
 
 
-CARD = '<li><a href="/p/{0}"><h3>Lamp {0}</h3></a><span class="price">€ {0},00</span></li>'
+CARD = '<li><a href="/p/{0}"><h3>Lamp {0}</h3></a><span class="price">€ {0},00</span>{1}</li>'
+ITEMS = [CARD.format(n, "<button>Add to cart</button>") for n in range(10, 50)]
 
 WITHOUT_PRICE = [
     ("call us", f'{H1}<p class="price">Call us</p>'),
     ("free", f'{H1}<p class="price">€ 0,00</p>'),
-    ("a list", f"{H1}<ul>{''.join(CARD.format(n) for n in range(10, 30))}</ul>"),
+    ("a list", f"{H1}<ul>{''.join(CARD.format(n, '') for n in range(10, 30))}</ul>"),
+    ("a category", H1 + "<ul>" + "".join(ITEMS).replace("<li>", '<li class="item">') + "</ul>"),
+    ("a category of cards", H1 + "".join(ITEMS).replace("<li>", '<li class="product-card">')),
+    ("a list with long texts between its prices", H1 + "".join(
+        f"<p>€ {n},50</p><div>{'Made of oak. ' * 50}</div>" for n in range(20, 29))),
     ("an article", f"<article>{H1}<p>The company, which sold its lamps for $12 in 1950 and made"
         " a profit of $5 million with them in its best year, is closed.</p></article>"),
+    ("a post", f"""{H1}<article><p>We like this lamp. It costs less than $5 to mend one, and in 1990
+        they were sold for $12 at the market.</p><p>Leave a comment</p></article>"""),
+    ("a post with its price in prose", f"""{H1}<article><p>The lamp was introduced in spring, and at
+        a list price of $1,200 it was one of the dearest in the house for a long time.</p>
+        </article>"""),
+    ("an error", f"{H1}<p>Sorry, this page is not available. Free delivery over $50.</p>"),
+    ("a cart", f"""{H1}<table class="cart-items"><tr class="cart-item"><td>Bench</td><td
+        class="cart-item-price">€ 45,00</td></tr><tr class="cart-item"><td>Lamp</td><td
+        class="cart-item-price">€ 15,00</td></tr></table><div class="cart-total">€ 60,00</div>"""),
     ("only shipping", f"{H1}<p>Free shipping for orders over € 50</p>"),
+    ("shipping costs", f"{H1}<p>Shipping: € 4,90 in Germany.</p><p>Free delivery from € 50.</p>"),
     ("only neighbours", f'{H1}<div class="related-products"><b class="price">€ 5,00</b></div>'),
     ("only the cart", f'<header><span class="cart-total">€ 55,00</span></header>{H1}'),
     ("a sum of several months", f"{H1}<p>24 x 10,00 € monatlich</p>"),
@@ -132,8 +147,28 @@ WITHOUT_PRICE = [
 @pytest.mark.parametrize(
     "body", [row[1] for row in WITHOUT_PRICE], ids=[r[0] for r in WITHOUT_PRICE]
 )
-def test_pages_that_show_no_price_have_none(body: str) -> None:
-    assert price_of(body) is None
+def test_pages_without_a_price(body: str) -> None:
+    offer = offer_of(f"<title>Desk lamp | Shop</title><body>{body}</body>")
+    assert offer == (None, Availability.UNKNOWN)
+
+
+NEWS = '<script type="application/ld+json">{"@type": "NewsArticle"}</script>'
+ARTICLE = '<meta property="og:type" content="article">'
+
+
+@pytest.mark.parametrize(
+    ("page", "price"),
+    [
+        (f"{NEWS}<h1>Desk lamp of Shop costs €399</h1><p>Out soon.</p>", None),
+        (f"{ARTICLE}{H1}<p>Ours will cost € 399 in spring.</p>", None),
+        (f'{ARTICLE}{H1}<p class="price">€ 399</p>', amounts("399")),
+        (f"{NEWS}{H1}<p>€ 399</p><button>Add to cart</button>", amounts("399")),
+    ],
+    ids=["news of a price", "an article", "a shop that calls its pages articles",
+         "an article with a button to buy"],
+)  # fmt: skip
+def test_articles_have_a_price_only_where_they_sell(page: str, price: object) -> None:
+    assert price_of(page) == price
 
 
 def test_the_domain_decides_what_a_dollar_is() -> None:
@@ -141,30 +176,6 @@ def test_the_domain_decides_what_a_dollar_is() -> None:
     assert price_of(body, "https://www.shop.cl/x") == amounts("24990", None, "CLP")
 
 
-HOSTILE = {
-    "prices": H1 + "".join(f"<span class=price>${n}.99</span>" for n in range(20_000)),
-    "bare prices": H1 + "".join(f"<span class=price>{n}</span>" for n in range(20_000)),
-    "old prices": H1 + "<del class=price>$5.99</del>" * 20_000,
-    "headlines": "<title>a b</title>" + "<h1>Lamp</h1>" * 10_000,
-    "a long text": f"{H1}<p>" + "out of stock 12 € " * 50_000,
-    "digits": f"{H1}<p class=price>" + "1" * 500_000,
-    "dots": f"{H1}<p class=price>" + "1." * 500_000,
-    "spaces": f"{H1}<p class=price>1" + " " * 500_000 + "€",
-    "dashes": f"{H1}<p class=price>1" + "-" * 500_000 + "€",
-    "depth": H1 + "<div class=price>" * 1000 + "12 €",
-    "attributes": f"{H1}<b class=price " + " ".join(f"a{n}=1" for n in range(2000)) + ">12 €</b>",
-    "a long class": f'{H1}<b class="' + "price " * 100_000 + '">12 €</b>',
-    "buttons": H1 + "<button>Add to cart</button>" * 20_000,
-    "nothing": "",
-    "frames": "<frameset><frame></frameset>",
-}
-
-
-@pytest.mark.parametrize("page", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_pages_are_read_to_the_end(page: str) -> None:
-    offer_of(page)
-
-
 @pytest.mark.parametrize("url", ["", "x", "http://[", "https://x.example/%ff%00", "h" * 100_000])
-def test_no_address_raises(url: str) -> None:
+def test_any_address_is_accepted(url: str) -> None:
     assert offer_of(H1, url, language="-_-" * 100).price is None

@@ -156,3 +156,19 @@ def test_a_product_that_is_its_own_variant_is_read() -> None:
     found = offer_of(ld(own) + H1)
     assert found.price is not None
     assert found.price.current == Decimal("45.00")
+
+
+def test_the_last_of_three_hundred_variants_is_read() -> None:
+    def variant(number: int) -> dict[str, Any]:
+        details = {
+            "color": "oak",
+            "size": "45 cm",
+            "image": ["a", "b", "c"],
+            "brand": {"name": "x"},
+        }
+        return product(sku=f"J-{number:04}", offers=sold(number), **details)
+
+    group = {"@type": "ProductGroup", "hasVariant": [variant(number) for number in range(1, 301)]}
+    found = offer_of(ld(group) + H1, url="https://shop.example/p?sku=J-0300")
+    assert found.price is not None
+    assert found.price.current == 300

@@ -1,32 +1,29 @@
 # ruff: noqa: RUF001  the letters of many languages look alike
-"""What stands beside a price: names that end with a number, other amounts, former prices."""
+"""The price among other numbers: names that end with one, fees, instalments, former prices."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Final
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
-from webloom.domain.price import Availability
-from webloom.parsing.pages.structured import read_structured
-from webloom.parsing.prices.finder import PageOffer, find_offer
-
-ADD = "<button>Add to cart</button>"
-EURO = "https://s.example.de/p/1"
+from unit.shop_page import ADD, H1, offer_of
+from webloom.domain.price import Price
 
 
-def offer_of(body: str, *, name: str = "Oak stool Juno", url: str = EURO) -> PageOffer:
-    tree = LexborHTMLParser(f"<title>{name} - Shop</title><h1>{name}</h1>{body}")
-    return find_offer(tree, read_structured(tree), url=url, language=None)
+def price_of(
+    body: str, *, name: str = "Oak stool Juno", url: str = "https://s.example.de/p/1"
+) -> Price | None:
+    return offer_of(f"<h1>{name}</h1>{body}", title=f"{name} - Shop", url=url).price
 
 
-def current_of(body: str, *, name: str = "Oak stool Juno", url: str = EURO) -> Decimal | None:
-    price = offer_of(body, name=name, url=url).price
+def current_of(body: str, *, name: str = "Oak stool Juno") -> Decimal | None:
+    price = price_of(body, name=name)
     return price.current if price else None
 
 
-PLACES = (
+PLACES: Final = (
     '<p class="price">{}</p>',
     "<div>{}</div>",
     "<strong>{}</strong>",
@@ -43,7 +40,7 @@ PLACES = (
     ("text", "amount"),
     [("99 €", 99), ("€ 12", 12), ("45 EUR", 45), ("24 999 €", 24999), ("1.299 €", 1299)],
 )
-def test_a_number_beside_a_price_is_no_part_of_it(
+def test_a_number_beside_a_price_is_not_part_of_it(
     text: str, amount: int, name: str, place: str
 ) -> None:
     assert current_of(place.format(text) + ADD, name=name) == amount
@@ -64,7 +61,7 @@ def test_cents_in_an_element_of_their_own_stay_a_part_of_it(text: str) -> None:
     assert current_of(f'<p class="price">{text}</p>{ADD}') == Decimal("12.99")
 
 
-OTHER_AMOUNTS = (
+OTHER_AMOUNTS: Final = (
     "Prix adhérent 64,72 €",
     "Medlemspris 64,72 €",
     "Mit Kundenkarte nur 64,72 €",
@@ -102,7 +99,7 @@ def test_other_amounts_are_not_the_price(words: str, is_first: bool) -> None:
     assert current_of(body + ADD) == 90
 
 
-FORMER = (
+FORMER: Final = (
     "<div>Reg. 120,00 €</div>",
     "<div>Comp. value: 120,00 €</div>",
     "<div>Compare at 120,00 €</div>",
@@ -122,8 +119,8 @@ FORMER = (
 
 
 @pytest.mark.parametrize("former", FORMER)
-def test_what_a_price_is_reduced_from(former: str) -> None:
-    price = offer_of(f'<div class="price">90,00 €</div>{former}{ADD}').price
+def test_a_former_price_is_the_list_price(former: str) -> None:
+    price = price_of(f'<div class="price">90,00 €</div>{former}{ADD}')
     assert price is not None
     assert (price.current, price.list) == (Decimal(90), Decimal(120))
 
@@ -133,149 +130,127 @@ def test_what_a_price_is_reduced_from(former: str) -> None:
     ["<span>120,00 €</span>", "<span>120,00 €</span> <span>10% off</span>", "<p>5% cotton</p>"],
     ids=["nothing said", "another share", "no amount"],
 )
-def test_an_amount_with_nothing_said_of_it_is_no_former_price(other: str) -> None:
-    price = offer_of(f'<div class="price">90,00 €</div>{other}{ADD}').price
+def test_an_amount_without_a_label_is_not_a_former_price(other: str) -> None:
+    price = price_of(f'<div class="price">90,00 €</div>{other}{ADD}')
     assert price is not None
     assert (price.current, price.list) == (Decimal(90), None)
 
 
-def test_of_two_lower_prices_the_one_beside_the_former_counts() -> None:
-    body = '<s class="price">399,99 €</s><b class="price">279,99 €</b><b>251,99 €</b>'
-    assert current_of(body + ADD) == Decimal("279.99")
+AMONG_OTHERS: Final = [
+    ("of two lower prices, the one beside the former price counts", '<s class="price">399,99 €</s>'
+        f'<b class="price">279,99 €</b><b>251,99 €</b>{ADD}', "279.99", "399.99"),
+    ("prices of one, twenty and a hundred",
+        '<table class="prices"><tr><th>1</th><td>0,89 €</td></tr>'
+        "<tr><th>20</th><td>0,79 €</td></tr><tr><th>100</th><td>0,69 €</td></tr></table>" + ADD,
+        "0.89", None),
+    ("the reduced price in a table",
+        '<table><tr><th>판매가</th><td><strong class="price">189,000원</strong></td></tr>'
+        '<tr><th>할인판매가</th><td><span class="price">151,200원</span></td></tr></table>',
+        "151200", None),
+    ("a range of dates", "<p>gültig 12.–18. November</p><p>89,95 €</p>", "89.95", None),
+    ("a range of school years", "<p>5.–8. Klasse</p><p>14,95 €</p>", "14.95", None),
+    ("an article number", "<p>Artikel 12345: - lieferbar</p><p>89,95 €</p>", "89.95", None),
+    ("a year and a dash", "<p>Seit 1990. – Qualität</p><p>89,95 €</p>", "89.95", None),
+    ("days, in German", """<span>30 Tage Rückgaberecht</span><span class=price>99,90 €</span>""",
+        "99.90", None),
+    ("days, in a list", "<ul><li>30 days free returns</li><li><b>€ 99.90</b></li></ul>", "99.90",
+        None),
+    ("a deposit on the bottle", "<p class=price>1,29 € Pfand: 0,25 €</p>", "1.29", None),
+    ("other sizes on request", f"<p>Sondermaße: Preis auf Anfrage</p><p>89,95 €</p>{ADD}", "89.95",
+        None),
+    ("a former price beside an amount of nearly nothing", "<p class=price>79,99 €</p><p>-20 %</p>"
+        "<s>99,99 €</s><p>0.00001 €</p>", "79.99", "99.99"),
+    ("a rate of interest, and a variant", "<p class=price>79,99 €</p><p>0% APR</p>"
+        "<p>Variant 80,49 €</p>", "79.99", None),
+    ("a discount for paying at once, and a variant", "<p class=price>79,99 €</p><p>3 % Skonto</p>"
+        "<p>Schwarz 82,47 €</p>", "79.99", None),
+    ("the class of a price that has a list price beside it", """<p
+        class="detail-price with-list-price">14,90 €*</p><b class="list-price">18,90 €*</b>
+        <p class="price-note">12,00 € im Set</p>""", "14.90", "18.90"),
+    ("the price of a neighbour that is lower", """<p class="regular-price">14,90 €</p>
+        <div class="product-slider"><p class="price">9,90 €</p></div>""", "14.90", None),
+    ("without tax in an element of its own", """<p class="current-price"><span>31,45 €</span>
+        <span>HT</span></p><p class="price-ttc"><span>37,74 €</span> TTC</p>""", "37.74", None),
+    ("cents of a number that words stand before", """<p>vezi inca 2 oferte de la
+        63<i>07</i> Lei</p><p>63<sup>07</sup> Lei</p>""", "63.07", None),
+    ("the price of a subscription", f"""<label>Once <b>$42.00</b></label>
+        <label>Subscribe &amp; save 15% <b>$35.70</b></label>{ADD}""", "42.00", None),
+    ("where an auction began", """<div><b>$400</b> 5 bids</div><div>Starting Price
+        <b>$90</b></div><button>Place bid</button>""", "400", None),
+    ("where an auction began, little below", """<div><b>$200</b> 2 bids</div><div>Starting Price
+        <b>$150</b></div><button>Place bid</button>""", "200", None),
+    ("the lowest of some time", """<p>111,95 €</p><p>Originalmente: 159,95 €</p><p>Último precio
+        más bajo: 119,95 €</p><button>Añadir al carrito</button>""", "111.95", "159.95"),
+    ("raised cents after words", "<p>vezi oferta la 271<sup>99</sup> Lei</p>", "271.99", None),
+    ("code that is indented far", f"""<p>{" " * 90}49,00 €</p><p>Delivery:</p><p>
+        {" " * 90}39,00 €</p>{ADD}""", "49.00", None),
+    ("elements of the kind that a list has too", f"""<p>€ 49,00</p>{ADD}
+        <div>{"Made of oak. " * 50}</div>{"".join(f"<p>€ {n},50</p>" for n in range(9))}""",
+        "49.00", None),
+    ("hundreds of thousands", "<p><b>₹5.45 Lakh</b> <s>₹5.70 Lakh</s></p>", "545000", "570000"),
+    ("tens of millions", "<p>Rs. 1.2 Cr</p>", "12000000", None),
+    ("sizes that begin with two digits", f"""<label>40mm <b>$599</b></label><label>44mm
+        <b>$669</b></label>{ADD}""", "599", None),
+    ("a former price by a Turkish class", """<div class="fiyatlar"><span class="eski">
+        1.299,90 TL</span> <span class="yeni">899,90 TL</span></div>""", "899.90", "1299.90"),
+    ("a former price by a Hungarian class", '<span class="eredeti">€ 49,90</span> '
+        '<span class="akcios">€ 34,90</span>', "34.90", "49.90"),
+    ("a former price by the class of a full price", '<span class="price price--sale">€ 34,90</span>'
+        '<span class="price price--full">€ 49,90</span>', "34.90", "49.90"),
+    ("a former price by a data attribute",
+        '<span data-hook="formatted-secondary-price">€ 49,90</span>'
+        '<span data-hook="formatted-primary-price">€ 34,90</span>', "34.90", "49.90"),
+    ("the normal price", '<p class="price">€ 34,90</p><p>Normal: € 49,90</p>', "34.90", "49.90"),
+    ("a price in crowns, twice, without a word between",
+        '<div class="price"><span>Pris 599:-</span><span><b>599</b><b> :-</b></span></div>'
+        '<div class="price"><span>Tidigare pris: 799:-</span></div><button>Köp nu</button>',
+        "599", "799"),
+    ("two prices in crowns side by side",
+        '<div><span class="now">599:-</span><span class="old">799:-</span></div>', "599", "799"),
+    ("deliverable is not a delivery fee", "<p>Schreibt mir, wenn lieferbar</p>"
+        '<div class="price"><span>149,00 €</span></div>', "149.00", None),
+    ("a wholesale price", "<div>520,00 €</div><div>Оптом від 480,00 €</div>", "520.00", None),
+    ("a surcharge", "<div>149,00 €</div>"
+        '<label>Five years <b class="price">+20,00 €</b></label>', "149.00", None),
+    ("how much to spend", "<p>Spend €75 for free shipping</p><p>149,00 €</p>", "149.00", None),
+    ("how much is left to spend", "<p>Only €5 away from free shipping</p><p>149,00 €</p>",
+        "149.00", None),
+    ("a jump bar", f'<a href="#more">Related products</a><div class="price">€ 45,00</div>{ADD}',
+        "45.00", None),
+    ("what it goes with", "<p>Goes well with jeans and shorts.</p>"
+        f'<div class="price">€ 45,00</div>{ADD}', "45.00", None),
+    ("how many viewed it", "<p>Recently viewed by 25 people</p>"
+        f'<div class="price">€ 45,00</div>{ADD}', "45.00", None),
+    ("a kind of cover", f'<p>Paperback</p><div class="price">€ 45,00</div>{ADD}', "45.00", None),
+    ("a paragraph about delivery", f"<p>Free delivery</p><p>€ 45,00</p>{ADD}", "45.00", None),
+    ("a promise", f"<p>Lowest price guaranteed: € 45,00</p>{ADD}", "45.00", None),
+    ("sizes", f"""<div class="price">€ 45</div>{ADD}<ul><li>38</li><li>39</li></ul>""", "45", None),
+    ("reviews", f'<div class="price">€ 45</div>{ADD}'
+        "<div class=reviews><span>12</span> reviews</div>", "45", None),
+]  # fmt: skip
 
 
-def test_a_price_without_a_sign_beside_one_that_is_struck_out() -> None:
+@pytest.mark.parametrize(
+    ("body", "current", "listed"),
+    [row[1:] for row in AMONG_OTHERS],
+    ids=[row[0] for row in AMONG_OTHERS],
+)
+def test_the_price_among_other_amounts(body: str, current: str, listed: str | None) -> None:
+    price = offer_of(H1 + body, url="https://shop.se/p/1").price  # "599:-" is in its currency
+    assert price is not None
+    assert price.current == Decimal(current)
+    assert price.list == (Decimal(listed) if listed else None)
+
+
+def test_a_price_without_a_sign_has_the_currency_of_the_former_price() -> None:
     box = '<span class="price">16<sup>99</sup></span> <s>List price € 22,99</s>'
-    price = offer_of(f'<div class="price-box">{box}</div>{ADD}', url="https://s.example/p").price
+    price = price_of(f'<div class="price-box">{box}</div>{ADD}', url="https://s.example/p")
     assert price is not None
     assert (price.current, price.list) == (Decimal("16.99"), Decimal("22.99"))
     assert price.currency == "EUR"
 
 
-def test_prices_of_one_and_of_many() -> None:
-    rows = (("1", "0,89 €"), ("20", "0,79 €"), ("100", "0,69 €"))
-    cells = "".join(f"<tr><th>{many}</th><td>{price}</td></tr>" for many, price in rows)
-    assert current_of(f'<table class="prices">{cells}</table>{ADD}') == Decimal("0.89")
-
-
-def test_the_price_of_something_else_where_one_has_to_ask() -> None:
+def test_where_the_price_is_on_request_an_amount_is_that_of_something_else() -> None:
     ask, other = '<div class="preis">Preis auf Anfrage</div>', "<p>Flansch DN50 ab 29,90 €</p>"
     assert current_of(ask + other) is None
     assert current_of(other) == Decimal("29.90")
-
-
-@pytest.mark.parametrize(
-    ("text", "url", "currency"),
-    [
-        ("2 990,-", "https://s.example.no/p", "NOK"),
-        ("2 990,-", "https://s.example.cz/p", "CZK"),
-        ("2 990.–", "https://s.example.ch/p", "CHF"),
-        ("2 990,-", "https://s.example.nl/p", "EUR"),
-        ("2 990", "https://s.example.com.br/p", "BRL"),
-        ("2 990", "https://s.example.co/p", None),
-        ("Get it for a $ 2990", "https://s.example.com/p", "USD"),
-        ("AU $ 2990", "https://s.example.com/p", "AUD"),
-    ],
-)
-def test_the_country_tells_the_currency(text: str, url: str, currency: str | None) -> None:
-    price = offer_of(f'<div class="price">{text}</div>{ADD}', url=url).price
-    assert price is not None
-    assert (price.current, price.currency) == (Decimal(2990), currency)
-
-
-@pytest.mark.parametrize(
-    ("words", "is_there"),
-    [
-        ("0 in stock", False),
-        ("Noch 0 verfügbar", False),
-        ("Stock: 0", False),
-        ("In stock: <b>No</b>", False),
-        ("Auf Lager: Nein", False),
-        ("Disponible: No", False),
-        ("Наличие: нет", False),
-        ("10 in stock", True),
-        ("1,000 in stock", True),
-        ("In stock: 05", True),
-        ("In stock: no minimum order", True),
-        ("Disponibile: 0-3 giorni", True),
-    ],
-)
-def test_how_many_there_are(words: str, is_there: bool) -> None:
-    found = offer_of(f'<p class="price">90,00 €</p><p class="stock">{words}</p>').availability
-    assert found is (Availability.IN_STOCK if is_there else Availability.OUT_OF_STOCK)
-
-
-@pytest.mark.parametrize(
-    ("body", "is_gone"),
-    [
-        ('<div id="availability">Currently unavailable.</div>', True),
-        ('<div class="out-of-stock">Out of stock</div>', True),
-        ('<div class="unavailable">This video is not available</div>', False),
-        ('<div class="stock">Quotes are not available</div>', False),
-        ("<p>Currently unavailable.</p>", False),
-    ],
-)
-def test_what_is_gone_may_have_no_price(body: str, is_gone: bool) -> None:
-    found = offer_of(body)
-    assert found.price is None
-    assert found.availability is (Availability.OUT_OF_STOCK if is_gone else Availability.UNKNOWN)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "<p>Lamp 5</p><b>12</b>" * 5_000,
-        "<h2>Lamp 5</h2>12 €" * 5_000,
-        "<b class=price>12 €</b>30 days " * 5_000,
-        f"<p class=price>12 €</p><p>{'Stock: ' * 200_000}0</p>",
-        f"<p class=price>12 €</p><p>{'price on request ' * 50_000}</p>",
-        f"<p class=price>12 €</p><p>{'12% ' * 200_000}</p>",
-    ],
-    ids=["names", "headings", "days", "stock", "requests", "shares"],
-)
-def test_hostile_pages_are_read_to_the_end(body: str) -> None:
-    offer_of(body)
-
-
-@pytest.mark.parametrize(
-    ("body", "current"),
-    [
-        ("<p>gültig 12.–18. November</p><p>89,95 €</p>", "89.95"),
-        ("<p>5.–8. Klasse</p><p>14,95 €</p>", "14.95"),
-        ("<p>Artikel 12345: - lieferbar</p><p>89,95 €</p>", "89.95"),
-        ("<p>Seit 1990. – Qualität</p><p>89,95 €</p>", "89.95"),
-        ("<span>30 Tage Rückgaberecht</span><span class=price>99,90 €</span>", "99.90"),
-        ("<ul><li>30 days free returns</li><li><b>€ 99.90</b></li></ul>", "99.90"),
-        ("<p class=price>1,29 € Pfand: 0,25 €</p>", "1.29"),
-        (f"<p>Sondermaße: Preis auf Anfrage</p><p>89,95 €</p>{ADD}", "89.95"),
-    ],
-)
-def test_what_looks_like_a_rule_and_is_none(body: str, current: str) -> None:
-    assert current_of(body) == Decimal(current)
-
-
-@pytest.mark.parametrize(
-    ("beside", "listed"),
-    [
-        ("<p>-20 %</p><s>99,99 €</s><p>0.00001 €</p>", "99.99"),
-        ("<p>0% APR</p><p>Variant 80,49 €</p>", None),
-        ("<p>3 % Skonto</p><p>Schwarz 82,47 €</p>", None),
-    ],
-)
-def test_few_percent_make_no_former_price(beside: str, listed: str | None) -> None:
-    price = offer_of(f"<p class=price>79,99 €</p>{beside}").price
-    assert price is not None
-    assert (price.current, price.list) == (Decimal("79.99"), listed and Decimal(listed))
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "<span>Reviews</span> <span>0</span><p class=stock>In stock</p>",
-        "<p class=stock>In stock</p><p>Restock: No</p>",
-        "<p class=stock>In stock</p><p>Stock: No. 1234</p>",
-    ],
-)
-def test_a_number_of_something_else_is_no_stock(words: str) -> None:
-    offer = offer_of(f"<p class=price>79,99 €</p>{words}")
-    assert offer.availability is Availability.IN_STOCK

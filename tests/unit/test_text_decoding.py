@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steps import at_most
 from webloom.parsing.text_decoding import CODECS, decode_body
 
 HTML = "text/html"
@@ -56,6 +57,8 @@ DECODED = [
     (b"caf\xc3\xa9", f"{HTML}; charset=no-such", "café", "an unknown charset is ignored"),
     (b"caf\xc3\xa9", f"{HTML}; charset=", "café", "an empty charset is ignored"),
     (b"caf\xc3\xa9", f"{HTML}; charset={'x' * 9000}", "café", "an absurd charset is ignored"),
+    (b"\xe9", f"{HTML};{' ' * 900}charset=cp866", "щ", "a charset after many spaces"),
+    (b"\xe9", f"{HTML};{' ' * 1000}charset=cp866", "é", "a charset after too many is ignored"),
     (b"<svg/>", "image/svg+xml", "<svg/>", "an image that is text"),
     (b"{}", "application/ld+json", "{}", "JSON by its suffix"),
     (
@@ -100,22 +103,25 @@ def test_what_is_not_text_has_no_text(body: bytes, content_type: str | None) -> 
 @given(body=st.binary(max_size=300), label=st.sampled_from([*CODECS, "punycode", "idna", "zlib"]))
 def test_whatever_comes_out_can_be_stored(body: bytes, label: str) -> None:
     text = decode_body(body, f"text/plain; charset={label}")
-    assert text is None or text.encode("utf-8") is not None
+    assert text is None or text.encode("utf-8").decode("utf-8") == text
 
 
 @given(body=st.binary(max_size=300), content_type=st.none() | st.text(max_size=60))
-def test_nothing_makes_it_raise(body: bytes, content_type: str | None) -> None:
-    decode_body(body, content_type)
+def test_any_content_type_is_accepted(body: bytes, content_type: str | None) -> None:
+    text = decode_body(body, content_type)
+    assert text is None or text.encode("utf-8").decode("utf-8") == text
 
 
 @pytest.mark.parametrize("pattern", [b"\x81", b"\xff", b"\x1b$B\x80", b" \xd8"])
-def test_a_large_body_is_decoded_in_linear_time_whatever_its_charset(pattern: bytes) -> None:
+def test_a_large_body_takes_few_steps_whatever_its_charset(pattern: bytes) -> None:
     body = pattern * (512 * 1024 // len(pattern))
     for codec in set(CODECS.values()):
         label = next(label for label, name in CODECS.items() if name == codec)
         started = process_time()
-        assert decode_body(body, f"text/plain; charset={label}") is not None
-        assert process_time() - started < 10, label
+        with at_most(10_000):
+            text = decode_body(body, f"text/plain; charset={label}")
+        assert text is not None, label
+        assert process_time() - started < 2, label  # codecs are C, and take no steps
 
 
 def test_a_slice_boundary_does_not_break_a_character() -> None:
@@ -128,7 +134,7 @@ def test_a_slice_boundary_does_not_break_a_character() -> None:
     ["text/html;charset=" + " " * 60_000 + ";", "text/html;" + "charset= " * 7_000],
     ids=["endless spaces", "endless repetitions"],
 )
-def test_a_hostile_content_type_costs_no_time(content_type: str) -> None:
-    started = process_time()
-    assert decode_body(b"<p>text</p>", content_type) == "<p>text</p>"
-    assert process_time() - started < 10
+def test_a_hostile_content_type_takes_few_steps(content_type: str) -> None:
+    with at_most(1_000):
+        text = decode_body(b"<p>text</p>", content_type)
+    assert text == "<p>text</p>"

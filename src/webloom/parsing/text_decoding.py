@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 _SLICE = 64 * 1024
 _SNIFFED = 1024  # bytes that decide, as in the encoding and MIME sniffing standards
+_MOST_CONTENT_TYPE = 1000  # characters
 
 # Our name for each codec -> labels that the encoding standard gives it. Python's superset of an
 # encoding is named where browsers use the superset too.
@@ -99,7 +100,7 @@ def decode(body: bytes, content_type: str | None) -> Decoded | None:
     The charset is the first known one of: byte order mark, Content-Type, what HTML or XML declare
     within themselves; else UTF-8 when that fits, else windows-1252.
     """
-    mime, is_text, declared = _read_content_type(content_type or "")
+    mime, is_text, declared = _read_content_type((content_type or "")[:_MOST_CONTENT_TYPE])
     if is_text is False:
         return None
     if body[:1] in _FIRST_OF_BOM:

@@ -21,6 +21,7 @@ _MOST_SCRIPT_CHARACTERS: Final = 4_000_000  # of all scripts together
 _MOST_NODES: Final = 1000  # at the top level
 _MOST_VALUES: Final = 30_000  # in all JSON-LD of a page
 _MOST_DEPTH: Final = 24
+_MOST_TYPES: Final = 20  # of a node
 _MOST_STRING: Final = 20_000
 _MOST_ITEMS: Final = 500  # of microdata
 _MOST_PROPERTIES: Final = 3000
@@ -74,7 +75,7 @@ def read_structured(tree: LexborHTMLParser, elements: Elements | None = None) ->
 def types_of(node: dict[str, Any]) -> list[str]:
     """The bare names of the node's types: Product for https://schema.org/Product."""
     types = node.get("@type")
-    listed = types if isinstance(types, list) else [types]
+    listed = types[:_MOST_TYPES] if isinstance(types, list) else [types]
     return [re.split(r"[/#:]", one)[-1] for one in listed if isinstance(one, str)]
 
 
@@ -165,7 +166,8 @@ class _Cleaner:
         if isinstance(value, str):
             return _storable(value)
         if isinstance(value, dict):
-            return {_storable(name): self.clean(one, depth - 1) for name, one in value.items()}
+            items = islice(value.items(), max(self._left, 0))
+            return {_storable(name): self.clean(one, depth - 1) for name, one in items}
         if isinstance(value, list):
             return [self.clean(one, depth - 1) for one in value[: max(self._left, 0)]]
         if isinstance(value, int) and not -(2**63) <= value < 2**63:

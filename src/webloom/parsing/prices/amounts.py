@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from webloom.parsing.prices.currencies import (
@@ -17,6 +18,7 @@ from webloom.parsing.prices.currencies import (
 
 _MOST: Final = Decimal(10) ** 12
 _LOOKED_AT: Final = 400  # characters of a text
+_MOST_NUMBERS: Final = 10  # of a text
 _MOST_DIGITS: Final = 18
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u200b-\u200f\ufeff]+")
@@ -67,7 +69,7 @@ def amounts_in(text: str, regional: Sequence[str] = ()) -> list[Amount]:
     text = _plain(text[:_LOOKED_AT])
     amounts: list[Amount] = []
     end = 0
-    for number in _NUMBER.finditer(text):
+    for number in islice(_NUMBER.finditer(text), _MOST_NUMBERS):
         if number.start() < end:
             continue  # the cents of "12€99"
         found = _amount(text, number, regional)

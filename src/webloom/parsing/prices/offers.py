@@ -15,6 +15,8 @@ from webloom.parsing.prices.identity import PageIdentity
 
 _MOST_PRODUCTS: Final = 200
 _MOST_OFFERS: Final = 300  # of one product
+_MOST_STEPS: Final = 20_000  # of all products; one for a property or an entry of its list
+_OFFER_STEPS: Final = 10  # for the amounts, currency and availability of one offer
 _IDS: Final = (
     "sku",
     "productid",
@@ -159,9 +161,12 @@ class _Reader:
     def __init__(self, by_id: dict[str, Node], regional: Sequence[str]) -> None:
         self._by_id = by_id
         self._regional = regional
+        self._steps_left = _MOST_STEPS
 
-    def product(self, node: Node, *, listed: bool = False) -> Product:
-        properties = _properties(node)
+    def product(self, node: Node, *, listed: bool) -> Product:
+        return self._product(node, self._opened(node), listed=listed)
+
+    def _product(self, node: Node, properties: Properties, *, listed: bool = False) -> Product:
         ids = _ids(properties)
         url = _text(properties.get("url")) or _text(node.get("@id"))
         offers: list[Offer] = []
@@ -169,9 +174,10 @@ class _Reader:
             offers.extend(self._offers(self._resolved(one), ids))
         for variant in _nodes(properties.get("hasvariant"))[:_MOST_OFFERS]:
             known = self._resolved(variant)
-            if "hasvariant" in _properties(known):
+            inside = self._opened(known)
+            if "hasvariant" in inside:
                 continue
-            read = self.product(known)
+            read = self._product(known, inside)
             offers.extend(
                 offer._replace(url=offer.url or read.url, ids=(*offer.ids, *read.ids))
                 for offer in read.offers
@@ -179,6 +185,14 @@ class _Reader:
         if not offers and "price" in node:
             offers = self._offers(node, ids)
         return Product(_text(properties.get("name")), url, ids, offers[:_MOST_OFFERS], listed)
+
+    def _opened(self, node: Node) -> Properties:
+        """The properties of a node, or none once all steps are taken. A few nodes that refer to
+        each other many times can stand for millions of offers."""
+        if self._steps_left <= 0:
+            return {}
+        self._steps_left -= sum(len(one) if isinstance(one, list) else 1 for one in node.values())
+        return _properties(node)
 
     def _resolved(self, node: Node) -> Node:
         if len(node) <= 2 and isinstance(node.get("@id"), str):
@@ -188,10 +202,10 @@ class _Reader:
     def _offers(self, node: Node, product_ids: tuple[str, ...]) -> list[Offer]:
         """The offer of a node, before those inside it: an AggregateOffer's lowest price is what
         counts if nothing tells which of its offers is meant."""
-        properties = _properties(node)
+        properties = self._opened(node)
         nested = [self._resolved(one) for one in _nodes(properties.get("offers"))[:_MOST_OFFERS]]
         own = self._offer(properties, product_ids)
-        inner = [self._offer(_properties(one), product_ids) for one in nested]
+        inner = [self._offer(self._opened(one), product_ids) for one in nested]
         inner = [offer._replace(currency=offer.currency or own.currency) for offer in inner]
         if own.price is None and inner:
             return inner
@@ -200,8 +214,9 @@ class _Reader:
         return [own, *inner]
 
     def _offer(self, offer: Properties, product_ids: tuple[str, ...]) -> Offer:
+        self._steps_left -= _OFFER_STEPS
         specified = _nodes(offer.get("pricespecification"))[:20]
-        specifications = [_properties(one) for one in specified]
+        specifications = [self._opened(one) for one in specified]
         currency = self._currency(offer, specifications)
         price, list_price = self._prices(offer, specifications, currency)
         if currency is None:

@@ -31,6 +31,7 @@ _MOST_VALUES: Final = 20_000  # objects and lists
 _MOST_DEPTH: Final = 24
 _MOST_PARTS: Final = 2  # objects around the number of a price
 _MOST_NAME: Final = 300
+_MOST_NAMED: Final = 1000  # objects with the name of the product
 _LEAST_SHARE: Final = 0.8  # of the name in the title or headline, and of these in the name
 
 _HAS_PRICE: Final = re.compile('rices?"')
@@ -55,12 +56,16 @@ Node = dict[str, Any]
 def offer_in_state(
     scripts: Sequence[LexborNode], identity: PageIdentity, regional: Sequence[str]
 ) -> Offer | None:
+    named = (
+        (share, node, currency)
+        for value in _values(scripts)
+        for node, currency in _nodes(value, regional)
+        if (share := identity.name_share(_name(node))) >= _LEAST_SHARE
+    )
     found: list[tuple[float, Offer]] = []
-    for value in _values(scripts):
-        for node, currency in _nodes(value, regional):
-            share = identity.name_share(_name(node))
-            if share >= _LEAST_SHARE and (offer := _offer(node, currency, regional)):
-                found.append((share, offer))
+    for share, node, currency in islice(named, _MOST_NAMED):
+        if (offer := _offer(node, currency, regional)) is not None:
+            found.append((share, offer))
     best = max((share for share, _ in found), default=0.0)
     offers = [offer for share, offer in found if share > best - 0.01]
     return offers[0] if len({(one.price, one.currency) for one in offers}) == 1 else None

@@ -22,6 +22,7 @@ FAR: Final = 12_000  # characters after the headline: what is farther is not loo
 _MOST_NODES: Final = 40_000
 _MOST_CHARACTERS: Final = 400_000
 _MOST_PIECE: Final = 2000
+_MOST_OF_HEADLINES: Final = 1_000_000  # characters; each may have all others inside it
 _MOST_TITLE_PIECES: Final = 5000
 _MOST_BUTTON_WORDS: Final = 40
 _MOST_ABOVE: Final = 500  # elements around the headline
@@ -244,6 +245,7 @@ class _Reader:
         self._pieces: list[str] = []
         self._nodes: list[LexborNode] = []
         self._headline: tuple[LexborNode, int, int] | None = None  # where it begins and ends
+        self._headlines_left = _MOST_OF_HEADLINES
 
     def read(self, elements: Elements, start: int) -> None:
         places = elements.places(TEXT, *_TOLD)
@@ -277,9 +279,11 @@ class _Reader:
 
     def _add_headline(self, node: LexborNode) -> None:
         """The first that has the words of the title, or the first of all."""
-        if self._limit < _MOST_CHARACTERS:
+        if self._limit < _MOST_CHARACTERS or self._headlines_left <= 0:
             return
-        words = node.text()[:_MOST_PIECE]
+        words = node.text()
+        self._headlines_left -= len(words)
+        words = words[:_MOST_PIECE]
         if not words.strip():
             return
         is_titled = self._identity.title_share(words[:500]) >= _TITLED
