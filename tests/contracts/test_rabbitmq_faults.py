@@ -283,6 +283,30 @@ async def test_a_delay_longer_than_the_longest_is_waited_in_parts(
         )
 
 
+async def test_a_queue_that_is_deleted_and_declared_again_at_once_keeps_delivering(
+    server: RabbitServer, queue: str
+) -> None:
+    """The server may have the new queue before it looks after the consumers of the old one."""
+    async with (
+        opened(server) as broker,
+        broker.deliveries(queue, 2) as deliveries,
+        bare_channel(server) as other,
+    ):
+
+        async def is_consumed() -> bool:
+            return (await other.queue_declare(queue, durable=True)).consumer_count == 1
+
+        for n in range(60):
+            waiter = asyncio.create_task(take(deliveries))
+            await until(is_consumed)
+            await other.queue_delete(queue, nowait=True)
+            await other.queue_declare(queue, durable=True)
+            await broker.publish(queue, message(f"m{n}"))
+            delivery = await waiter
+            assert delivery.message_id == f"m{n}"
+            await delivery.ack()
+
+
 async def test_queues_that_somebody_deletes_are_made_again(
     server: RabbitServer, queue: str
 ) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from aiormq.abc import ConsumerCallback, DeliveredMessage
 from pamqp.commands import Basic
+from pamqp.common import FieldTable
 
 from webloom.adapters.rabbitmq.envelope import Envelope
 from webloom.adapters.rabbitmq.failures import speaking
@@ -20,6 +21,11 @@ from webloom.adapters.rabbitmq.session import (
 )
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
 from webloom.ports.clock import Clock
+
+# A classic queue that is deleted and declared again at once would silently keep its consumer, which
+# then never gets a message (seen with RabbitMQ 3.10). Despite its name the argument has the server
+# cancel the consumer whenever its queue goes away.
+TELL_OF_DELETION: FieldTable = {"x-cancel-on-ha-failover": True}
 
 
 class Grip:
@@ -71,7 +77,9 @@ class Grip:
 
     async def subscribe(self, queue: str, arrived: ConsumerCallback) -> None:
         with self.session.answering():
-            answer = await self.channel.basic_consume(queue, arrived, timeout=ANSWER_SECONDS)
+            answer = await self.channel.basic_consume(
+                queue, arrived, arguments=TELL_OF_DELETION, timeout=ANSWER_SECONDS
+            )
         self.tags[queue] = str(answer.consumer_tag)
 
     async def unsubscribe(self, tag: str) -> None:
