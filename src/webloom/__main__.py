@@ -1,16 +1,14 @@
-"""The command. To import all of it takes a moment; Ctrl-C ends that without a word."""
+"""The command. Importing it takes a moment, and Ctrl-C ends that silently; the command line then
+handles Ctrl-C itself."""
 
 import signal
 
 
 def main() -> None:
-    is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_interruptible:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from webloom.entrypoints.cli.main import main as run_command
 
-    if is_interruptible:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     run_command()
 
 

@@ -8,18 +8,11 @@ import gc
 import logging
 import os
 import signal
-import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 
-import uvicorn
-
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import SettingsError
-from webloom.entrypoints.api.activity import Activity
-from webloom.entrypoints.api.app import create_app
-from webloom.entrypoints.api.bounded_http import BoundedHttp
-from webloom.entrypoints.heartbeat import beating, first_beat
 from webloom.entrypoints.scheduler import run_scheduler
 from webloom.entrypoints.worker import run_storage_agent, run_worker
 from webloom.settings import Settings
@@ -45,24 +38,27 @@ async def run_processes(
     The first signal lets what is in flight finish; a second ends at once.
     """
     refuse_open_bind(settings, roles)
+    stop, ready = asyncio.Event(), asyncio.Event()
+    if "api" in roles:
+        from webloom.entrypoints.api.server import listen, serve  # slow: the web framework
+
+        listener = listen(settings)
+    else:
+        ready.set()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    stop = asyncio.Event()
-    listener = _listen(settings) if "api" in roles else None
     with _signals(stop):
         async with open_services(settings) as services, asyncio.TaskGroup() as group:
-            ready = [asyncio.Event() for _ in range("api" in roles)]
-            if listener is not None:
-                group.create_task(_run_api(services, listener, ready[0], stop))
+            if "api" in roles:
+                group.create_task(serve(services, listener, ready, stop))
             if "worker" in roles:
                 group.create_task(run_worker(services, stop))
             if "storage-agent" in roles:
                 group.create_task(run_storage_agent(services, stop))
             if "scheduler" in roles:
                 group.create_task(run_scheduler(services, stop))
-            for each in ready:
-                await each.wait()
+            await ready.wait()
             if on_ready is not None:
                 await on_ready(services, stop)
 
@@ -73,65 +69,6 @@ def refuse_open_bind(settings: Settings, roles: frozenset[str]) -> None:
             f"WEBLOOM_HOST: got {settings.host!r}, which others can reach, and there are no keys. "
             "Set WEBLOOM_API_KEYS (or WEBLOOM_API_KEYS_FILE), or listen on 127.0.0.1"
         )
-
-
-def _listen(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host, settings.port))
-    except (OSError, UnicodeError) as error:
-        listener.close()
-        reason = getattr(error, "strerror", None) or error
-        raise SettingsError(
-            f"can't listen on {settings.host} port {settings.port}: {reason}. "
-            "Is Webloom running already? WEBLOOM_HOST and WEBLOOM_PORT choose another place"
-        ) from error
-    return listener
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its own signal handlers, telling when it listens."""
-
-    def __init__(self, config: uvicorn.Config, started: asyncio.Event) -> None:
-        super().__init__(config)
-        self._started_event = started
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._started_event.set()
-
-
-async def _run_api(
-    services: Services, listener: socket.socket, ready: asyncio.Event, stop: asyncio.Event
-) -> None:
-    beat = first_beat(services, "api")
-    activity = Activity(services, beat, stop)
-    config = uvicorn.Config(
-        create_app(services, beat, activity, stop),
-        loop="uvloop",
-        http=BoundedHttp,
-        ws="none",
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=10,
-    )
-    server = _Server(config, ready)
-    async with beating(services, beat), activity.sampler.sampling():
-        serving = asyncio.create_task(server.serve([listener]))
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        server.should_exit = True
-        await serving
 
 
 @contextlib.contextmanager

@@ -6,68 +6,76 @@ import inspect
 import io
 import logging
 import os
+import signal
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from webloom import __version__
 from webloom.domain.errors import SettingsError, WebloomError
-from webloom.entrypoints.cli import (
-    copy,
-    dead,
-    demo,
-    diff,
-    doctor,
-    export,
-    feed,
-    feeds,
-    fetch,
-    history,
-    import_feeds,
-    inspect_pages,
-    processes,
-    submit,
-    watch,
-    watches,
-)
 from webloom.entrypoints.cli.logs import set_up_logs
 from webloom.entrypoints.cli.output import visible
 from webloom.settings import load_settings, unknown_variables
 
 log = logging.getLogger(__name__)
 
-app = typer.Typer(
-    name="webloom",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Keep a fresh record of the part of the web that you care about. "
-    "Settings come from WEBLOOM_ variables and from webloom.env; `webloom doctor` shows them.",
-)
-app.command("up")(processes.up)
-app.command("api")(processes.api)
-app.command("worker")(processes.worker)
-app.command("scheduler")(processes.scheduler)
-app.command("storage-agent")(processes.storage_agent)
-app.command("fetch")(fetch.fetch)
-app.command("inspect")(inspect_pages.inspect_pages)
-app.command("diff")(diff.diff)
-app.command("submit")(submit.submit)
-app.command("import")(import_feeds.import_feeds)
-app.command("feed")(feed.feed)
-app.add_typer(feeds.app, name="feeds")
-app.command("watch")(watch.watch)
-app.add_typer(watches.app, name="watches")
-app.command("history")(history.history)
-app.command("storage")(history.storage)
-app.command("export")(export.export)
-app.command("copy")(copy.copy)
-app.command("demo")(demo.demo)
-app.command("alive")(processes.alive)
-app.command("doctor")(doctor.doctor)
-app.command("new-key")(processes.new_key)
-app.add_typer(dead.app, name="dead")
+# In the order of `webloom --help`: the module beside this one, and its function or group.
+COMMANDS = {
+    "up": "processes:up",
+    "api": "processes:api",
+    "worker": "processes:worker",
+    "scheduler": "processes:scheduler",
+    "storage-agent": "processes:storage_agent",
+    "fetch": "fetch:fetch",
+    "inspect": "inspect_pages:inspect_pages",
+    "diff": "diff:diff",
+    "submit": "submit:submit",
+    "import": "import_feeds:import_feeds",
+    "feed": "feed:feed",
+    "feeds": "feeds:app",
+    "watch": "watch:watch",
+    "watches": "watches:app",
+    "history": "history:history",
+    "storage": "history:storage",
+    "export": "export:export",
+    "copy": "copy:copy",
+    "demo": "demo:demo",
+    "alive": "processes:alive",
+    "doctor": "doctor:doctor",
+    "new-key": "processes:new_key",
+    "dead": "dead:app",
+}
+
+
+class _LazyGroup(TyperGroup):
+    """Imports a command when it is used: a worker needs no web framework, a fetch no database."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        wanted = [cmd_name] if cmd_name in COMMANDS else COMMANDS  # all, to suggest a similar one
+        for name in wanted:
+            if name not in self.commands:
+                self.commands[name] = _load(name)
+        return super().get_command(ctx, cmd_name)
+
+
+def _load(name: str) -> Any:
+    module, attribute = COMMANDS[name].split(":")
+    found = getattr(import_module(f"webloom.entrypoints.cli.{module}"), attribute)
+    loaded = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    if isinstance(found, typer.Typer):
+        loaded.add_typer(found, name=name)
+        _join_lines(found)
+        return typer.main.get_group(loaded).commands[name]
+    loaded.command(name)(found)
+    _join_lines(loaded)
+    return typer.main.get_command(loaded)
 
 
 def _join_lines(commands: typer.Typer) -> None:
@@ -80,7 +88,15 @@ def _join_lines(commands: typer.Typer) -> None:
             _join_lines(group.typer_instance)
 
 
-_join_lines(app)
+app = typer.Typer(
+    name="webloom",
+    cls=_LazyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Keep a fresh record of the part of the web that you care about. "
+    "Settings come from WEBLOOM_ variables and from webloom.env; `webloom doctor` shows them.",
+)
 
 
 def _version(wanted: bool) -> None:
@@ -95,6 +111,8 @@ def _options(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # by __main__, while modules are loaded
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "--help" in sys.argv:  # help is most wanted when a setting is wrong
         return
     set_up_logs(load_settings().log_level)
