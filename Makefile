@@ -95,4 +95,4 @@ lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
 
 .PHONY: clean
 clean:  ## remove what setup made (never your data)
-	rm -rf $(VENV) src/webloom/_ui admin/node_modules admin/.next admin/out tests/node/node_modules bench/peers/node_import/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) src/webloom/_ui admin/node_modules admin/checks/node_modules admin/.next admin/out tests/node/node_modules bench/peers/node_import/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -21,8 +21,8 @@ pytest_plugins = ["outcomes"]
 # are the same in every run, so that a failure comes from a change; `make test-all` searches for
 # new ones and prints the seed that finds them again.
 for name, options in (
-    ("same-examples", {"derandomize": True}),
-    ("new-examples", {"max_examples": 500, "print_blob": True}),
+    ("same", {"derandomize": True}),
+    ("new", {"max_examples": 500, "print_blob": True}),
 ):
     settings.register_profile(
         name,
@@ -30,7 +30,7 @@ for name, options in (
         suppress_health_check=[HealthCheck.too_slow],
         **options,
     )
-settings.load_profile(os.environ.get("WEBLOOM_TESTS_EXAMPLES", "same-examples"))
+settings.load_profile(os.environ.get("WEBLOOM_TESTS_EXAMPLES", "same"))
 
 # A shell ignores it for what it starts in the background, and so would every process of the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -48,7 +48,7 @@ def give(page: Page, key: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/inventory", "/queues/metadata_queue", "/watch", "/system"])
-def test_nothing_but_the_form_is_shown_before(page: Page, path: str) -> None:
+def test_nothing_but_the_form_is_shown_without_a_key(page: Page, path: str) -> None:
     page.goto(path)
     expect(page.get_by_role("heading", level=1)).to_have_text("Key wanted")
     expect(page.get_by_role("main").get_by_role("heading")).to_have_count(1)

@@ -28,7 +28,7 @@ def cut_off(webloom: Webloom) -> None:
     webloom.process.wait()
 
 
-def test_a_page_says_so_keeps_what_it_showed_and_goes_on_by_itself(
+def test_an_open_page_reports_the_outage_keeps_its_content_and_recovers(
     page: Page, webloom: Webloom, site: Site, watched: Watched
 ) -> None:
     watched.expected = ("net::ERR_",)
@@ -64,7 +64,7 @@ def test_a_page_says_so_keeps_what_it_showed_and_goes_on_by_itself(
         page.goto("/")  # lets go of its streams before the server ends
 
 
-def test_a_page_that_could_not_be_loaded_is_loaded_when_it_is_back(
+def test_a_page_that_could_not_load_loads_when_the_server_is_back(
     page: Page, webloom: Webloom, site: Site, watched: Watched
 ) -> None:
     watched.expected = ("net::ERR_",)

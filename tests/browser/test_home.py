@@ -174,7 +174,9 @@ def test_hostile_names_are_text(page: Page, site: Site, webloom: Webloom) -> Non
     ended(webloom, run_id)
 
 
-def test_it_is_accessible_and_fits_a_phone(page: Page, site: Site, webloom: Webloom) -> None:
+def test_the_overview_is_accessible_and_fits_a_phone(
+    page: Page, site: Site, webloom: Webloom
+) -> None:
     imported(webloom, f"{site.base}/{'lost-' * 30}.rss", "A name without end " * 8)
     page.goto("/")
     expect(section(page, "What needs you")).to_contain_text("A name without end")

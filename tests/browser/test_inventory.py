@@ -111,7 +111,7 @@ def test_urls_are_submitted_and_searched_by_keyboard_alone(page: Page, site: Sit
     expect(section(page, "Summary")).to_contain_text("completed")
 
 
-def test_one_url_and_none_at_all(page: Page, site: Site) -> None:
+def test_an_empty_form_is_refused_and_one_url_is_taken(page: Page, site: Site) -> None:
     submit(page, "")
     expect(page.get_by_label("URLs, one a line")).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_text("Write at least one URL.")).to_be_visible()

@@ -378,7 +378,7 @@ async def test_a_consumer_that_nobody_waits_at_wakes_the_next(redis: RedisServer
         await asyncio.sleep(0.05)
         await busy.publish(QUEUE, message("m"))
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await (await waiter).ack()
+            assert (await waiter).message_id == "m"
 
 
 @pytest.mark.usefixtures("woken_only")
@@ -395,4 +395,6 @@ async def test_a_consumer_that_ends_wakes_the_next(redis: RedisServer) -> None:
                 await asyncio.sleep(0.01)
                 await leaving.publish(QUEUE, message(f"m{n}"))
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await (await waiter).ack()
+                delivery = await waiter
+            assert delivery.message_id == f"m{n}"
+            await delivery.ack()

@@ -342,5 +342,5 @@ def test_of_any_options_only_what_scripts_can_use_is_kept(options: object) -> No
     ],
     ids=str,
 )
-def test_wishes_that_can_be_met_are(options: object, expected: object) -> None:
+def test_job_options_that_webloom_supports_are_honoured(options: object, expected: object) -> None:
     assert _wishes(json.dumps(options).encode()) == expected

@@ -174,7 +174,7 @@ def test_what_a_server_says_of_itself_can_rule_it_out(said: dict[str, str], matc
 
 
 @pytest.mark.parametrize("version", ["7.0", "7", "7.0-rc1", "7.2.4-v1", "8.0.0", "10.1"])
-def test_versions_that_are_new_enough(version: str) -> None:
+def test_a_redis_that_is_new_enough_is_accepted(version: str) -> None:
     check_server(GOOD_INFO | {"redis_version": version}, "redis://there")
 
 

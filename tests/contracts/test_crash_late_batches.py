@@ -162,7 +162,7 @@ async def test_what_a_later_run_has_stored_is_not_undone(
     assert run.counts == never_stored(Counts(new=2, unchanged=1))
 
 
-async def test_nor_is_it_by_a_worker_that_reads_it_only_then(
+async def test_a_worker_that_reads_after_a_later_run_has_stored_undoes_nothing(
     store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
 ) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()

@@ -71,7 +71,7 @@ async def test_a_record_that_was_deleted_is_not_made_again_by_an_outcome_that_co
     assert await store.find(URL) is None
 
 
-async def test_nor_by_one_that_comes_later_still_when_another_request_was_answered_meanwhile(
+async def test_a_late_outcome_does_not_recreate_a_deleted_record_after_a_second_request(
     mongodb: MongoDatabase, clock: FakeClock
 ) -> None:
     store = MongoInventoryStore(mongodb)

@@ -20,6 +20,7 @@ import pytest
 
 from contracts.fake_clock import FakeClock
 from contracts.watch_samples import config, event, url
+from fakes.notifier import FakeNotifier
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
@@ -108,7 +109,7 @@ class Stepping:
         return SimpleNamespace(matched_count=len(done), modified_count=len(done))
 
 
-class Sink:
+class Sink(FakeNotifier):
     async def send(self, target: Target, message: Told) -> None:
         raise AssertionError("nothing is sent here")
 

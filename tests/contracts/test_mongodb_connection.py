@@ -142,7 +142,9 @@ async def test_a_server_that_is_too_old_is_refused(
     assert "upgrade" in text
 
 
-async def test_credentials(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_good_credentials_connect_and_no_password_is_shown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Wrong ones are refused, none at all too, right ones serve; nobody sees the password."""
     caplog.set_level(logging.DEBUG, "webloom")
     server = MongoServer(tmp_path / "auth", "--auth")
@@ -263,7 +265,7 @@ async def test_a_closed_database_says_so(mongod: MongoServer, name: str) -> None
         await store.count_by_status()
 
 
-async def test_calls_that_are_given_up_again_and_again_leave_the_driver_whole() -> None:
+async def test_calls_that_are_cancelled_repeatedly_leave_the_driver_usable() -> None:
     """On Python 3.11 they gave up each other's lock: others failed, and closing never ended."""
 
     async def given_up(database: MongoDatabase, after: float) -> BaseException | None:

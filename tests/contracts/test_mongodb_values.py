@@ -262,7 +262,7 @@ async def test_a_document_of_another_program_is_in_nobodys_way_but_its_urls(
     assert len((await store.page_of_records(RecordFilter(), limit=10)).records) == 1
 
 
-async def test_outcomes_that_are_larger_together_than_a_message_may_be(
+async def test_outcomes_larger_together_than_one_message_may_be_are_all_stored(
     store: MongoInventoryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     urls = [f"{URL}/{n}" for n in range(8)]

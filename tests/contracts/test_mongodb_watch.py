@@ -177,7 +177,7 @@ SCENARIOS: dict[str, tuple[list[StorageEvent], StorageEvent]] = {
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_killed_between_any_two_writes_and_delivered_again(
+async def test_an_event_cut_off_between_any_two_writes_is_completed_by_its_redelivery(
     database: MongoDatabase, name: str
 ) -> None:
     earlier, last = SCENARIOS[name]

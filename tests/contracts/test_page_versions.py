@@ -40,7 +40,7 @@ def some_events(chance: random.Random) -> list[StorageEvent]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_events_one_by_one_in_any_order_with_repeats(
+async def test_the_order_and_repeats_of_events_do_not_change_what_is_kept(
     watchings: WatchProcesses, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -55,7 +55,9 @@ async def test_events_one_by_one_in_any_order_with_repeats(
 
 
 @pytest.mark.parametrize("seed", range(100, 106))
-async def test_events_at_once_by_several_agents(watchings: WatchProcesses, seed: int) -> None:
+async def test_several_agents_storing_events_at_once_keep_the_same(
+    watchings: WatchProcesses, seed: int
+) -> None:
     chance = random.Random(seed)
     events = some_events(chance)
     delivered = [*events, *events]

@@ -10,6 +10,7 @@ from typing import Any
 from contracts.adapters import Processes, Watching
 from contracts.fake_clock import FakeClock
 from contracts.watch_samples import add_watch, begin, config, end, event, started, url
+from fakes.notifier import FakeNotifier
 from webloom.application.watch.tell_people import TellPeople
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.storage_event import StorageEvent
@@ -130,7 +131,7 @@ class Deadly:
         self._moments.pop()
 
 
-class Sink:
+class Sink(FakeNotifier):
     """A notifier that nothing is ever sent with."""
 
     async def send(self, target: Target, message: Told) -> None:

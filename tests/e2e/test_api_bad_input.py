@@ -7,9 +7,8 @@ import re
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,7 +21,6 @@ from webloom.bootstrap import open_services
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.app import create_app
 from webloom.entrypoints.heartbeat import first_beat
-from webloom.ports.inventory_store import InventoryStore
 from webloom.settings import load_settings
 
 ONE = "/metadata"
@@ -293,7 +291,7 @@ UNKNOWN = [
 @pytest.mark.parametrize(
     ("method", "path", "status", "why"), UNKNOWN, ids=[row[3] for row in UNKNOWN]
 )
-async def test_what_there_is_not_is_a_problem_too(
+async def test_an_unknown_path_or_method_is_answered_with_a_problem(
     api: Api, method: str, path: str, status: int, why: str
 ) -> None:
     answer = await api.call(method, URL(api.base + path, encoded=True))
@@ -301,21 +299,20 @@ async def test_what_there_is_not_is_a_problem_too(
     assert "access-control-allow-origin" not in answer.headers
 
 
-class BrokenStore:
-    async def page_of_records(self, *_: object, **__: object) -> None:
-        raise RuntimeError("a mistake of ours, with a secret in it")
-
-
 async def test_a_mistake_of_ours_is_a_problem_that_tells_no_secrets(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No request is known that causes one, so that here the store is broken on purpose."""
+
+    async def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a mistake of ours, with a secret in it")
+
     settings = load_settings({"WEBLOOM_DATA_DIR": str(tmp_path)})
     async with open_services(settings) as services:
         stopping = asyncio.Event()
-        broken = replace(services, store=cast(InventoryStore, BrokenStore()))
+        monkeypatch.setattr(services.store, "page_of_records", broken)
         beat = first_beat(services, "api")
-        app = create_app(broken, beat, Activity(broken, beat, stopping), stopping)
+        app = create_app(services, beat, Activity(services, beat, stopping), stopping)
         sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:

@@ -196,7 +196,9 @@ async def test_an_empty_store_is_copied(tmp_path: Path, env: dict[str, str], mon
     assert (await copied(mongodb, f"sqlite:///{tmp_path / 'b.db'}", env))["items"] == 0
 
 
-async def test_file_to_file_with_addresses_from_files(tmp_path: Path, env: dict[str, str]) -> None:
+async def test_a_file_is_copied_to_a_file_with_addresses_read_from_files(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
     """1,000 is a whole number of batches."""
     items = records(1000)
     (tmp_path / "from").write_text(await fill(tmp_path / "source.db", items) + "\n")

@@ -139,7 +139,7 @@ async def test_a_long_body_is_cut(room: Room) -> None:
     assert (len(cut["body"]), cut["isCut"]) == (65_536, True)
 
 
-async def test_all_are_more_than_a_page(room: Room) -> None:
+async def test_all_letters_can_be_discarded_though_they_fill_several_pages(room: Room) -> None:
     await room.bury(*(b"{}" for _ in range(PAGE + AT_ONCE + 1)))
     assert len(await all_ids(room.broker, room.queue)) == PAGE + AT_ONCE + 1
     assert (await room.act("discard", all=True)).body["done"] == PAGE + AT_ONCE + 1
@@ -148,7 +148,7 @@ async def test_all_are_more_than_a_page(room: Room) -> None:
     assert missing.body["missing"] == [f"m{number}" for number in range(100)]
 
 
-async def test_all_of_a_moment_leaves_what_died_later(any_room: Room) -> None:
+async def test_all_letters_up_to_a_moment_leave_those_that_died_later(any_room: Room) -> None:
     room = any_room
     await room.bury(b"{}", b"{}")
     seen_at = (await room.page(limit=1)).body["at"]

@@ -82,7 +82,7 @@ def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BaseSelectorEventLoop, "sock_connect", connect_to_loopback)
 
 
-async def test_the_net_below_the_gate_holds() -> None:
+async def test_a_connection_that_bypasses_the_gate_fails_the_test() -> None:
     with socket.socket() as sock:
         sock.setblocking(False)
         with pytest.raises(AssertionError, match="the gate let"):

@@ -240,7 +240,9 @@ async def test_an_interrupt_ends_it_and_its_readers(env: Environment, tmp_path: 
         ("<link " * 100_000, None),
     ],
 )
-def test_the_address_that_a_page_names(page: str, url: str | None, tmp_path: Path) -> None:
+def test_the_canonical_link_of_a_saved_page_is_its_address(
+    page: str, url: str | None, tmp_path: Path
+) -> None:
     path = tmp_path / "page"
     path.write_text(page)
     assert named_url(path) == url

@@ -125,7 +125,7 @@ async def test_many_listeners_hear_the_same(here: Api, there: Api) -> None:
         assert len({(await stream.next()).data["revision"] for stream in streams}) == 1
 
 
-async def test_listeners_are_no_hindrance_to_the_end(tmp_path: Path) -> None:
+async def test_a_process_with_listeners_stops_cleanly(tmp_path: Path) -> None:
     async with (
         running("api", data_dir=tmp_path / "data") as it,
         listening(Api(it.client, it.base), topics("overview", "watch")) as stream,

@@ -209,7 +209,7 @@ def test_the_example_of_the_documentation_verifies_a_signature() -> None:
         ("304", False, None),
     ],
 )
-async def test_what_an_answer_means(
+async def test_the_status_of_a_webhooks_answer_decides_whether_it_is_retried(
     site: Receiver, answer: str, retryable: bool, retry_after: float | None
 ) -> None:
     async with WebhookNotifier(policy=policy(site)) as notifier:
@@ -308,7 +308,9 @@ async def test_apprise_follows_no_redirect_by_itself(site: Receiver, canary: Rec
 
 
 @pytest.mark.parametrize(("status", "retryable"), [(401, False), (429, True), (503, True)])
-async def test_what_apprise_is_answered(site: Receiver, status: int, retryable: bool) -> None:
+async def test_the_status_apprise_is_answered_with_decides_whether_it_is_retried(
+    site: Receiver, status: int, retryable: bool
+) -> None:
     failure = await refusal(AppriseNotifier(policy=policy(site)), site.url(f"/{status}", "json"))
     assert failure.reason == f"JSON answered {status}"
     assert failure.retryable == retryable
@@ -428,7 +430,7 @@ def test_every_way_out_is_closed() -> None:
     assert (done.stdout, done.stderr) == ("end\n", "")
 
 
-def test_the_policy_of_the_process_is_the_same() -> None:
+def test_a_network_policy_survives_the_way_to_the_process() -> None:
     entries = ["10.0.0.0/8", "192.168.1.7", "[::1]:8080", "127.0.0.1:9", "fd00::/8"]
     given = NetworkPolicy.parse(entries)
     assert NetworkPolicy.parse(policy_entries(given)) == given

@@ -226,8 +226,8 @@ async def test_memory_that_earlier_pages_left_behind_is_no_fault_of_the_next(
     tmp_path: Path,
 ) -> None:
     async with ProcessPageReader() as reader:
-        for _ in range(2):  # which do not fit in one child
-            await reader.read(order(tmp_path, b"HOLD " + PAGE))
+        page = order(tmp_path, b"HOLD " + PAGE)  # of which two do not fit in one child
+        assert await reader.read(page) == await reader.read(page)
 
 
 async def test_a_reader_that_hangs_is_ended(tmp_path: Path) -> None:
@@ -270,6 +270,7 @@ async def test_a_reader_that_is_killed_while_idle_is_replaced(tmp_path: Path) ->
         [child] = children()
         os.kill(child, signal.SIGKILL)
         await reader.read(order(tmp_path))
+        assert children() != [child]
 
 
 async def test_cancelling_ends_the_reader_of_that_page(tmp_path: Path) -> None:
@@ -334,6 +335,7 @@ async def test_an_idle_reader_is_ended_in_time(
         await ended(gone)
         os.close(gone)
         await reader.read(order(tmp_path))
+        assert children() != [child]
 
 
 async def test_it_works_on_uvloop_too(tmp_path: Path) -> None:

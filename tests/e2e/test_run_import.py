@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fakes.web import Answer, FakeWeb
 from patience import PATIENCE_SECONDS
 from webloom.application.imports.run_import import CANCELLED, RunImport
 from webloom.bootstrap import Services, open_run_import, open_services
@@ -25,6 +25,7 @@ from webloom.domain.import_run import (
     Reading,
     RunStatus,
 )
+from webloom.domain.network_policy import NetworkPolicy
 from webloom.entrypoints.worker import serve_batches
 from webloom.ports.broker import Message
 from webloom.ports.fetcher import Downloaded
@@ -45,32 +46,24 @@ def rss(items: list[str]) -> str:
     return f"<rss><channel><title>F</title>{''.join(items)}</channel></rss>"
 
 
-class Web:
-    """A downloader of one feed."""
+class Web(FakeWeb):
+    """Of one feed, whose server ignores conditions."""
 
     def __init__(self) -> None:
+        super().__init__(policy=NetworkPolicy.parse(["127.0.0.1"]))
         self.body = rss([item(number) for number in range(100)])
         self.failures: list[FetchFailed | int] = []  # before it answers
-        self.asked: list[LastFetch] = []
 
     async def download(self, url: str, into: Path, *, known: LastFetch) -> Downloaded:
-
-        self.asked.append(known)
-        if self.failures:
-            failure = self.failures.pop(0)
-            if isinstance(failure, FetchFailed):
-                raise failure
-            asks_for = 7200.0 if failure == 503 else None
-            return Downloaded(status_code=failure, final_url=url, retry_after=asks_for)
-        data = self.body.encode()
-        await asyncio.to_thread(into.write_bytes, data)
-        return Downloaded(
-            status_code=200,
-            final_url=url,
-            bytes=len(data),
-            sha256=hashlib.sha256(data).hexdigest(),
-            etag='"e"',
-        )
+        failure = self.failures.pop(0) if self.failures else None
+        if isinstance(failure, FetchFailed):
+            self.pages[url] = failure
+        elif failure is not None:
+            asks_for = {"Retry-After": "7200"} if failure == 503 else {}
+            self.pages[url] = Answer(status=failure, headers=asks_for)
+        else:
+            self.pages[url] = Answer(headers={"ETag": '"e"'}, body=self.body.encode())
+        return await super().download(url, into, known=LastFetch())
 
 
 @dataclass(kw_only=True)

@@ -1,4 +1,4 @@
-"""Queues that are full, servers without room, and queues that vanish: faults 5, 6, 14 and 15."""
+"""Full queues, servers without room, and queues that vanish, over every broker."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def insist(room: BrokerRoom, broker: Broker, name: str) -> None:
     await eventually_async(taken, what=f"{name} is accepted")
 
 
-async def test_5_processes_fill_a_queue_to_its_limit_and_it_opens_again(
+async def test_a_queue_filled_to_its_limit_refuses_until_messages_are_taken(
     room: BrokerRoom, say: Say
 ) -> None:
     publishers = [room.start("publish", f"p{n}", 150, AT_ONCE, limit=LIMIT) for n in range(3)]
@@ -90,7 +90,7 @@ async def test_5_processes_fill_a_queue_to_its_limit_and_it_opens_again(
     await room.settled(say, LIMIT)
 
 
-async def test_6_retries_that_are_due_while_the_queue_is_full_are_not_lost(
+async def test_retries_that_come_due_while_the_queue_is_full_are_not_lost(
     room: BrokerRoom, say: Say
 ) -> None:
     async with room.open(limit=6) as broker:
@@ -148,7 +148,7 @@ async def short_of_room(room: BrokerRoom) -> AsyncIterator[None]:
 
 
 @with_a_server
-async def test_14_a_server_without_room_refuses_in_time_and_is_worked_off(
+async def test_a_server_without_room_refuses_publishes_in_time_and_still_drains(
     room: BrokerRoom, say: Say
 ) -> None:
     """Redis at its maxmemory; RabbitMQ with a disk alarm."""
@@ -187,11 +187,11 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @on_sqlite
-async def test_14_a_full_disk_refuses_in_time_and_is_used_on_when_there_is_room(
+async def test_a_full_disk_refuses_publishes_until_space_is_freed(
     room: BrokerRoom, say: Say, disk: SmallDisk
 ) -> None:
-    """A file that can't be locked is fault 3; what an API answers meanwhile, and what a worker
-    does, is in test_database_unusable."""
+    """test_broker_killed covers a locked file, test_database_unusable what the API answers and
+    what a worker does meanwhile."""
     url = f"{SQLITE}{disk.inside / room.file.name}"
     publisher = room.start("publish", "m", 100_000, 4, prefix=disk.enter, url=url)
     await publisher.said("accepted", 100)
@@ -212,7 +212,9 @@ async def test_14_a_full_disk_refuses_in_time_and_is_used_on_when_there_is_room(
     await room.settled(say)
 
 
-async def test_14_four_processes_publish_and_consume_at_once(room: BrokerRoom, say: Say) -> None:
+async def test_four_processes_that_publish_and_consume_at_once_serve_nothing_twice(
+    room: BrokerRoom, say: Say
+) -> None:
     """On SQLite a storm of writers that are in each other's way."""
     begun = time.monotonic()
     processes = [room.start("share", f"p{n}", 300, lease=15) for n in range(4)]
@@ -246,9 +248,7 @@ async def administration(room: BrokerRoom) -> AsyncIterator[aiormq.abc.AbstractC
 
 
 @on_rabbitmq
-async def test_15_queues_that_are_deleted_under_use_are_there_again(
-    room: BrokerRoom, say: Say
-) -> None:
+async def test_queues_deleted_while_in_use_are_declared_again(room: BrokerRoom, say: Say) -> None:
     layout = Layout(queue=room.queue)
     async with room.open() as broker, broker.deliveries(room.queue, 2) as deliveries:
         slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(2)]
@@ -285,7 +285,7 @@ async def test_15_queues_that_are_deleted_under_use_are_there_again(
 
 
 @on_rabbitmq
-async def test_15_a_queue_that_somebody_declared_otherwise_is_told_of_and_used_when_put_right(
+async def test_a_queue_declared_with_other_arguments_is_reported_until_it_is_deleted(
     room: BrokerRoom, say: Say
 ) -> None:
     async with administration(room) as channel:
@@ -305,7 +305,7 @@ async def test_15_a_queue_that_somebody_declared_otherwise_is_told_of_and_used_w
 
 
 @on_bullmq
-async def test_15_a_redis_that_is_flushed_under_use_is_used_on(room: BrokerRoom, say: Say) -> None:
+async def test_a_redis_flushed_while_in_use_keeps_serving(room: BrokerRoom, say: Say) -> None:
     """What it held is gone, and nothing else: waiting and delayed jobs, locks, scripts."""
     client = Redis.from_url(room.way().url)
     async with room.open() as broker, broker.deliveries(room.queue, 3) as deliveries:

@@ -1,4 +1,4 @@
-"""What goes wrong around a delivery, and time: faults 7, 9, 12 and 13 of the list."""
+"""Handlers that take too long or fail, delays, and clocks that jump, over every broker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def accepted(room: BrokerRoom, broker: Broker, name: str, delay: float = 0
     room.journal.note("accepted", name)
 
 
-async def test_7_a_job_that_takes_longer_than_the_lease_stays_with_its_holder(
+async def test_a_delivery_handled_longer_than_its_lease_stays_with_its_holder(
     room: BrokerRoom, say: Say
 ) -> None:
     holder = room.start("serve", 1, 2.5 * KEPT_LEASE, lease=KEPT_LEASE, heartbeat=KEPT_HEARTBEAT)
@@ -51,10 +51,10 @@ async def test_7_a_job_that_takes_longer_than_the_lease_stays_with_its_holder(
     await room.settled(say)
 
 
-async def test_7_an_event_loop_that_stands_still_costs_at_worst_a_duplicate(
+async def test_a_blocked_event_loop_costs_at_most_a_duplicate_delivery(
     room: BrokerRoom, say: Say
 ) -> None:
-    """The one who took over has the last word: the first holder's late ack changes nothing (8)."""
+    """The consumer that took over has the last word: the first holder's late ack is ignored."""
     lease = 1.5 * LEASE  # which the one who takes over has to keep
     sleeper = room.start("block", 5 * lease, lease=lease, heartbeat=HEARTBEAT)
     async with room.open(lease=lease) as broker:
@@ -82,7 +82,7 @@ async def test_7_an_event_loop_that_stands_still_costs_at_worst_a_duplicate(
     await room.settled(say)
 
 
-async def test_7_nothing_waits_behind_a_long_job_while_somebody_is_idle(
+async def test_messages_do_not_wait_behind_a_long_delivery_while_a_slot_is_idle(
     room: BrokerRoom, say: Say
 ) -> None:
     """Neither what is published nor what comes again."""
@@ -115,7 +115,7 @@ async def test_7_nothing_waits_behind_a_long_job_while_somebody_is_idle(
     await room.settled(say)
 
 
-async def test_9_delays_of_all_lengths_hold_nobody_up_and_none_ends_early(
+async def test_delays_of_any_length_block_no_others_and_never_end_early(
     room: BrokerRoom, say: Say
 ) -> None:
     """Half of them are published with a delay, half are given back with one."""
@@ -155,7 +155,7 @@ async def test_9_delays_of_all_lengths_hold_nobody_up_and_none_ends_early(
 
 
 @pytest.mark.parametrize("error", [MemoryError, asyncio.CancelledError, RuntimeError])
-async def test_12_what_a_handler_raises_stops_no_other_and_loses_nothing(
+async def test_an_error_in_a_handler_stops_no_other_slot_and_loses_no_message(
     room: BrokerRoom, say: Say, error: type[BaseException]
 ) -> None:
     """Slots that die with a delivery in their hands, and one that gives it back on its way out."""
@@ -188,7 +188,7 @@ async def test_12_what_a_handler_raises_stops_no_other_and_loses_nothing(
 
 
 @pytest.mark.parametrize("error", [MemoryError, asyncio.CancelledError])
-async def test_12_an_error_may_leave_the_whole_context(
+async def test_an_error_that_leaves_the_broker_context_loses_no_message(
     room: BrokerRoom, say: Say, error: type[BaseException]
 ) -> None:
     async with room.open(lease=LEASE) as witness:
@@ -223,7 +223,7 @@ class SetClock(SystemClock):
 
 
 @pytest.mark.parametrize("jump", [-HOUR, HOUR], ids=["back", "forward"])
-async def test_13_a_jump_of_the_wall_clock_moves_no_hold_and_no_delay(
+async def test_a_jump_of_the_wall_clock_moves_no_lease_and_no_delay(
     room: BrokerRoom, say: Say, monkeypatch: pytest.MonkeyPatch, jump: float
 ) -> None:
     """Of the machine that publishes and serves: the broker's own may tell moments, but not ours."""

@@ -1,8 +1,9 @@
-"""Processes and servers that are killed or stand still, over every broker: faults 1, 2, 3 and 11.
+"""Processes and servers that are killed or frozen, over every broker.
 
-The numbers are those of the list of faults that every broker has to survive; the others are in the
-neighbouring test_broker_ modules. Fault 8, an owner that settles too late, is in the contract for
-each verb (test_a_holder_that_comes_late_changes_nothing), and with a real process in test_7_.
+The other faults that every broker has to survive are in the test_broker_ modules beside this one.
+A holder that settles too late is covered in the contract, verb by verb
+(test_a_holder_that_comes_late_changes_nothing), and with a real process in test_broker_handlers
+(test_a_blocked_event_loop_costs_at_most_a_duplicate_delivery).
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Load:
                 return
 
 
-async def test_1_a_message_whose_consumers_are_killed_comes_again_each_time(
+async def test_a_message_whose_consumer_is_killed_is_redelivered_every_time(
     room: BrokerRoom, say: Say
 ) -> None:
     async with room.open() as broker:
@@ -148,9 +149,7 @@ async def test_1_a_message_whose_consumers_are_killed_comes_again_each_time(
     await room.settled(say)
 
 
-async def test_1_nothing_is_lost_while_consumers_are_killed_again_and_again(
-    room: BrokerRoom, say: Say
-) -> None:
+async def test_no_message_is_lost_when_consumers_are_killed(room: BrokerRoom, say: Say) -> None:
     names = [f"m{n}" for n in range(400)]
     async with room.open() as broker:
         for start in range(0, len(names), 100):
@@ -167,7 +166,7 @@ async def test_1_nothing_is_lost_while_consumers_are_killed_again_and_again(
     await room.settled(say)
 
 
-async def test_2_what_a_killed_producer_was_told_is_accepted_is_there(
+async def test_messages_accepted_from_a_producer_outlive_its_death(
     room: BrokerRoom, say: Say
 ) -> None:
     for number in range(3):
@@ -179,7 +178,7 @@ async def test_2_what_a_killed_producer_was_told_is_accepted_is_there(
 
 
 @with_a_server
-async def test_3_a_server_that_is_killed_under_load_loses_nothing_accepted(
+async def test_a_server_killed_under_load_loses_no_accepted_message(
     room: BrokerRoom, say: Say
 ) -> None:
     load = Load(room)
@@ -197,7 +196,7 @@ async def test_3_a_server_that_is_killed_under_load_loses_nothing_accepted(
     await room.settled(say)
 
 
-async def test_3_a_broker_that_stands_still_is_told_of_in_time_and_comes_back_by_itself(
+async def test_a_frozen_broker_fails_publishes_in_time_and_recovers_by_itself(
     room: BrokerRoom, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that is stopped, or, on SQLite, a file in which nobody else may write."""
@@ -228,14 +227,16 @@ async def test_3_a_broker_that_stands_still_is_told_of_in_time_and_comes_back_by
 
 @pytest.mark.parametrize("fault", ["killed", "paused"])
 @each_server
-async def test_11_contexts_can_be_left_while_the_server_is_away(
+async def test_contexts_close_in_time_while_the_server_is_down_or_frozen(
     room: BrokerRoom, say: Say, fault: str
 ) -> None:
     await leave_while(room, say, room.kill if fault == "killed" else None)
 
 
 @broker_rooms.on_sqlite
-async def test_11_contexts_can_be_left_while_the_file_is_locked(room: BrokerRoom, say: Say) -> None:
+async def test_contexts_close_in_time_while_the_database_file_is_locked(
+    room: BrokerRoom, say: Say
+) -> None:
     await leave_while(room, say, None)
 
 

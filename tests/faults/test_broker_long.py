@@ -1,6 +1,6 @@
-"""A long time without work, and much work: faults 10 and 17 of the list.
+"""A long time without work, and a lot of work, over every broker.
 
-Fault 16, jobs that go from Python to Node's BullMQ and back, is in contracts/test_bullmq_node.
+contracts/test_bullmq_node covers jobs that go from Python to Node's BullMQ and back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROWTH_KIB = 12 * 1024  # from a tenth of the way to its end
 MOST_EVENTS = 2000  # of BullMQ's stream that others can follow a queue by
 
 
-async def test_10_and_17_one_consumer_idles_while_another_serves_twenty_thousand(
+async def test_an_idle_consumer_stays_prompt_while_others_serve_twenty_thousand_messages(
     shared_servers: SharedServers, tmp_path: Path, say: Say
 ) -> None:
     """Over all brokers at the same time, and in queues of their own: what idles has nothing to do

@@ -1,4 +1,4 @@
-"""A bad network between a process and its broker: fault 4 of the list."""
+"""A bad network between a process and its broker."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def publish_again(room: BrokerRoom, broker: Broker, name: str) -> None:
 
 
 @with_a_server
-async def test_4_a_publish_whose_answer_was_lost_is_repeated_without_loss(
+async def test_a_publish_whose_reply_was_lost_can_be_repeated_without_loss(
     room: BrokerRoom, say: Say
 ) -> None:
     """One message where the broker knows ids; else at most one more for each repeat."""
@@ -70,7 +70,7 @@ async def test_4_a_publish_whose_answer_was_lost_is_repeated_without_loss(
 
 
 @each_server
-async def test_4_a_half_open_connection_is_given_up_in_time_and_made_anew(
+async def test_a_half_open_connection_is_given_up_in_time_and_replaced(
     room: BrokerRoom, say: Say
 ) -> None:
     """Nobody says that it is gone: bytes go out, and none come back."""
@@ -113,7 +113,7 @@ async def test_4_a_half_open_connection_is_given_up_in_time_and_made_anew(
 
 
 @with_a_server
-async def test_4_a_slow_network_slows_nobody_but_the_one_who_waits(
+async def test_publishers_and_slots_work_in_parallel_over_a_slow_network(
     room: BrokerRoom, say: Say
 ) -> None:
     """Slots work in parallel, and so do publishers: what is measured is far less than the sum."""
@@ -147,9 +147,7 @@ async def test_4_a_slow_network_slows_nobody_but_the_one_who_waits(
 
 
 @with_a_server
-async def test_4_connections_that_are_cut_again_and_again_lose_nothing(
-    room: BrokerRoom, say: Say
-) -> None:
+async def test_no_message_is_lost_when_connections_are_cut(room: BrokerRoom, say: Say) -> None:
     async with (
         room.proxy() as proxy,
         room.open(port=proxy.port) as broker,

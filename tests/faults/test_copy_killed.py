@@ -12,7 +12,7 @@ import random
 import sqlite3
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -22,9 +22,10 @@ from e2e.running import environment
 from e2e.test_copy import Documents, by_url, fill, held, records, start_copy
 from faults.processes import eventually
 from servers.mongod import MongoServer
+from servers.shared import SharedServers
 
-COUNT = 15_000
-KILLS = 6
+COUNT = 6_000
+KILLS = 3
 
 Say = Callable[[str], None]
 Position = Callable[[], str]  # in the source, as the target's note tells it; "": there is none
@@ -36,11 +37,14 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def server(tmp_path: Path, mongod: MongoServer) -> Iterator[MongoServer]:
-    """One that a test may kill. (`mongod` leaves the test out where there is none.)"""
-    own = MongoServer(tmp_path / "mongod")
-    with own.running():
-        yield own
+def server(shared_servers: SharedServers) -> MongoServer:
+    """One that a test may kill, with nothing in it yet."""
+    server = shared_servers.get("mongodb-to-kill", MongoServer)
+    assert isinstance(server, MongoServer)
+    server.ensure_running()
+    with Documents(address_of(server)) as client:
+        client.drop_database("copied")
+    return server
 
 
 def address_of(server: MongoServer) -> str:
@@ -93,7 +97,7 @@ class Copying:
                 assert time.monotonic() < deadline
                 if (reached := self._position()) not in (before, *made):
                     made.append(reached)
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0.02)
             await asyncio.sleep(seconds)
             assert process.poll() is None, "it was too quick to be killed"
         finally:

@@ -155,7 +155,7 @@ async def ended(services: Services, run_id: str) -> ImportRun:
     return run
 
 
-async def test_each_ends_with_a_clear_status_and_none_touches_another(
+async def test_each_bad_feed_ends_with_a_clear_status_and_affects_no_other(
     feed_site: FeedSite, fleets: MakeFleet, say: Say
 ) -> None:
     feed_site.feeds = {case.path: case.served for case in CASES}

@@ -12,8 +12,10 @@ from faults.site import Site
 from faults.stack import MakeStack, Say
 from webloom.domain.import_run import Counts, RunStatus
 
-ITEMS = 100_000
-KILLS = 10
+SIZES = [
+    pytest.param(30_000, 5, id="30,000"),
+    pytest.param(100_000, 10, id="100,000", marks=pytest.mark.thorough),
+]
 KINDS = ("embedded", "mongodb+bullmq", "mongodb+rabbitmq")
 
 
@@ -27,13 +29,21 @@ async def make_room(
     return ImportRoom(fleet=stack.fleet, site=site, servers=servers)
 
 
+@pytest.mark.parametrize(("items", "kills"), SIZES)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_run_ends_with_every_posting_once_and_every_counter_right(
-    kind: str, site: Site, fleets: MakeFleet, stacks: MakeStack, rng: random.Random, say: Say
+    kind: str,
+    items: int,
+    kills: int,
+    site: Site,
+    fleets: MakeFleet,
+    stacks: MakeStack,
+    rng: random.Random,
+    say: Say,
 ) -> None:
     room = await make_room(kind, site, fleets, stacks, lease=2, import_queue_limit=20)
     feed = BigFeed(
-        jobs=list(range(ITEMS)), twice=frozenset(range(0, ITEMS, 1000)), untitled=frozenset({7, 77})
+        jobs=list(range(items)), twice=frozenset(range(0, items, 1000)), untitled=frozenset({7, 77})
     )
     site.page = feed.page
     havoc = Havoc(room, rng)
@@ -41,12 +51,12 @@ async def test_a_run_ends_with_every_posting_once_and_every_counter_right(
         await havoc.begin("scheduler", "worker")
         run_id = await room.start_run(services)
 
-        await havoc.rage(KILLS, lambda: room.is_over(services, run_id))
+        await havoc.rage(kills, lambda: room.is_over(services, run_id))
         run = await room.ended(services, run_id)
         await havoc.settle()
         say(f"killed {havoc.killed}; {run.counts}; {run.duration_ms} ms; {site.requests} fetches")
         assert run.status is RunStatus.PARTIAL, run.error
-        expected = Counts(new=ITEMS - 2, duplicate=100, failed=2)
+        expected = Counts(new=items - 2, duplicate=items // 1000, failed=2)
         await room.check(services, run, feed, expected)
-        assert len(havoc.killed) == KILLS, "the import was over too soon"
+        assert len(havoc.killed) == kills, "the import was over too soon"
     room.fleet.check()

@@ -17,7 +17,7 @@ from faults.test_killed_processes import Reaper, accepts
 
 
 @pytest.mark.parametrize("kind", BOTH)
-async def test_every_accepted_url_gets_its_record_though_workers_are_killed_again_and_again(
+async def test_every_accepted_url_gets_its_record_when_workers_are_killed(
     kind: str, site: Site, stacks: MakeStack, rng: random.Random, say: Say
 ) -> None:
     site.seconds = 0.02

@@ -23,11 +23,11 @@ Which = Literal["store", "broker"]
 
 LONGEST_CALL = 40.0  # seconds; RabbitMQ has ten to confirm a message, and the machine may be busy
 PAUSES = {"rabbitmq": 13.0, "bullmq": 7.0, "mongodb": 7.0}  # longer than a call may take
-KILLED: list[tuple[str, Which]] = [
+KILLED = [
     ("mongodb+rabbitmq", "broker"),
     ("mongodb+bullmq", "broker"),
     ("mongodb+rabbitmq", "store"),
-    ("replicas+bullmq", "store"),
+    pytest.param("replicas+bullmq", "store", marks=pytest.mark.thorough),
 ]
 PAUSED: list[tuple[str, Which]] = [
     ("mongodb+rabbitmq", "broker"),

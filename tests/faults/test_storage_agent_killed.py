@@ -194,8 +194,16 @@ class Trial:
         return wrong
 
 
-@pytest.mark.parametrize(("step", "hesitates"), [(1, False), (5, True)], ids=["all", "hesitant"])
-async def test_killed_before_each_of_its_writes_to_mongodb(
+@pytest.mark.parametrize(
+    ("step", "hesitates"),
+    [
+        pytest.param(4, False, id="each fourth"),
+        pytest.param(1, False, id="all", marks=pytest.mark.thorough),
+        pytest.param(7, True, id="each seventh, hesitant"),
+        pytest.param(3, True, id="each third, hesitant", marks=pytest.mark.thorough),
+    ],
+)
+async def test_an_agent_killed_before_any_write_to_mongodb_changes_nothing_that_is_kept(
     step: int,
     hesitates: bool,
     site: Site,
@@ -223,7 +231,7 @@ async def test_killed_before_each_of_its_writes_to_mongodb(
         assert not wrong, "\n".join(wrong[:20])
 
 
-async def test_killed_before_some_of_its_writes_with_rabbitmq(
+async def test_an_agent_killed_while_consuming_from_rabbitmq_changes_nothing_that_is_kept(
     site: Site, fleets: MakeFleet, stacks: MakeStack, tmp_path: Path
 ) -> None:
     expected = await undisturbed(tmp_path / "undisturbed")
@@ -243,7 +251,7 @@ class OneQueue(Trial):
 
 
 @pytest.mark.parametrize("commits_only", [True, False], ids=["commits", "statements"])
-async def test_killed_before_and_after_each_commit_to_sqlite(
+async def test_an_agent_killed_around_any_commit_to_sqlite_changes_nothing_that_is_kept(
     commits_only: bool, site: Site, fleets: MakeFleet, tmp_path: Path, say: Say
 ) -> None:
     """Each agent has a database of its own, so that all wait for their leases together."""

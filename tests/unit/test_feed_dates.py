@@ -1,12 +1,18 @@
+"""Dates in all their forms, and dates that can be read in two ways."""
+
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webloom.parsing.feeds.dates import parse_date
+from unit.feed_postings import ReadPostings, job, json_job
+from webloom.parsing.feeds.dates import is_month_first, parse_date
+from webloom.parsing.feeds.records import Records
+from webloom.parsing.feeds.unpacking import Unpacked
 
 NOON = "2024-03-12T12:00:00"
 READ = [
@@ -92,6 +98,25 @@ READ = [
     ("1710244800000", NOON, "milliseconds since 1970"),
     ("1710244800.0", NOON, "seconds with a fraction"),
     ("  2024-03-12T12:00:00Z ", NOON, "blanks around"),
+    ("2026-10-05-07:00", "2026-10-05T07:00:00", "an offset behind a day, as XML Schema has it"),
+    ("2026-10-05+02:00", "2026-10-04T22:00:00", "the same, east of UTC"),
+    ("2026-10-05Z", "2026-10-05T00:00:00", "a day in UTC"),
+    ("2026年10月6日 15時30分", "2026-10-06T15:30:00", "Japanese, with a time"),
+    ("2026年10月6日(火) 9時", "2026-10-06T09:00:00", "Japanese, with a weekday"),
+    ("2026년 10월 6일", "2026-10-06T00:00:00", "Korean"),
+    ("令和8年10月5日", "2026-10-05T00:00:00", "a Japanese era"),
+    ("平成元年2月3日", "1989-02-03T00:00:00", "the first year of an era"),
+    ("平成30年2月3日", "2018-02-03T00:00:00", "an earlier era"),
+    ("Пн, 05 жов 2026 09:00:00 +0300", "2026-10-05T06:00:00", "RFC 822 in Ukrainian"),
+    ("5 май 2026", "2026-05-05T00:00:00", "Bulgarian, Russian"),
+    ("6 říj 2026", "2026-10-06T00:00:00", "Czech"),
+    ("06 Eki 2026", "2026-10-06T00:00:00", "Turkish"),
+    ("/Date(1709633700000)/", "2024-03-05T10:15:00", "as .NET writes JSON"),
+    ("/Date(1709633700000+0100)/", "2024-03-05T10:15:00", "an offset that changes nothing"),
+    ("Вт, 05 мар 2024 10:15:00 +0300", "2024-03-05T07:15:00", "RFC 822 in Russian"),
+    ("5 май 2024", "2024-05-05T00:00:00", "the same in an earlier year"),
+    ("5 березня 2024", "2024-03-05T00:00:00", "Ukrainian"),
+    ("Di, 05 Mrz 2024 10:15:00 +0100", "2024-03-05T09:15:00", "RFC 822 in German"),
 ]
 UNREAD = [
     ("", "nothing"),
@@ -117,20 +142,13 @@ UNREAD = [
 
 
 @pytest.mark.parametrize(("text", "expected", "reason"), READ)
-def test_dates_are_read(text: str, expected: str, reason: str) -> None:
+def test_a_date_is_read_in_any_usual_form(text: str, expected: str, reason: str) -> None:
     assert parse_date(text) == datetime.fromisoformat(expected).replace(tzinfo=UTC), reason
 
 
 @pytest.mark.parametrize(("text", "reason"), UNREAD)
-def test_what_is_no_date_is_none(text: str, reason: str) -> None:
+def test_text_that_is_not_a_date_is_none(text: str, reason: str) -> None:
     assert parse_date(text) is None, reason
-
-
-def test_boards_of_the_us_write_the_month_first() -> None:
-    assert parse_date("03/04/2024", month_first=True) == datetime(2024, 3, 4, tzinfo=UTC)
-    assert parse_date("03/04/2024") == datetime(2024, 4, 3, tzinfo=UTC)
-    assert parse_date("25/03/2024", month_first=True) == datetime(2024, 3, 25, tzinfo=UTC)
-    assert parse_date("2024-03-04", month_first=True) == datetime(2024, 3, 4, tzinfo=UTC)
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[\d :./+TZ-]{1,40}", fullmatch=True))
@@ -147,3 +165,71 @@ def test_every_moment_survives_the_usual_forms(naive: datetime) -> None:
     assert parse_date(whole.strftime("%a, %d %b %Y %H:%M:%S GMT")) == whole
     assert parse_date(whole.strftime("%d %B %Y %H:%M:%S")) == whole
     assert parse_date(whole.strftime("%d.%m.%Y %H:%M:%S")) == whole
+
+
+def test_a_date_may_be_in_parts() -> None:
+    date = "<publishDate><day>11</day><month>12</month><year>2008</year></publishDate>"
+    assert job(date).published_at == datetime(2008, 12, 11, tzinfo=UTC)
+
+
+def test_the_date_in_utc_goes_before_the_local_one() -> None:
+    found = json_job(date="2026-10-05T11:00:00", date_gmt="2026-10-05T09:00:00")
+    assert found.published_at == datetime(2026, 10, 5, 9, tzinfo=UTC)
+
+
+# The day first, or the month
+
+
+def test_boards_of_the_us_write_the_month_first() -> None:
+    assert parse_date("03/04/2024", month_first=True) == datetime(2024, 3, 4, tzinfo=UTC)
+    assert parse_date("03/04/2024") == datetime(2024, 4, 3, tzinfo=UTC)
+    assert parse_date("25/03/2024", month_first=True) == datetime(2024, 3, 25, tzinfo=UTC)
+    assert parse_date("2024-03-04", month_first=True) == datetime(2024, 3, 4, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("dates", "expected"),
+    [
+        (("10/05/2026", "10/25/2026"), "2026-10-05"),
+        (("10/05/2026", "25/10/2026"), "2026-05-10"),
+        (("10/05/2026", "11/06/2026"), "2026-05-10"),
+        (("10/05/2026", "10/25/2026", "25/10/2026"), "2026-05-10"),
+        (("10/5/26", "9/30/26"), "2026-10-05"),
+        (("10/05/2026 3:00 PM", "09/30/2026 4:00 PM"), "2026-10-05"),
+    ],
+)
+@pytest.mark.parametrize("start", ["", "<![CDATA["])
+def test_dates_that_can_be_read_in_one_way_only_decide_how_the_others_are_read(
+    dates: tuple[str, ...], expected: str, start: str
+) -> None:
+    end = "]]>" if start else ""
+    records = (
+        f"<job><id>{number}</id><title>T</title><date>{start}{date}{end}</date></job>"
+        for number, date in enumerate(dates)
+    )
+    first = ReadPostings(f"<jobs>{''.join(records)}</jobs>").postings[0]
+    assert f"{first.published_at:%Y-%m-%d}" == expected
+
+
+def test_a_board_that_writes_the_day_first_is_believed_whatever_its_format() -> None:
+    records = (
+        f"<job><referencenumber>{date}</referencenumber><title>T</title><date>{date}</date></job>"
+        for date in ("05/10/2026", "25/10/2026")
+    )
+    first = ReadPostings(f"<source>{''.join(records)}</source>", wanted="indeed").postings[0]
+    assert first.published_at == datetime(2026, 10, 5, tzinfo=UTC)
+
+
+def test_dates_within_a_text_decide_nothing_and_escaped_slashes_are_slashes() -> None:
+    assert is_month_first(b"<description>Apply by 12/31/2026 please</description>") is None
+    assert is_month_first(rb'{"date": "12\/31\/2026"}') is True
+    assert is_month_first(b'{"date": "31/12/2026"}') is False
+
+
+def test_what_is_known_of_a_record_depends_on_how_its_dates_are_read() -> None:
+    def context(date: str) -> list[object]:
+        xml = f"<jobs><job><id>1</id><title>T</title><date>{date}</date></job></jobs>"
+        return Records(Unpacked(io.BytesIO(xml.encode()), 10**6)).context
+
+    assert context("10/25/2026") != context("25/10/2026")
+    assert context("10/25/2026") == context("11/26/2026")

@@ -1,14 +1,13 @@
-"""Encodings, declared rightly, wrongly or not at all; compressed files."""
+# ruff: noqa: RUF001  the letters of many languages look alike
+"""Encodings, declared rightly, wrongly or not at all."""
 
 from __future__ import annotations
 
-import gzip
-import zlib
-
 import pytest
 
-from unit.feed_bodies import CLOSING, OPENING, Read, feed, item
-from webloom.domain.errors import FeedUnreadable
+from unit.feed_bodies import CLOSING, OPENING, ReadRecords, feed, item
+from unit.feed_postings import ReadPostings
+from webloom.parsing.feeds.guessing import guessed
 
 TITLE = "Café “Ñandú” \u2013 5 €"
 
@@ -51,7 +50,7 @@ WRONG = {"wrong encoding": 1}
 def test_text_is_read_whatever_is_declared(
     codec: str, declared: str | None, content_type: str | None, repairs: dict[str, int]
 ) -> None:
-    read = Read(body(codec, declared), content_type=content_type)
+    read = ReadRecords(body(codec, declared), content_type=content_type)
     assert read.texts("title") == ["Title 1", TITLE]
     assert read.repairs == repairs
     assert read.is_whole
@@ -71,163 +70,162 @@ def test_text_is_read_whatever_is_declared(
         ("euc_kr", "엔지니어"),
     ],
 )
-def test_other_alphabets(codec: str, title: str) -> None:
+def test_other_alphabets_are_read_by_their_declaration(codec: str, title: str) -> None:
     declared = codec.replace("_", "-").replace("iso", "iso-").replace("shift-", "shift_")
-    read = Read(body(codec, declared, title))
+    read = ReadRecords(body(codec, declared, title))
     assert read.texts("title") == ["Title 1", title]
     assert read.repairs == {}
 
 
+def test_a_declaration_needs_no_quotes() -> None:
+    xml = "<?xml version=1.0 encoding=gb2312?><jobs><job><id>1</id><title>喆禾</title></job></jobs>"
+    assert ReadPostings(xml.encode("gb18030")).only().title == "喆禾"
+
+
+# Not declared, or declared as another encoding
+
+
 @pytest.mark.parametrize("declared", [None, "utf-8"])
-def test_russian_that_does_not_say_its_encoding(declared: str | None) -> None:
-    title = "Водитель категории в «ООО» Ромашка"  # noqa: RUF001
-    read = Read(body("windows-1251", declared, title))
+def test_russian_is_recognised_without_a_declaration(declared: str | None) -> None:
+    title = "Водитель категории в «ООО» Ромашка"
+    read = ReadRecords(body("windows-1251", declared, title))
     assert read.texts("title") == ["Title 1", title]
     assert read.repairs == WRONG
+
+
+TEXTS = {
+    "cp932": "経理スタッフ（正社員）を募集しています。未経験の方も大歓迎です",
+    "euc_jp": "経理スタッフ（正社員）を募集しています。未経験の方も大歓迎です",
+    "gb18030": "负责公司核心产品的设计与开发，要求熟悉数据库和网络编程",
+    "big5": "負責公司核心產品的設計與開發，需熟悉資料庫與網路程式",
+    "cp949": "서버 개발과 운영을 담당하실 분을 찾고 있습니다. 많은 지원 바랍니다",
+    "koi8-r": "Менеджер по продажам: работа с клиентами, холодные звонки",
+    "cp1251": "Менеджер по продажам: работа с клиентами, холодные звонки",
+}
+
+
+@pytest.mark.parametrize("codec", TEXTS)
+@pytest.mark.parametrize("declaration", ["", '<?xml version="1.0" encoding="UTF-8"?>'])
+def test_text_that_is_wrongly_called_utf_8_is_recognised_by_its_bytes(
+    codec: str, declaration: str
+) -> None:
+    text = TEXTS[codec]
+    xml = f"{declaration}<rss><channel><item><title>{text}</title></item></channel></rss>"
+    read = ReadRecords(xml.encode(codec))
+    assert read.texts("title") == [text]
+    assert read.repairs == WRONG
+
+
+def test_json_in_another_encoding_is_recognised_by_its_bytes() -> None:
+    text = TEXTS["gb18030"]
+    found = ReadPostings(f'[{{"id": 1, "title": "{text}"}}]'.encode("gb18030")).only()
+    assert found.title == text
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        (
+            "cp1252",
+            "You’ll love it – don’t wait, it’s “great”, we’re hiring, they’ve said so • £30",
+        ),
+        ("cp1252", "Informações sobre a função: atenção às ações, corações, São João, três irmãos"),
+        ("cp1252", "développé à Paris : été, déjà, créée, âgé, où, hôtel, sûr, naïf, forêt, gâté"),
+        ("cp1254", "Çalışma arkadaşı arıyoruz, güçlü iletişim, öğrenci, müşteri ilişkileri, ığdır"),
+        ("cp874", "รับสมัครพนักงานขาย ประจำสาขากรุงเทพ มีประสบการณ์อย่างน้อยหนึ่งปี เงินเดือนตามตกลง"),
+        ("cp1256", "مطلوب مهندس برمجيات للعمل في شركة كبيرة في الرياض مع خبرة"),
+        ("iso8859-2", "Poszukujemy księgowej, mile widziana znajomość języka, źródła, żółć, ćma"),
+    ],
+)
+def test_an_encoding_is_guessed_only_where_it_is_certain(codec: str, text: str) -> None:
+    assert guessed(f"<title>{text}</title>".encode(codec) * 20) is None
+
+
+@pytest.mark.parametrize(
+    ("codec", "language", "text"),
+    [
+        ("cp1250", "pl", "Księgowa w Łodzi – święta, źródła, żółć"),
+        ("cp1250", "pl-PL", "Pracują, mają, są"),
+        ("iso8859-2", "pl", "Księgowa w Łodzi, święta, źródła, żółć"),
+        ("iso8859-2", "cs", "Řidič, žádná zkušenost není nutná"),
+        ("cp1250", "cs", "Řidič, žádná zkušenost není nutná"),
+        ("cp1253", "el", "Ζητείται υπάλληλος γραφείου με εμπειρία στην Αθήνα"),
+        ("cp1254", "tr", "Çalışma arkadaşı, müşteri ilişkileri"),
+        ("cp1255", "he", "דרוש מפתח תוכנה לחברה מובילה"),
+    ],
+)
+def test_the_language_of_a_feed_decides_between_encodings(
+    codec: str, language: str, text: str
+) -> None:
+    xml = (
+        f"<rss><channel><language>{language}</language>"
+        f"<item><title>{text}</title></item></channel></rss>"
+    )
+    assert ReadRecords(xml.encode(codec)).texts("title") == [text]
+    assert ReadRecords(xml.encode()).texts("title") == [text]
+
+
+# A few bytes in another encoding
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *dict.fromkeys(TEXTS.values()),
+        "Café crème à Besançon, été, déjà, créé, hébergé, âgé, Noël, dîner",
+    ],
+)
+def test_a_few_stray_bytes_in_utf_8_do_not_change_its_encoding(text: str) -> None:
+    xml = f"<rss><channel><item><title>{text} @</title></item></channel></rss>"
+    read = ReadRecords(xml.encode().replace(b"@", b"cr\xe8me"))
+    assert read.texts("title") == [f"{text} crème"]
 
 
 def test_a_russian_word_in_a_feed_that_is_utf_8_does_not_change_the_others() -> None:
     russian = item(2, title="Водитель грузовика сейчас".encode("cp1251"))
     spanish = "Ñandú y piñón, año " * 9 + "."
-    read = Read(feed(item(1, title=spanish.encode()), russian, item(3, title=b"Caf\xe9")))
+    read = ReadRecords(feed(item(1, title=spanish.encode()), russian, item(3, title=b"Caf\xe9")))
     assert [read.texts("title")[at] for at in (0, 2)] == [spanish, "Café"]
 
 
-def test_letters_that_look_like_utf_8_do_not_mislead_a_feed_that_is_none() -> None:
+def test_letters_that_look_like_utf_8_do_not_mislead_a_feed_in_latin_1() -> None:
     titles = [f"Wünsche {number}" for number in range(5)] + ["NESCAFÉ®"]
     items = b"".join(item(1, title=title.encode("cp1252")) for title in titles)
-    read = Read(b'<?xml version="1.0" encoding="iso-8859-1"?>' + OPENING + items + CLOSING)
+    read = ReadRecords(b'<?xml version="1.0" encoding="iso-8859-1"?>' + OPENING + items + CLOSING)
     assert read.texts("title") == titles
     assert read.repairs == {}
 
 
-def test_one_bad_byte_in_a_feed_that_is_utf_8_and_says_latin_1() -> None:
+def test_one_bad_byte_does_not_hide_utf_8_that_is_declared_as_latin_1() -> None:
     titles = ["Café", "Zürich", "Ω"]
     items = b"".join(item(1, title=title.encode()) for title in titles)
     broken = item(1, title="Café ".encode() + b"\xe9")
-    read = Read(b'<?xml version="1.0" encoding="iso-8859-1"?>' + OPENING + items + broken + CLOSING)
+    read = ReadRecords(
+        b'<?xml version="1.0" encoding="iso-8859-1"?>' + OPENING + items + broken + CLOSING
+    )
     assert read.texts("title") == [*titles, "Café é"]
 
 
-def test_gzip_is_recognised_by_its_bytes_also_in_several_members() -> None:
-    whole = feed(item(1), item(2))
-    packed = gzip.compress(whole[:200]) + gzip.compress(whole[200:]) + b"\0" * 20
-    read = Read(packed)
-    assert (read.texts("title"), read.repairs) == (["Title 1", "Title 2"], {})
-    assert read.is_whole
-    assert read.records.position == len(packed)
-
-
-def large_feed() -> bytes:
-    return feed(*[item(number, description=b"%032x" % (number * 7919)) for number in range(9000)])
-
-
-def test_a_gzip_that_is_cut_off_gives_what_can_be_read() -> None:
-    packed = gzip.compress(large_feed())
-    read = Read(packed[: len(packed) * 2 // 3])
-    assert 4000 < len(read.items) < 9000
-    assert read.texts("title") == [f"Title {number}" for number in range(len(read.items))]
-    assert not read.is_whole
-    assert read.repairs == {"truncated": 1}
-
-
-def test_a_corrupt_gzip_gives_what_can_be_read() -> None:
-    packed = bytearray(gzip.compress(large_feed()))
-    packed[len(packed) * 2 // 3] ^= 0xFF
-    packed[-8:] = b"\0" * 8
-    read = Read(bytes(packed))
-    assert len(read.items) > 1000
-    assert not read.is_whole
-
-
-def test_a_gzip_without_its_last_bytes_is_not_whole_though_its_text_is() -> None:
-    read = Read(gzip.compress(feed(item(1)))[:-4])
-    assert (len(read.items), read.is_whole, read.repairs) == (1, False, {"truncated": 1})
-
-
-@pytest.mark.parametrize("is_packed", [True, False])
-def test_more_bytes_than_are_allowed_are_refused(is_packed: bool) -> None:
-    bomb = feed(item(1, description=b"a" * 5_000_000))
-    with pytest.raises(FeedUnreadable, match="larger than 1,000,000 bytes"):
-        Read(gzip.compress(bomb) if is_packed else bomb, max_bytes=1_000_000)
-
-
-NO_FEEDS = [
-    ("empty", b"", "empty"),
-    ("blank", b" \n\n", "empty"),
-    ("only a byte order mark", b"\xef\xbb\xbf", "empty"),
-    ("text", b"Service unavailable", "neither XML nor JSON"),
-    ("a web page", b"<!DOCTYPE html>\n<html><body>Log in</body></html>", "web page"),
-    ("a web page in XML", b'<?xml version="1.0"?><html><body/></html>', "web page"),
-    ("a piece of one", b"<div>Please <b>log in</b></div>", "web page"),
-    ("a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0", "neither XML nor JSON"),
-    ("a ZIP archive", b"PK\x03\x04abc", "ZIP archive"),
-    ("gzip of nothing", gzip.compress(b""), "empty"),
-    ("gzip of noise", gzip.compress(b"abc")[:10], "empty"),
-    ("JSON without items", b'{"error": "no"}', "without a list"),
-    ("a piece of JSON", b'{"items', "begins like JSON"),
-    ("a string in JSON", b'"abc"', "neither XML nor JSON"),
-    (
-        "billion laughs",
-        b'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><rss>&b;</rss>',
-        "declares entities",
-    ),
-    (
-        "an external entity",
-        b'<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/passwd">]><rss>&a;</rss>',
-        "declares entities",
-    ),
-    ("a parameter entity", b'<!DOCTYPE r [<!ENTITY % a "b"> %a;]><rss/>', "declares entities"),
-    ("a DOCTYPE without end", b"<!DOCTYPE r [<!ELEMENT a ANY>" + b" " * 70_000, "does not end"),
-]
+# Encoded twice
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"), [row[1:] for row in NO_FEEDS], ids=[row[0] for row in NO_FEEDS]
+    "text", ["Café München \u2013 it\u2019s", "Inżynier, Łódź", "Инженер", "7♣"]
 )
-def test_what_is_no_feed_is_refused_with_one_sentence(answer: bytes, said: str) -> None:
-    with pytest.raises(FeedUnreadable, match=said) as refused:
-        Read(answer)
-    assert "\n" not in str(refused.value)
-    assert str(refused.value).endswith(".")
+@pytest.mark.parametrize("codec", ["cp1252", "latin-1"])
+def test_text_encoded_as_utf_8_twice_is_decoded_twice(text: str, codec: str) -> None:
+    once = "".join(
+        bytes([byte]).decode(codec if codec == "latin-1" or byte not in b"\x81\x8d\x8f\x90\x9d"
+                             else "latin-1")
+        for byte in text.encode()
+    )  # fmt: skip
+    read = ReadRecords(feed(item(1, title=once.encode())))
+    assert read.texts("title") == [text]
+    assert read.repairs == WRONG
 
 
-@pytest.mark.parametrize(
-    "root",
-    [
-        b"<rss><channel/></rss>",
-        b"<rss/>",
-        b"<jobs></jobs>",
-        b'<?xml version="1.0"?>\n<jobs a="b" />\n',
-        b"[]",
-        b'{"version": "https://jsonfeed.org/version/1.1", "items": []}',
-    ],
-)
-def test_an_empty_feed_is_fine(root: bytes) -> None:
-    read = Read(root, ("item", "job"))
-    assert (read.items, read.failures, read.repairs, read.is_whole) == ([], [], {}, True)
-
-
-DTD = b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://x.example/rss.dtd">'
-
-
-def test_a_plain_doctype_is_ignored_and_may_declare_html_entities() -> None:
-    read = Read(DTD + OPENING + item(1, title=b"Caf&eacute;") + CLOSING)
-    assert (read.texts("title"), read.repairs) == (["Café"], {})
-
-
-def test_entities_for_characters_are_no_attack() -> None:
-    subset = b"<!DOCTYPE rss [<!ENTITY eacute \"&#233;\"> <!ENTITY corp 'Example Inc'>]>"
-    read = Read(subset + OPENING + item(1, title=b"Caf&eacute; &corp;") + CLOSING)
-    assert (read.texts("title"), read.repairs) == (["Café Example Inc"], {})
-
-
-def test_a_reference_that_would_name_a_file_stays_text() -> None:
-    late = item(1, title=b"&xxe;") + b'<!DOCTYPE r [<!ENTITY xxe SYSTEM "file:///etc/passwd">]>'
-    read = Read(OPENING + late + CLOSING)
-    assert read.texts("title") == ["&xxe;"]
-
-
-def test_raw_deflate_is_no_feed() -> None:
-    with pytest.raises(FeedUnreadable):
-        Read(zlib.compress(feed(item(1))))
+@pytest.mark.parametrize("text", ["NESCAFÉ®", "SÃO PAULO", "«MAÇû", "Ã la carte, é", "Â", "CAFÉ™"])
+def test_letters_that_only_look_encoded_twice_stay(text: str) -> None:
+    read = ReadRecords(feed(item(1, title=text.encode())))
+    assert read.texts("title") == [text]
+    assert read.repairs == {}

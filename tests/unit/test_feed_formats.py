@@ -1,4 +1,4 @@
-"""Each format by a feed as its boards write it: which one is found, and what comes of a record."""
+"""Each format by a feed as its boards write it: it is detected, and its record is a posting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from feed_postings import Read
+from unit.feed_postings import ReadPostings, job, rss_item
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.element import Head
 from webloom.parsing.feeds.formats import FORMATS, check_format, detect
@@ -145,14 +145,6 @@ WHATJOBS = """
 JOBFRONT = """
 <jobs><job><id>f1</id><title>Clerk</title><url>https://f.example/1</url>
 <description>One line.</description><post>The <![CDATA[<p>whole</p>]]> story.</post></job></jobs>
-"""
-UNKNOWN = """
-<Stellenmarkt xmlns:x="urn:x"><Erstellt>2024</Erstellt>
-<Anzeige Nr="1"><Stellenbezeichnung>Koch</Stellenbezeichnung><Arbeitgeber>Gasthof</Arbeitgeber>
-<Job_URL>https://s.example/1</Job_URL><Ort>Graz</Ort><Beschreibung>Kochen</Beschreibung>
-<Bewerbungsfrist>31.12.2024</Bewerbungsfrist></Anzeige>
-<Anzeige Nr="2"><Stellenbezeichnung>Kellner</Stellenbezeichnung>
-<Job_URL>https://s.example/2</Job_URL></Anzeige></Stellenmarkt>
 """
 
 
@@ -380,7 +372,7 @@ EXPECTED: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_feed_is_recognised_and_its_record_becomes_a_posting(name: str) -> None:
     feed, expected = EXPECTED[name]
-    read = Read(feed)
+    read = ReadPostings(feed)
     assert read.format == name
     shown = msgspec.to_builtins(read.only())
     for known in ("dedupeKey", "contentHash", "sourceUrl", "sourceName"):
@@ -393,79 +385,7 @@ def test_every_format_has_a_sample() -> None:
     assert set(FORMATS) == {*EXPECTED, "generic"}
 
 
-def test_rss_1_with_a_prefix_of_its_own_for_a_known_namespace() -> None:
-    posting = Read(RDF).only()
-    assert posting.external_id == "https://a.example/1"
-    assert posting.categories == ["Office"]
-    assert posting.published_at == datetime(2024, 3, 12, 9, 11, tzinfo=UTC)
-
-
-def test_unknown_xml_is_read_by_common_names() -> None:
-    read = Read(UNKNOWN)
-    assert read.format == "generic"
-    shown = msgspec.to_builtins(read.items[0])
-    assert shown["title"] == "Koch"
-    assert shown["company"] == "Gasthof"
-    assert shown["jobUrl"] == "https://s.example/1"
-    assert shown["location"] == "Graz"
-    assert shown["expiresAt"] == utc(2024, 12, 31)
-    assert len(read.items) == 2
-
-
-@pytest.mark.parametrize(
-    ("feed", "title", "reason"),
-    [
-        (
-            "<root><meta>x</meta><row><a><name>Cook</name></a><url>https://a.example/1</url></row>"
-            "<row><a><name>Maid</name></a><url>https://a.example/2</url></row></root>",
-            "Cook",
-            "fields in a container that no path names",
-        ),
-        (
-            "<vacancies><vacancy id='1' title='Cook' url='https://a.example/1'><title>Cook</title>"
-            "<url>https://a.example/1</url></vacancy></vacancies>",
-            "Cook",
-            "one record only",
-        ),
-        (
-            "<list><thing><job_title>Cook</job_title><job_url>https://a.example/1</job_url></thing>"
-            "<thing><job_title>Maid</job_title><job_url>https://a.example/2</job_url></thing></list>",
-            "Cook",
-            "a record of no known name: what repeats",
-        ),
-    ],
-)
-def test_records_of_unknown_xml_are_found(feed: str, title: str, reason: str) -> None:
-    read = Read(feed)
-    assert read.format == "generic"
-    shown = msgspec.to_builtins(read.items[0])
-    assert (shown["title"], shown["jobUrl"]) == (title, "https://a.example/1"), reason
-
-
-@pytest.mark.parametrize(
-    "feed", ["<jobs/>", "<source></source>", "<rss><channel/></rss>", "<feed/>"]
-)
-def test_an_empty_feed_is_healthy(feed: str) -> None:
-    assert Read(feed).items == []
-
-
-@pytest.mark.parametrize(
-    ("root", "names", "words"),
-    [
-        ("html", ["html", "body"], "web page"),
-        ("opml", ["opml", "head", "title", "outline", "outline"], "OPML"),
-        ("urlset", ["urlset", "url", "loc", "url", "loc"], "sitemap"),
-        ("envelope", ["envelope", "body", "fault"], "like no feed"),
-    ],
-)
-def test_what_is_no_feed_is_refused_with_a_sentence(
-    root: str, names: list[str], words: str
-) -> None:
-    with pytest.raises(FeedUnreadable, match=words):
-        detect(Head(root, {}, names), "auto")
-
-
-def test_an_unknown_format_is_refused_with_the_names_that_there_are() -> None:
+def test_an_unknown_format_is_refused_with_the_names_of_the_known_ones() -> None:
     with pytest.raises(FeedUnreadable, match=r"no feed format 'rs'.*rss.*personio"):
         detect(Head("rss", {}, ["rss"]), "rs")
     with pytest.raises(ValueError, match="no feed format"):
@@ -475,66 +395,63 @@ def test_an_unknown_format_is_refused_with_the_names_that_there_are() -> None:
 
 
 def test_a_chosen_format_is_taken_whatever_the_feed_looks_like() -> None:
-    assert Read(ADZUNA, wanted="jobrapido").format == "jobrapido"
-    assert Read(RSS, wanted="weworkremotely").only().title == "Conservator – Paper & Prints"  # noqa: RUF001
+    assert ReadPostings(ADZUNA, wanted="jobrapido").format == "jobrapido"
+    assert ReadPostings(RSS, wanted="weworkremotely").only().title == "Conservator – Paper & Prints"  # noqa: RUF001
+
+
+# Details of single formats
+
+
+def test_rss_1_is_read_with_any_prefix_for_a_known_namespace() -> None:
+    posting = ReadPostings(RDF).only()
+    assert posting.external_id == "https://a.example/1"
+    assert posting.categories == ["Office"]
+    assert posting.published_at == datetime(2024, 3, 12, 9, 11, tzinfo=UTC)
 
 
 def test_a_colon_in_a_title_divides_it_only_on_we_work_remotely() -> None:
     feed = RSS.replace("Conservator &#8211;", "Museum: Conservator")
-    posting = Read(feed).only()
+    posting = ReadPostings(feed).only()
     assert posting.title == "Museum: Conservator Paper & Prints"
 
 
-def test_personio_tells_the_address_of_a_position_by_the_feed_s_own() -> None:
-    posting = Read(PERSONIO, source_url="https://acme.jobs.personio.de/xml?language=en").only()
+def test_we_work_remotely_has_remote_work_only() -> None:
+    found = rss_item("<guid>1</guid><region>USA Only</region>", "<title>We Work Remotely</title>")
+    assert (found.location, found.remote) == ("USA Only", True)
+
+
+def test_the_link_of_a_personio_position_comes_from_the_feeds_url() -> None:
+    posting = ReadPostings(
+        PERSONIO, source_url="https://acme.jobs.personio.de/xml?language=en"
+    ).only()
     assert posting.job_url == "https://acme.jobs.personio.de/job/55"
 
 
-@pytest.mark.parametrize(
-    ("guid", "expected"),
-    [
-        ("<guid>https://a.example/1</guid>", "https://a.example/1"),
-        ('<guid isPermaLink="true">https://a.example/1</guid>', "https://a.example/1"),
-        ('<guid isPermaLink="false">https://a.example/1</guid>', None),
-        ("<guid>a-1</guid>", None),
-        (
-            "<guid>1</guid><a:link xmlns:a='http://www.w3.org/2005/Atom' rel='self' href='/s'/>"
-            "<a:link href='/p'/>",
-            "https://board.example/p",
-        ),
-    ],
-)
-def test_an_item_without_a_link_is_found_by_its_guid(guid: str, expected: str | None) -> None:
-    namespace = 'xmlns:a="http://www.w3.org/2005/Atom"'
-    feed = f"<rss {namespace}><channel><item><title>T</title>{guid}</item></channel></rss>"
-    assert Read(feed).only().job_url == expected
+def test_remotive_is_recognised_by_its_restriction_of_places() -> None:
+    found = job(
+        "<company-name>Acme</company-name>"
+        "<candidate-location-restriction>Europe</candidate-location-restriction>"
+    )
+    assert (found.location, found.remote) == ("Europe", True)
 
 
-@pytest.mark.parametrize(
-    ("feed", "expected"),
-    [
-        ({"jobs": [{"id": 1, "title": "T", "company_name": "C", "job_types": ["full_time"]}]}, "C"),
-        ([{"slug": "x", "id": "1", "position": "T", "company": {"name": "C"}}], "C"),
-        ({"data": [{"id": "1", "title": "T", "employer": {"display_name": "C"}}]}, "C"),
-    ],
-)
-def test_json_that_is_no_json_feed(feed: object, expected: str) -> None:
-    posting = Read(msgspec.json.encode(feed)).only()
-    assert (posting.title, posting.external_id, posting.company) == ("T", "1", expected)
+def test_names_with_hyphens_alone_do_not_make_a_feed_remotive() -> None:
+    found = job("<company-name>Acme</company-name><job-type>permanent</job-type><desc>Cook</desc>")
+    assert (found.company, found.remote, found.description) == ("Acme", None, "Cook")
 
 
-@pytest.mark.parametrize(
-    ("elements", "expected"),
-    [
-        ("<author>jobs@a.example (Acme Ltd)</author>", "Acme Ltd"),
-        ("<author>jobs@a.example</author>", None),
-        ("<author>admin</author>", None),
-        ("<author>Jo</author><company>B@B Hotels</company>", "B@B Hotels"),
-        ("<author>Jo</author><x:company>Acme</x:company>", "Acme"),
-    ],
-)
-def test_the_author_of_an_item_is_the_company_where_no_other_is_named(
-    elements: str, expected: str | None
-) -> None:
-    feed = f"<rss><channel><item><title>T</title><guid>1</guid>{elements}</item></channel></rss>"
-    assert Read(feed).only().company == expected
+# Shapes that several formats have
+
+
+def test_records_may_be_attributes_only() -> None:
+    found = ReadPostings(
+        '<vacancies><vacancy id="5" title="Baker" url="https://a.example/5?a=1&amp;b=2"/>'
+        '<vacancy id="6" title="Miller" url="https://a.example/6"/></vacancies>'
+    ).postings
+    assert [(each.external_id, each.title) for each in found] == [("5", "Baker"), ("6", "Miller")]
+
+
+@pytest.mark.parametrize("root", ["feed", "rss"])
+def test_the_root_of_another_format_may_hold_jobs(root: str) -> None:
+    found = job("<company>C</company>", root)
+    assert (found.external_id, found.company) == ("1", "C")

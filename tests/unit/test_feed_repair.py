@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
 
-from unit.feed_bodies import CLOSING, DECLARATION, OPENING, Read, feed, feed_with, item
+from unit.feed_bodies import (
+    CLOSING,
+    DECLARATION,
+    OPENING,
+    ReadRecords,
+    feed,
+    feed_with,
+    growth,
+    item,
+)
+from unit.feed_postings import ReadPostings, job, rss_item
 
 HTML = "<p>Text 50 &amp; more</p>"
 
@@ -122,7 +133,7 @@ DEFECTS = [
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.reason)
 @pytest.mark.parametrize("at", [0, 50, 99])
 def test_a_defect_in_an_item_costs_no_more_than_itself(defect: Defect, at: int) -> None:
-    read = Read(feed_with(body_of(defect), at=at))
+    read = ReadRecords(feed_with(body_of(defect), at=at))
     assert not read.failures
     assert len(read.items) == 100
     assert read.texts("title")[at] == defect.title
@@ -138,7 +149,7 @@ def test_a_defect_in_an_item_costs_no_more_than_itself(defect: Defect, at: int) 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.reason)
 def test_a_defect_in_every_item_costs_none(defect: Defect) -> None:
-    read = Read(feed(*[body_of(defect)] * 30))
+    read = ReadRecords(feed(*[body_of(defect)] * 30))
     assert len(read.items) == 30
     assert set(read.texts("title")) == {defect.title}
     assert {text.rstrip("\n") for text in read.texts("description")} == {defect.description}
@@ -166,7 +177,7 @@ AROUND = [
 def test_what_is_around_the_document_is_skipped(
     before: bytes, behind: bytes, repairs: dict[str, int]
 ) -> None:
-    read = Read(before + feed(item(1), item(2)) + behind)
+    read = ReadRecords(before + feed(item(1), item(2)) + behind)
     assert read.texts("title") == ["Title 1", "Title 2"]
     assert read.repairs == repairs
     assert read.is_whole
@@ -175,12 +186,12 @@ def test_what_is_around_the_document_is_skipped(
 
 
 def test_a_blank_before_a_root_without_declaration_is_no_defect() -> None:
-    read = Read(b"\n" + OPENING + item(1) + CLOSING)
+    read = ReadRecords(b"\n" + OPENING + item(1) + CLOSING)
     assert (len(read.items), read.repairs) == (1, {})
 
 
 def test_items_of_a_second_document_are_read_too() -> None:
-    read = Read(feed(item(1)) + feed(item(2)))
+    read = ReadRecords(feed(item(1)) + feed(item(2)))
     assert read.texts("title") == ["Title 1", "Title 2"]
     assert read.repairs == {"junk around the document": 1}
 
@@ -195,7 +206,7 @@ def test_items_of_a_second_document_are_read_too() -> None:
 )
 def test_a_truncated_feed_gives_what_was_whole(cut: bytes, titles: list[str]) -> None:
     body = feed(*[item(number) for number in range(5)])
-    read = Read(body[: body.index(cut) + len(cut) - 3])
+    read = ReadRecords(body[: body.index(cut) + len(cut) - 3])
     assert read.texts("title") == titles
     assert [failure.reason for failure in read.failures] == ["the feed ends within the record"]
     assert read.failures[0].sample.startswith("<item>")
@@ -204,20 +215,136 @@ def test_a_truncated_feed_gives_what_was_whole(cut: bytes, titles: list[str]) ->
 
 
 def test_a_feed_cut_between_items_is_not_whole_and_has_no_failure() -> None:
-    read = Read(DECLARATION + OPENING + item(0) + item(1))
+    read = ReadRecords(DECLARATION + OPENING + item(0) + item(1))
     assert (len(read.items), read.failures, read.is_whole) == (2, [], False)
     assert read.repairs == {"truncated": 1}
 
 
 def test_the_last_item_is_read_though_its_end_is_missing() -> None:
-    read = Read(feed(item(0), item(1).replace(b"</item>\n", b"")))
+    read = ReadRecords(feed(item(0), item(1).replace(b"</item>\n", b"")))
     assert read.texts("description")[1] == "<p>Text 1 &amp; more</p>"
     assert read.is_whole
     assert read.repairs == {"mismatched tag": 1}
 
 
-def test_thousands_of_sections_that_never_end_are_read_quickly() -> None:
-    body = item(1, description=b"<![CDATA[abc").replace(b"]]>", b"")
-    read = Read(feed(*[body] * 5_000))
+def test_thousands_of_sections_that_never_end_are_read() -> None:
+    read = ReadRecords(never_ending(5_000))
     assert len(read.items) == 5_000
     assert set(read.texts("description")) == {"abc"}
+
+
+def test_the_work_for_sections_that_never_end_grows_no_faster_than_their_number() -> None:
+    assert growth(ReadRecords, never_ending(200), never_ending(400)) < 2.1
+
+
+def never_ending(count: int) -> bytes:
+    return feed(*[item(1, description=b"<![CDATA[abc").replace(b"]]>", b"")] * count)
+
+
+# Tags
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "<job><id>1</id>< title>Cook</title><company>Inn</company></job>",
+        "<job><id>1</id><title>Cook</ title><company>Inn</company></job>",
+        '<job><id>1</id>< title lang="en" >Cook< /title >< company >Inn</company></job>',
+        "< job><id>1</id><title>Cook</title><company>Inn</company></job>",
+        "<job><id>1</id><title>Cook</title><company>Inn</company></ job>",
+        "<job><id>1</id><title><! [CDATA[Cook]]></title><company>Inn</company></job>",
+    ],
+)
+def test_a_blank_behind_the_bracket_of_a_tag_changes_nothing(record: str) -> None:
+    other = "<job><id>2</id><title>Waiter</title></job>"
+    for body in (f"{record}{other}", f"{other}{record}"):
+        read = ReadPostings(f"<jobs>{body}</jobs>")
+        cook = next(each for each in read.postings if each.external_id == "1")
+        assert (cook.title, cook.company) == ("Cook", "Inn")
+        assert sorted(each.title for each in read.postings) == ["Cook", "Waiter"]
+
+
+def test_a_feed_is_recognised_though_all_its_titles_have_a_blank_in_their_tags() -> None:
+    records = "".join(f"<oferta><id>{n}</id>< tytul>A</tytul></oferta>" for n in range(3))
+    read = ReadPostings(f"<oferty>{records}</oferty>")
+    assert [each.title for each in read.postings] == ["A"] * 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "age < 60 and > 18",
+        "a < b> c",
+        "a < b > c <b>d</b>",
+        "x </ y> z",
+        "< br/> 1",
+        "1 < 2 </p> 3",
+    ],
+)
+def test_a_bracket_that_opens_and_closes_nothing_stays_text(text: str) -> None:
+    said = job(f"<salary>{text}</salary>").salary
+    expected = text.replace("<b>", "").replace("</b>", "").replace(" </p>", "")
+    assert said is not None
+    assert said.text == expected
+
+
+def test_a_field_beside_thousands_of_brackets_with_blanks_is_read() -> None:
+    body = "".join(f"< a{n}>" for n in range(50_000)) + "<! [CDATA[x]]>" * 50_000
+    found = job(f"<company>Inn</company><description>{body}</description>")
+    assert found.company == "Inn"
+
+
+def test_a_field_whose_start_and_end_tags_differ_has_the_name_that_is_known() -> None:
+    good = "".join(f"<job><id>{n}</id><title>A</title><city>Ulm</city></job>" for n in range(3))
+    records = (
+        "<job><id>3</id><tilte>B</title><city>Bonn</city></job>"
+        "<job><id>4</id><title>C</titel><city>Bonn</city></job>"
+        "<job><id>5</id><title>D</title></city><town>Bonn</town></job>"
+    )
+    read = ReadPostings(f"<jobs>{good}{records}</jobs>")
+    found = [(each.title, each.city) for each in read.postings[3:]]
+    assert found == [("B", "Bonn"), ("C", "Bonn"), ("D", "Bonn")]
+
+
+@pytest.mark.parametrize("ending", ["", "</descripton>"])
+def test_a_field_that_is_not_closed_ends_at_a_field_that_no_record_had_before(ending: str) -> None:
+    broken = f"<description>Text{ending}<category>Food</category>"
+    found = ReadPostings(
+        "<rss><channel><item><title>A</title><guid>1</guid><description>B</description></item>"
+        f"<item><title>C</title><guid>2</guid>{broken}</item></channel></rss>"
+    ).postings[1]
+    assert (found.description, found.categories) == ("Text", ["Food"])
+
+
+def test_an_end_tag_may_lack_its_bracket() -> None:
+    found = rss_item("<guid>g5</guid\n<pubDate>Tue, 05 Mar 2024 10:00:00 GMT</pubDate>")
+    assert found.external_id == "g5"
+    assert found.published_at == datetime(2024, 3, 5, 10, tzinfo=UTC)
+
+
+def test_a_tag_of_one_endless_word_is_passed_over() -> None:
+    record = "<item><title>T</title><guid>1</guid></item>"
+    assert ReadPostings(f"<rss {'a' * 60_000}><channel>{record}").only().title == "T"
+
+
+def test_cdata_may_be_written_in_lower_case() -> None:
+    found = rss_item("<guid>1</guid><description><![cdata[R&D <b>a</b>]]></description>")
+    assert found.description == "R&D <b>a</b>"
+
+
+# References
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("Ship &amp Anchor", "Ship & Anchor"),
+        ("a &lt b &amp", "a < b &"),
+        ("&#55357;&#56960; Go &#xD83D;&#xDE80;", "🚀 Go 🚀"),
+        ("a&#xD83D;b", "ab"),
+        ("R&amp;amp;D at Caf&amp;eacute;", "R&D at Café"),
+    ],
+)
+def test_references_are_read_as_they_are_meant(written: str, title: str) -> None:
+    record = f"<job><id>1</id><title>{written}</title></job>"
+    assert ReadPostings(f"<jobs>{record}</jobs>").only().title == title

@@ -1,3 +1,5 @@
+"""Descriptions and titles are made harmless, and keep their text."""
+
 from __future__ import annotations
 
 import re
@@ -6,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unit.feed_postings import ReadPostings
 from webloom.parsing.feeds.sanitise import (
     LONGEST_DESCRIPTION,
     MOST_TAGS,
@@ -59,7 +62,9 @@ DESCRIPTIONS = [
 
 
 @pytest.mark.parametrize(("text", "expected", "reason"), DESCRIPTIONS)
-def test_descriptions(text: str, expected: str, reason: str) -> None:
+def test_a_description_is_cleaned_or_stays_plain_text(
+    text: str, expected: str, reason: str
+) -> None:
     assert description(text, CLEAN, Markup()) == expected, reason
 
 
@@ -76,8 +81,20 @@ LINES = [
 
 
 @pytest.mark.parametrize(("text", "expected", "reason"), LINES)
-def test_one_line(text: str, expected: str, reason: str) -> None:
+def test_a_title_becomes_one_line_of_plain_text(text: str, expected: str, reason: str) -> None:
     assert one_line(text) == expected, reason
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("<![CDATA[R&D <![CDATA[Lead]]>]]>", "R&D Lead"),
+        ("Cook &lt;xss onfocus=alert(1)&gt;now", "Cook now"),
+    ],
+)
+def test_a_title_has_neither_sections_nor_handlers(title: str, expected: str) -> None:
+    record = f"<item><title>{title}</title><guid>1</guid></item>"
+    assert ReadPostings(f"<rss><channel>{record}</channel></rss>").only().title == expected
 
 
 @pytest.mark.parametrize(
@@ -132,10 +149,10 @@ PIECES = [
     *("<script>", "</script>", "<a href=", "javascript:", " onload=", "x", "'", '"', "/", "=", " "),
     *("<![CDATA[", "]]>"),
 ]
-WILD = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
+HOSTILE = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 
 
-@given(WILD)
+@given(HOSTILE)
 def test_nothing_that_leaves_starts_a_script(text: str) -> None:
     shown = description(text, CLEAN, Markup())
     assert "<script" not in shown.lower()
@@ -221,16 +238,21 @@ def test_what_is_unusual_goes_through_the_cleaner(text: str) -> None:
         assert bad not in cleaned
 
 
-PIECES = [
+SIMPLE_PIECES = [
     "<p>", "</p>", '<p class="a">', '<a href="https://x.example/">', "</a>", "<a>", "<br>", "<b>",
     '<a href="https://x.example/" rel="y">', "</b>", "text", '"', "<", ">", " x=",
 ]  # fmt: skip
 
 
-@given(st.lists(st.sampled_from(PIECES)))
+@given(st.lists(st.sampled_from(SIMPLE_PIECES)))
 def test_simplified_markup_has_nothing_for_the_cleaner_to_remove(pieces: list[str]) -> None:
     once = description("".join(pieces), CLEAN, Markup())
     tags = re.findall(r"</?[a-zA-Z][^>]*>", once)
     allowed = {"<p>", "</p>", "</a>", "<a>", "<br>", "<b>", "</b>"}
     link = '<a href="https://x.example/" rel="nofollow noopener">'
     assert set(tags) <= {*allowed, link, '<a rel="nofollow noopener">'}
+
+
+def test_markup_that_never_ends_is_looked_through_once() -> None:
+    """Looking for the end of each of a million brackets would take a quarter of an hour."""
+    assert Markup().simplified("<" * 1_000_000) is None

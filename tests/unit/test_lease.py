@@ -3,84 +3,98 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from contracts.fake_clock import FakeClock
+from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.lock import SqliteLock
 from webloom.domain.errors import StoreUnavailable
 from webloom.entrypoints.lease import while_holding
 
+LEASE = 1.0  # seconds; a renewal comes after each quarter
 
-class FakeLock:
-    def __init__(self, *, owner: str | None = None) -> None:
-        self.owner = owner
+
+class Lock(SqliteLock):
+    """Counts who asks, and may be away."""
+
+    def __init__(self, database: Database, *, is_away: frozenset[int] = frozenset()) -> None:
+        super().__init__(database)
         self.taken = 0
-        self.renewed = asyncio.Event()
+        self.renewed = asyncio.Event()  # after it was away once
+        self._is_away = is_away  # at which calls
 
     async def acquire(self, name: str, owner: str, seconds: float) -> int | None:
         self.taken += 1
-        if self.taken == 2:
+        if self.taken in self._is_away:
             raise StoreUnavailable("away for a moment")
+        token = await super().acquire(name, owner, seconds)
         if self.taken > 3:
             self.renewed.set()
-        self.owner = self.owner or owner
-        return 1 if self.owner == owner else None
+        return token
 
     async def release(self, name: str, owner: str) -> None:
         raise AssertionError("it is kept for the next time")
 
 
-async def test_a_lease_is_renewed_until_the_action_ends() -> None:
-    lock = FakeLock()
+@pytest.fixture
+def quick_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come long before the lease is over, however slow the machine is."""
+    wait = asyncio.wait
+
+    def wait_less(tasks: Any, *, timeout: float | None = None) -> Any:
+        return wait(tasks, timeout=None if timeout is None else timeout / 100)
+
+    monkeypatch.setattr(asyncio, "wait", wait_less)
+
+
+@pytest.mark.usefixtures("quick_renewals")
+async def test_a_lease_is_renewed_until_the_action_ends(database: Database) -> None:
+    lock = Lock(database, is_away=frozenset({2}))
     async with asyncio.timeout(60):
         await while_holding(lock, "name", "we", 8.0, lock.renewed.wait)
     taken = lock.taken
     await asyncio.sleep(0)
     assert lock.taken == taken > 3
     assert len(asyncio.all_tasks()) == 1
+    assert await lock.acquire("name", "others", 8.0) is None, "it is still ours"
 
 
-async def test_who_has_no_lease_does_nothing() -> None:
-    lock = FakeLock(owner="others")
+async def test_who_has_no_lease_does_nothing(database: Database) -> None:
+    await SqliteLock(database).acquire("name", "others", 3600.0)
+    lock = Lock(database)
     await while_holding(lock, "name", "we", 0.01, lock.renewed.wait)
     assert lock.taken == 1
 
 
-class LostLock(FakeLock):
-    """Renewed never: somebody else has it, or nobody answers."""
-
-    def __init__(self, *, answers: bool) -> None:
-        super().__init__()
-        self.answers = answers
-
-    async def acquire(self, name: str, owner: str, seconds: float) -> int | None:
-        self.taken += 1
-        if self.taken == 1:
-            return 1
-        if self.answers:
-            return None
-        raise StoreUnavailable("away for good")
-
-
 @pytest.mark.parametrize("answers", [True, False])
-async def test_who_has_lost_the_lease_does_no_more(answers: bool) -> None:
-    lock = LostLock(answers=answers)
+async def test_who_has_lost_the_lease_does_no_more(
+    database: Database, clock: FakeClock, answers: bool
+) -> None:
+    """Somebody else has it by the first renewal; or nobody answers any more."""
+    lock = Lock(database, is_away=frozenset() if answers else frozenset(range(2, 1000)))
     ended = asyncio.Event()
 
     async def act() -> None:
+        clock.advance(LEASE + 1)
+        assert await SqliteLock(database).acquire("name", "others", 3600.0) is not None
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
 
     async with asyncio.timeout(60):
-        await while_holding(lock, "name", "we", 1.0, act)
+        await while_holding(lock, "name", "we", LEASE, act)
     assert ended.is_set()
     assert lock.taken > 1
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_an_action_that_fails_is_told_and_its_lease_is_renewed_no_more() -> None:
-    lock = FakeLock()
+async def test_an_action_that_fails_is_told_and_its_lease_is_renewed_no_more(
+    database: Database,
+) -> None:
+    lock = Lock(database)
 
     async def fail() -> None:
         raise StoreUnavailable("gone")

@@ -1,74 +1,105 @@
-"""Changes of runs on their way to listeners, with a store that a test holds in its hands."""
+"""Changes of runs on their way to listeners, with a store whose looks a test can hold up."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
 
+from contracts.fake_clock import NOON, FakeClock
+from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.domain.errors import StoreUnavailable
+from webloom.domain.feed import FeedConfig
 from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStatus
 from webloom.entrypoints.api import live
 from webloom.entrypoints.api.live import EventStream, LiveRuns, moment_of
-from webloom.ports.import_store import ImportStore, RunFilter, RunPage
+from webloom.ports.import_store import Claim, Ending, NewRun, RunFilter, RunPage
 
 PATIENCE_SECONDS = 60.0
-START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def run(run_id: str, *, after: float = 0.0, fetched: int = 0) -> ImportRun:
-    return ImportRun(
-        run_id=run_id,
-        feed_id="feed",
-        source_url="https://a.test/",
-        source_name="A\nfeed",
-        status=RunStatus.RUNNING,
-        trigger="manual",
-        started_at=START,
-        updated_at=START + timedelta(seconds=after),
-        batch_size=200,
-        concurrency=4,
-        reading=Reading(phase=Phase.READING, fetched=fetched),
-        counts=Counts(),
-    )
+class Runs(SqliteImportStore):
+    """Counts the looks at what has changed. They can be held up, or find it away."""
 
-
-class Runs:
-    """The part of a store that is asked for here."""
-
-    def __init__(self, *runs: ImportRun) -> None:
-        self.runs = {each.run_id: each for each in runs}
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, durable_batches=False)
         self.looks = 0
-        self.looked = asyncio.Event()
         self.is_down = False
+        self._looked = asyncio.Event()
+        self._allowed = math.inf  # looks
+        self._may_look = asyncio.Event()
+        self._claims: dict[str, Claim] = {}
 
     async def changed_runs(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
-        self.looks += since is not None
-        self.looked.set()
-        if self.is_down:
-            raise StoreUnavailable("away")
-        found = [r for r in self.runs.values() if since is None or r.updated_at >= since]
-        return sorted(found, key=lambda each: each.updated_at)[:limit]
+        if since is None:
+            self._refuse_if_down()
+            return await super().changed_runs(None, limit=limit)
+        while self._allowed <= 0:
+            self._may_look.clear()
+            await self._may_look.wait()
+        self._allowed -= 1
+        try:
+            self._refuse_if_down()
+            return await super().changed_runs(since, limit=limit)
+        finally:
+            self.looks += 1
+            self._looked.set()
 
     async def page_of_runs(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage:
+        self._refuse_if_down()
+        return await super().page_of_runs(chosen, offset=offset, limit=limit)
+
+    def _refuse_if_down(self) -> None:
         if self.is_down:
             raise StoreUnavailable("away")
-        return RunPage(runs=[*self.runs.values()][:limit], total=len(self.runs))
 
-    def put(self, changed: ImportRun) -> None:
-        self.runs[changed.run_id] = changed
+    def hold_up(self) -> None:
+        self._allowed = 0
 
-    async def looked_again(self, times: int = 2) -> None:
-        for _ in range(times):
-            self.looked.clear()
-            await self.looked.wait()
+    def go_on(self) -> None:
+        self._allowed = math.inf
+        self._may_look.set()
+
+    async def look(self) -> None:
+        """One, while they are held up."""
+        self._looked.clear()
+        self._allowed += 1
+        self._may_look.set()
+        await self._looked.wait()
+
+    async def looked_again(self) -> None:
+        """A look began and ended."""
+        for _ in range(2):
+            self._looked.clear()
+            await self._looked.wait()
+
+    async def start(self, *run_ids: str) -> None:
+        for run_id in run_ids:
+            config = FeedConfig(url=f"https://{run_id}.test/", name="A\nfeed")
+            await self.add_feed(run_id, config, next_run_at=None)
+            new = NewRun(run_id=run_id, trigger="manual", batch_size=200, concurrency=4)
+            await self.start_run(run_id, new)
+            claim = await self.claim_run("producer", lease=1e6, run_id=run_id)
+            assert claim is not None
+            self._claims[run_id] = claim
+
+    async def note(self, run_id: str, fetched: int) -> None:
+        assert await self.note_reading(self._claims[run_id], _reading(fetched)) is not None
+
+    async def finish(self, run_id: str) -> None:
+        assert await self.finish_run(self._claims[run_id], _reading(0), Ending()) is not None
+
+
+def _reading(fetched: int) -> Reading:
+    return Reading(phase=Phase.READING, fetched=fetched)
 
 
 @pytest.fixture(autouse=True)
@@ -83,8 +114,14 @@ async def stopping() -> AsyncIterator[asyncio.Event]:
     event.set()
 
 
-def live_runs(store: Runs, stopping: asyncio.Event) -> LiveRuns:
-    return LiveRuns(cast(ImportStore, store), stopping)
+@pytest.fixture
+def store(database: Database) -> Runs:
+    return Runs(database)
+
+
+@pytest.fixture
+def runs(store: Runs, stopping: asyncio.Event) -> LiveRuns:
+    return LiveRuns(store, stopping)
 
 
 def decoded(event: bytes) -> dict[str, Any]:
@@ -109,28 +146,29 @@ async def until_fetched(events: AsyncGenerator[bytes, None], fetched: int) -> No
 
 
 async def test_a_listener_begins_with_what_runs_and_hears_of_changes(
-    stopping: asyncio.Event,
+    store: Runs, runs: LiveRuns, clock: FakeClock
 ) -> None:
-    store = Runs(run("a"))
-    async with aclosing(live_runs(store, stopping).events(None)) as events:
+    await store.start("over", "a")
+    await store.finish("over")
+    async with aclosing(runs.events(None)) as events:
         assert await anext(events) == b"retry: 2000\n\n"
         assert (await next_run(events))["runId"] == "a"
-        store.put(run("a", after=1, fetched=7))
+        clock.advance(1)
+        await store.note("a", 7)
         await until_fetched(events, 7)
-        store.put(run("a", after=1, fetched=8))  # in the same instant
+        await store.note("a", 8)  # in the same instant
         await until_fetched(events, 8)
 
 
 async def test_all_listeners_share_one_poller_that_ends_with_the_last(
-    stopping: asyncio.Event,
+    store: Runs, runs: LiveRuns
 ) -> None:
-    store = Runs()
-    runs = live_runs(store, stopping)
     listeners = [runs.events(None) for _ in range(50)]
     for each in listeners:
         await anext(each)
     [poller] = asyncio.all_tasks() - {asyncio.current_task()}
-    store.put(run("a", fetched=3))
+    await store.start("a")
+    await store.note("a", 3)
     for each in listeners:
         await until_fetched(each, 3)
         await each.aclose()
@@ -144,13 +182,15 @@ async def test_all_listeners_share_one_poller_that_ends_with_the_last(
 
 
 async def test_a_listener_resumes_with_all_that_changed_since(
-    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    store: Runs, runs: LiveRuns, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "PAGE", 2)
     monkeypatch.setattr(live, "POLL_SECONDS", 60)
     monkeypatch.setattr(live, "LOOK_BACK", timedelta(seconds=2))
-    store = Runs(*(run(str(number), after=number) for number in range(10)))
-    async with aclosing(live_runs(store, stopping).events(START + timedelta(seconds=5))) as events:
+    for number in range(10):
+        await store.start(str(number))
+        clock.advance(1)
+    async with aclosing(runs.events(NOON + timedelta(seconds=5))) as events:
         await anext(events)
         seen: list[str] = []
         while seen[-1:] != ["9"]:
@@ -159,19 +199,22 @@ async def test_a_listener_resumes_with_all_that_changed_since(
 
 
 async def test_a_slow_listener_gets_the_latest_of_each_run_and_nothing_else(
-    stopping: asyncio.Event,
+    store: Runs, runs: LiveRuns, clock: FakeClock
 ) -> None:
-    store = Runs()
-    async with aclosing(live_runs(store, stopping).events(None)) as events:
+    async with aclosing(runs.events(None)) as events:
         await anext(events)
         asking = asyncio.ensure_future(anext(events))
-        store.put(run("first"))
+        await store.start("first")
         await asking
+        await store.start("b", "a")
         for fetched in range(1, 20):
             for name in ("b", "a"):
-                store.put(run(name, after=fetched / 100, fetched=fetched))
+                clock.advance(0.01)
+                await store.note(name, fetched)
                 await store.looked_again()
-        store.put(run("b", after=1, fetched=20))
+        clock.advance(1)
+        await store.note("b", 20)
+        await store.looked_again()
         await store.looked_again()
         told = [(each["runId"], each["totalFetched"]) for each in await next_runs(events)]
         assert told[-2:] == [("a", 19), ("b", 20)]
@@ -179,9 +222,8 @@ async def test_a_slow_listener_gets_the_latest_of_each_run_and_nothing_else(
 
 
 async def test_that_a_run_goes_on_is_told_at_every_other_look_but_its_end_at_once(
-    stopping: asyncio.Event,
+    store: Runs, runs: LiveRuns, clock: FakeClock
 ) -> None:
-    store = Runs()
     heard: list[tuple[int, str, str]] = []  # at which look
 
     async def listen(events: AsyncGenerator[bytes, None]) -> None:
@@ -189,23 +231,27 @@ async def test_that_a_run_goes_on_is_told_at_every_other_look_but_its_end_at_onc
             told = await next_runs(events)
             heard.extend((store.looks, each["runId"], each["status"]) for each in told)
 
-    async with aclosing(live_runs(store, stopping).events(None)) as events:
+    store.hold_up()
+    async with aclosing(runs.events(None)) as events:
         await anext(events)
         listening = asyncio.create_task(listen(events))
-        await store.looked_again()
+        await store.look()
+        await store.start("a")
         for fetched in range(10):
-            store.put(run("a", after=fetched / 100, fetched=fetched))
-            await store.looked_again(1)
-        ends = store.looks + 2
-        store.put(run("b"))
-        store.put(run("c"))
-        await store.looked_again(1)
+            clock.advance(0.01)
+            await store.note("a", fetched)
+            await store.look()
+        await store.start("b", "c")
+        await store.look()
+        ends = store.looks + 1
         for name in ("b", "c"):
-            store.put(replace(run(name, after=1), status=RunStatus.COMPLETED))
-            await store.looked_again(1)
-        await store.looked_again(1)
+            clock.advance(0.01)
+            await store.finish(name)
+            await store.look()
+        await store.look()
         listening.cancel()
         await asyncio.wait({listening})
+    store.go_on()
     _, *progress = [look for look, run_id, _ in heard if run_id == "a"]
     assert {later - earlier for earlier, later in pairwise(progress)} == {2}
     completed = [(look, run_id) for look, run_id, status in heard if status == "completed"]
@@ -213,28 +259,29 @@ async def test_that_a_run_goes_on_is_told_at_every_other_look_but_its_end_at_onc
 
 
 async def test_a_listener_that_is_too_far_behind_is_dropped(
-    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    store: Runs, runs: LiveRuns, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "MOST_PENDING", 3)
-    store = Runs()
-    async with aclosing(live_runs(store, stopping).events(None)) as events:
+    async with aclosing(runs.events(None)) as events:
         await anext(events)
         asking = asyncio.ensure_future(anext(events))
-        store.put(run("first"))
+        await store.start("first")
         await asking
-        for number in range(5):
-            store.put(run(str(number), after=1 + number / 100))
+        clock.advance(1)
+        await store.start(*"12345")
         await store.looked_again()
         with pytest.raises(StopAsyncIteration):
             await anext(events)
 
 
 async def test_silence_is_filled_with_heartbeats(
-    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    store: Runs, runs: LiveRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.005)
-    store = Runs(run("a"))
-    async with aclosing(live_runs(store, stopping).events(None)) as events:
+    await store.start("a")
+    async with aclosing(runs.events(None)) as events:
+        await anext(events)
+        await store.looked_again()
         async with asyncio.timeout(PATIENCE_SECONDS):
             while (await anext(events)) != b": heartbeat\n\n":
                 pass
@@ -242,51 +289,58 @@ async def test_silence_is_filled_with_heartbeats(
         assert [await anext(events) for _ in range(2)] == [b": heartbeat\n\n"] * 2
 
 
-async def test_a_store_that_is_away_for_a_while_loses_no_change(stopping: asyncio.Event) -> None:
-    store = Runs(run("a"))
-    async with aclosing(live_runs(store, stopping).events(None)) as events:
+async def test_a_store_that_is_away_for_a_while_loses_no_change(
+    store: Runs, runs: LiveRuns, clock: FakeClock
+) -> None:
+    await store.start("a")
+    async with aclosing(runs.events(None)) as events:
         await anext(events)
         await next_run(events)
         await store.looked_again()
         store.is_down = True
         await store.looked_again()
-        store.put(run("a", after=1, fetched=5))
+        clock.advance(1)
+        await store.note("a", 5)
         store.is_down = False
         await until_fetched(events, 5)
 
 
+@pytest.mark.parametrize("looks", [1, 2])
 async def test_what_was_passed_over_is_told_though_others_changed_long_after_it(
-    stopping: asyncio.Event,
+    store: Runs, runs: LiveRuns, clock: FakeClock, looks: int
 ) -> None:
     """As after a long pause of this process: whichever look is the first, none is forgotten."""
-    for looks in (1, 2):
-        store = Runs(run("a"))
-        async with aclosing(live_runs(store, stopping).events(None)) as events:
-            await anext(events)
-            await next_run(events)
-            await store.looked_again(looks)
-            store.put(run("a", after=1, fetched=5))
-            store.put(run("b", after=100))
-            known = dict.fromkeys("ab", 0)
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while known != {"a": 5, "b": 0}:
-                    for told in await next_runs(events):
-                        known[told["runId"]] = told["totalFetched"]
+    await store.start("a")
+    store.hold_up()
+    async with aclosing(runs.events(None)) as events:
+        await anext(events)
+        await next_run(events)
+        for _ in range(looks):
+            await store.look()
+        clock.advance(1)
+        await store.note("a", 5)
+        clock.advance(99)
+        await store.start("b")
+        store.go_on()
+        known = dict.fromkeys("ab", 0)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while known != {"a": 5, "b": 0}:
+                for told in await next_runs(events):
+                    known[told["runId"]] = told["totalFetched"]
 
 
 async def test_a_listener_who_comes_while_the_store_is_away_is_sent_away(
-    stopping: asyncio.Event,
+    store: Runs, runs: LiveRuns
 ) -> None:
-    store = Runs()
     store.is_down = True
-    async with aclosing(live_runs(store, stopping).events(None)) as events:
+    async with aclosing(runs.events(None)) as events:
         await anext(events)
         with pytest.raises(StopAsyncIteration):
             await anext(events)
 
 
-async def test_everything_ends_when_the_process_stops(stopping: asyncio.Event) -> None:
-    listeners = [live_runs(Runs(), stopping).events(None) for _ in range(3)]
+async def test_everything_ends_when_the_process_stops(store: Runs, stopping: asyncio.Event) -> None:
+    listeners = [LiveRuns(store, stopping).events(None) for _ in range(3)]
     for each in listeners:
         await anext(each)
     waiting = [asyncio.ensure_future(anext(each)) for each in listeners]
@@ -297,10 +351,9 @@ async def test_everything_ends_when_the_process_stops(stopping: asyncio.Event) -
 
 
 async def test_a_client_that_takes_nothing_is_dropped(
-    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    runs: LiveRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "SEND_SECONDS", 0.01)
-    runs = live_runs(Runs(), stopping)
 
     async def send(message: Any) -> None:
         if message["type"] == "http.response.body":
@@ -316,10 +369,9 @@ async def test_a_client_that_takes_nothing_is_dropped(
 
 
 async def test_of_many_who_ask_at_once_no_more_than_there_is_room_for_are_heard(
-    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    runs: LiveRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "MOST_LISTENERS", 2)
-    runs = live_runs(Runs(), stopping)
     asked = [runs.events(None) for _ in range(5)]
     assert not runs.is_full
     greetings = [await anext(each, None) for each in asked]
@@ -330,7 +382,20 @@ async def test_of_many_who_ask_at_once_no_more_than_there_is_room_for_are_heard(
 
 
 def test_the_position_of_an_event_is_its_time() -> None:
-    changed = replace(run("a"), updated_at=START + timedelta(microseconds=123_456))
+    changed = ImportRun(
+        run_id="a",
+        feed_id="feed",
+        source_url="https://a.test/",
+        source_name="A\nfeed",
+        status=RunStatus.RUNNING,
+        trigger="manual",
+        started_at=NOON,
+        updated_at=datetime(2026, 1, 1, microsecond=123_456, tzinfo=UTC),
+        batch_size=200,
+        concurrency=4,
+        reading=_reading(0),
+        counts=Counts(),
+    )
     position = live.event_of(changed).partition(b"\n")[0].removeprefix(b"id: ").decode()
     assert moment_of(position) == changed.updated_at
     assert moment_of("") is moment_of("-1") is moment_of("x") is moment_of("1" * 17) is None

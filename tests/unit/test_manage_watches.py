@@ -1,14 +1,17 @@
-"""What a person may decide about a watch, over a store that remembers one."""
+"""What a person may decide about a watch."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from contracts.fake_clock import FakeClock
+from contracts.fake_clock import NOON, FakeClock
+from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.application.watch.manage_watches import (
     MOST_TARGETS,
     MOST_URLS,
@@ -17,52 +20,11 @@ from webloom.application.watch.manage_watches import (
 )
 from webloom.domain.errors import UrlRefused, WatchRefused
 from webloom.domain.schedule import Schedule
-from webloom.domain.watch import Target, Watch, WatchConfig
+from webloom.domain.watch import Target, Watch
+from webloom.ports.page_store import Retention
+from webloom.ports.watch_store import NewRun
 
-CLOCK = FakeClock()
-NOW = CLOCK.now()
 URL = "https://shop.test/1"
-
-
-class Watches:
-    """The watches of a WatchStore, as far as they are managed."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, Watch] = {}
-
-    async def add_watch(
-        self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
-    ) -> tuple[Watch, bool]:
-        if watch_id in self.kept:
-            return self.kept[watch_id], False
-        made = _watch(watch_id, config, next_run_at)
-        self.kept[watch_id] = made
-        return made, True
-
-    async def find_watch(self, watch_id: str) -> Watch | None:
-        return self.kept.get(watch_id)
-
-    async def edit_watch(
-        self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
-    ) -> Watch | None:
-        known = self.kept[watch_id]
-        if (config.enabled, config.schedule) == (known.config.enabled, known.config.schedule):
-            next_run_at = known.next_run_at
-        self.kept[watch_id] = _watch(watch_id, config, next_run_at)
-        return self.kept[watch_id]
-
-    async def watches(
-        self, *, limit: int, cursor: str | None = None
-    ) -> tuple[list[Watch], str | None]:
-        start = int(cursor or 0)
-        found = sorted(self.kept.values(), key=lambda each: each.config.name)[start:]
-        return found[:limit], str(start + limit) if len(found) > limit else None
-
-
-def _watch(watch_id: str, config: WatchConfig, next_run_at: datetime | None) -> Watch:
-    return Watch(
-        watch_id=watch_id, config=config, created_at=NOW, updated_at=NOW, next_run_at=next_run_at
-    )
 
 
 def checked(url: str) -> str:
@@ -76,15 +38,15 @@ def shown(url: str) -> str:
 
 
 @pytest.fixture
-def store() -> Watches:
-    return Watches()
+def store(database: Database) -> SqliteWatchStore:
+    return SqliteWatchStore(database, retention=Retention())
 
 
 @pytest.fixture
-def manage(store: Watches) -> ManageWatches:
+def manage(store: SqliteWatchStore, clock: FakeClock) -> ManageWatches:
     return ManageWatches(
-        store=store,  # type: ignore[arg-type]  # only what is managed
-        clock=CLOCK,
+        store=store,
+        clock=clock,
         check=checked,
         check_target=lambda url: None,
         shown_target=shown,
@@ -109,7 +71,7 @@ async def test_a_new_watch_has_the_usual_schedule_and_is_due_at_once(manage: Man
     assert watch.config.urls == [URL, "https://shop.test/2"]
     assert watch.config.name == URL
     assert watch.config.schedule == Schedule(every_minutes=30.0)
-    assert watch.next_run_at == NOW
+    assert watch.next_run_at == NOON
     assert (await made(manage, enabled=False)).next_run_at is None
 
 
@@ -128,15 +90,18 @@ async def test_with_an_id_that_is_there_the_watch_stays_as_it_is(manage: ManageW
 
 
 async def test_the_next_run_moves_only_with_the_schedule(
-    manage: ManageWatches, store: Watches
+    manage: ManageWatches, store: SqliteWatchStore, clock: FakeClock
 ) -> None:
     watch = await made(manage)
-    due = NOW + timedelta(hours=5)
-    store.kept[watch.watch_id] = _watch(watch.watch_id, watch.config, due)
+    due = NOON + timedelta(hours=5)
+    run = await store.start_run(watch.watch_id, NewRun(run_id="run", trigger="manual"))
+    assert run is not None
+    await store.finish_run(run.run_id, next_run_at=due, instead_of=watch.next_run_at)
+    clock.advance(60)
     assert (await edited(manage, watch, name="Other")).next_run_at == due
     sooner = await edited(manage, watch, schedule=Schedule(every_minutes=10.0))
     assert sooner.next_run_at is not None
-    assert timedelta(minutes=10) <= sooner.next_run_at - NOW <= timedelta(minutes=11)
+    assert timedelta(minutes=10) <= sooner.next_run_at - clock.now() <= timedelta(minutes=11)
     assert (await edited(manage, watch, enabled=False)).next_run_at is None
     assert await manage.edit("nobody", name="x") is None
 
@@ -156,13 +121,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "said"), REFUSED, ids=[said for _, said in REFUSED])
 async def test_what_is_refused_is_named_and_changes_nothing(
-    manage: ManageWatches, store: Watches, changes: dict[str, Any], said: str
+    manage: ManageWatches, store: SqliteWatchStore, changes: dict[str, Any], said: str
 ) -> None:
     watch = await made(manage, name="One")
     with pytest.raises(WatchRefused) as refused:
         await manage.edit(watch.watch_id, **changes)
     assert str(refused.value).startswith(said)
-    assert store.kept[watch.watch_id] == watch
+    assert await store.find_watch(watch.watch_id) == watch
 
 
 async def test_targets_that_are_given_as_they_are_shown_stay_what_they_are(
@@ -183,8 +148,9 @@ async def test_targets_that_are_given_as_they_are_shown_stay_what_they_are(
     ]
 
 
-async def test_all_watches_are_listed_however_many(manage: ManageWatches, store: Watches) -> None:
-    for number in range(450):
-        await made(manage, name=f"{number:03d}")
-    names = [each.config.name async for each in all_watches(store)]  # type: ignore[arg-type]  # as above
+async def test_all_watches_are_listed_however_many(
+    manage: ManageWatches, store: SqliteWatchStore
+) -> None:
+    await asyncio.gather(*(made(manage, name=f"{number:03d}") for number in range(450)))
+    names = [each.config.name async for each in all_watches(store)]
     assert names == [f"{number:03d}" for number in range(450)]

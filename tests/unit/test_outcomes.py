@@ -60,15 +60,15 @@ def suite(tmp_path: Path) -> Path:
     """A project with the script and the plugin, and no tests yet."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(RUN_TESTS, tmp_path / "scripts")
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p outcomes\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p outcomes -p no:asyncio\n")
     return tmp_path
 
 
-def run(suite: Path, tests: str, **variables: str) -> tuple[int, str]:
+def run(suite: Path, tests: str, *options: str, **variables: str) -> tuple[int, str]:
     (suite / "test_it.py").write_text(tests)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, suite / "scripts/run_tests.py"],
+        [sys.executable, suite / "scripts/run_tests.py", *(options or ("-n0",))],
         env=kept | {"PYTHONPATH": str(TESTS)} | variables,
         capture_output=True,
         text=True,
@@ -78,7 +78,7 @@ def run(suite: Path, tests: str, **variables: str) -> tuple[int, str]:
 
 
 def test_tests_whose_programs_are_missing_are_skipped_and_counted_in_one_line(suite: Path) -> None:
-    code, said = run(suite, NEEDS_PROGRAMS, WEBLOOM_TESTS_REQUIRE_ALL="")
+    code, said = run(suite, NEEDS_PROGRAMS, "-n2", WEBLOOM_TESTS_REQUIRE_ALL="")
     assert code == 0, said
     assert "1 passed, 3 skipped" in said
     assert (
@@ -98,7 +98,7 @@ def test_a_server_that_did_not_start_is_tried_once_more_alone(suite: Path) -> No
     code, said = run(suite, FAILS_AT_FIRST + SERVER_AT_FIRST)
     assert code == 0, said
     assert "Once more, alone:\n  test_it.py::test_server\n" in said
-    assert said.rstrip().splitlines()[-1].strip("=").strip().startswith("1 passed in ")
+    assert "1 passed" in said.splitlines()[-1]
 
 
 def test_a_server_that_does_not_start_the_second_time_either_fails_the_run(suite: Path) -> None:

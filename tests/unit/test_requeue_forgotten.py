@@ -1,84 +1,116 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from webloom.application.inventory.requeue_forgotten import RequeueForgotten
-from webloom.domain.inventory import FetchRequest
-from webloom.ports.broker import Message, QueueDepth
-from webloom.ports.heartbeats import Heartbeat, SeenProcess
+from contracts.fake_clock import FakeClock
+from unit.deliveries import LEASE
+from webloom.adapters.sqlite.broker import SqliteBroker
+from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
+from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
+from webloom.application.inventory.requeue_forgotten import QUIET_SECONDS, RequeueForgotten
+from webloom.domain.inventory import METADATA_QUEUE, FetchRequest
+from webloom.ports.broker import Message
+from webloom.ports.heartbeats import Heartbeat
+from webloom.ports.inventory_store import NotedRequest
 
 REQUESTS = [FetchRequest(url=f"http://site.example/{n}", request_id=f"r{n}") for n in range(3)]
+BEAT = Heartbeat(
+    process_id="one", role="worker", host="here", pid=1, slots=1, in_flight=0, completed=0,
+    retried=0, failed=0, started_at=datetime(2026, 1, 1, tzinfo=UTC),
+)  # fmt: skip
 
 
-def process(role: str) -> SeenProcess:
-    beat = Heartbeat(
-        process_id=role, role=role, host="here", pid=1, slots=1, in_flight=0, completed=0,
-        retried=0, failed=0, started_at=datetime(2026, 1, 1, tzinfo=UTC),
-    )  # fmt: skip
-    return SeenProcess(heartbeat=beat, age=1.0)
-
-
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class Room:
-    """What the use case sees of store, broker and heartbeats."""
+    """Requests that nothing has happened to for long, and what else there is."""
 
-    alive: list[SeenProcess] = field(default_factory=lambda: [process("worker")])
-    ready: int = 0
-    delayed: int = 0
-    fits: int = 10
-    published: list[str] = field(default_factory=list)
-    touched: list[FetchRequest] = field(default_factory=list)
+    store: SqliteInventoryStore
+    broker: SqliteBroker
+    heartbeats: SqliteHeartbeats
 
-    async def forgotten_requests(self, *, quiet_for: float, limit: int) -> list[FetchRequest]:
-        return REQUESTS
+    async def beat(self, *roles: str) -> None:
+        for role in roles:
+            await self.heartbeats.beat(replace(BEAT, process_id=role, role=role))
 
-    async def touch_requests(self, requests: Sequence[FetchRequest]) -> None:
-        self.touched += requests
+    async def fill(self, *, ready: int = 0, delayed: int = 0) -> None:
+        """With messages of others."""
+        for number in range(ready + delayed):
+            message = Message(id=f"other {number}", body=b"{}")
+            delay = 3600.0 if number >= ready else 0.0
+            await self.broker.publish(METADATA_QUEUE, message, delay=delay)
 
-    async def depth(self, queue: str) -> QueueDepth:
-        return QueueDepth(ready=self.ready, delayed=self.delayed, in_flight=None, dead=0)
+    async def requeue(self) -> int:
+        return await RequeueForgotten(
+            store=self.store, broker=self.broker, heartbeats=self.heartbeats
+        )()
 
-    async def publish_many(self, queue: str, messages: Sequence[Message]) -> list[str | None]:
-        taken = [each.id for each in messages[: self.fits]]
-        self.published += taken
-        return [*taken, *([None] * (len(messages) - len(taken)))]
+    async def forgotten(self) -> list[FetchRequest]:
+        return await self.store.forgotten_requests(quiet_for=QUIET_SECONDS, limit=10)
 
-    async def seen(self, within: float) -> list[SeenProcess]:
-        return self.alive
+    async def queued(self) -> list[str]:
+        """Ids of all messages that are ready; they are gone then."""
+        ready = (await self.broker.depth(METADATA_QUEUE)).ready
+        async with self.broker.deliveries(METADATA_QUEUE, 10) as deliveries:
+            taken = [await anext(deliveries) for _ in range(ready)]
+            for each in taken:
+                await each.ack()
+        return [each.message_id for each in taken]
 
 
-async def requeued(room: Room) -> int:
-    parts: Any = room
-    return await RequeueForgotten(store=parts, broker=parts, heartbeats=parts)()
+async def furnished(database: Database, clock: FakeClock, *, limit: int = 1000) -> Room:
+    room = Room(
+        store=SqliteInventoryStore(database),
+        broker=SqliteBroker(database, limits={METADATA_QUEUE: limit}, lease=LEASE),
+        heartbeats=SqliteHeartbeats(database),
+    )
+    for each in REQUESTS:
+        await room.store.note_requests([NotedRequest(request=each, token=0)])
+        clock.advance(1)
+    clock.advance(QUIET_SECONDS)
+    return room
 
 
-async def test_what_was_put_back_is_quiet_from_then_on() -> None:
-    room = Room(fits=2)
-    assert await requeued(room) == 2
-    assert room.published == ["r0", "r1"]
-    assert room.touched == REQUESTS[:2]
+@pytest.fixture
+async def room(database: Database, clock: FakeClock) -> Room:
+    return await furnished(database, clock)
+
+
+async def test_what_was_put_back_is_quiet_from_then_on(
+    database: Database, clock: FakeClock
+) -> None:
+    room = await furnished(database, clock, limit=2)
+    await room.beat("worker")
+    assert await room.requeue() == 2
+    assert await room.queued() == ["r0", "r1"]
+    assert await room.forgotten() == REQUESTS[2:]
+
+
+async def test_without_a_worker_every_request_is_quiet(room: Room) -> None:
+    await room.beat("api", "scheduler")
+    assert await room.requeue() == 0
+    assert await room.queued() == []
+    assert await room.forgotten() == REQUESTS
 
 
 @pytest.mark.parametrize(
-    "room",
-    [
-        Room(alive=[process("api"), process("scheduler")]),
-        Room(ready=3),
-        Room(ready=1, delayed=2),
-    ],
-    ids=["nobody serves the queue", "as many are ready", "as many wait"],
+    ("ready", "delayed"), [(3, 0), (1, 2)], ids=["as many are ready", "as many wait"]
 )
-async def test_a_message_that_may_be_there_is_not_doubled(room: Room) -> None:
-    assert await requeued(room) == 0
-    assert not room.published
-    assert not room.touched
+async def test_a_message_that_may_be_there_is_not_doubled(
+    room: Room, ready: int, delayed: int
+) -> None:
+    await room.beat("worker")
+    await room.fill(ready=ready, delayed=delayed)
+    assert await room.requeue() == 0
+    assert len(await room.queued()) == ready
+    assert await room.forgotten() == REQUESTS
 
 
-async def test_fewer_messages_than_requests_mean_that_some_are_lost() -> None:
-    room = Room(ready=2)
-    assert await requeued(room) == 3
+async def test_fewer_messages_than_requests_mean_that_some_are_lost(room: Room) -> None:
+    await room.beat("worker")
+    await room.fill(ready=2)
+    assert await room.requeue() == 3
+    assert set(await room.queued()) >= {each.request_id for each in REQUESTS}

@@ -9,45 +9,52 @@ from typing import Any
 import msgspec
 import pytest
 
+from unit.deliveries import Deliver
+from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.application.imports.store_batch import MOST_DELIVERIES, StoreBatch
-from webloom.domain.import_run import Counts, Failure, Mark
+from webloom.domain.feed import FeedConfig
+from webloom.domain.import_run import Counts, Failure, Mark, Phase, Reading
 from webloom.parsing.job_posting import JobPosting, dedupe_key
-from webloom.ports.import_store import Batch
+from webloom.ports.import_store import Batch, NewRun
 
 FEED = "http://feed.example/jobs.xml"
 
 
-class Store:
-    """What StoreBatch needs of an ImportStore."""
+class Store(SqliteImportStore):
+    """Notes what it is asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, durable_batches=False)
         self.batches: list[Batch] = []
         self.failed: list[tuple[Mark, list[Failure], int]] = []
 
     async def apply_batch(self, batch: Batch) -> Counts | None:
         self.batches.append(batch)
-        return Counts(new=len(batch.jobs))
+        return await super().apply_batch(batch)
 
     async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:
         self.failed.append((mark, list(failures), failed))
+        await super().fail_batch(mark, failures, failed=failed)
 
 
-class Delivered:
-    def __init__(self, body: bytes, *, attempt: int = 1, redelivered: bool = False) -> None:
-        self.message_id = "m"
-        self.body = body
-        self.attempt = attempt
-        self.redelivered = redelivered
-        self.settled: list[str] = []
+@pytest.fixture
+async def store(database: Database) -> Store:
+    """With a run in progress."""
+    opened = Store(database)
+    await opened.add_feed("feed", FeedConfig(url=FEED, name="Feed"), next_run_at=None)
+    new = NewRun(run_id="run", trigger="manual", batch_size=200, concurrency=1)
+    assert await opened.start_run("feed", new) is not None
+    return opened
 
-    async def ack(self) -> None:
-        self.settled.append("ack")
 
-    async def retry(self, after: float = 0.0) -> None:
-        self.settled.append("retry")
-
-    async def bury(self, reason: str) -> None:
-        self.settled.append(reason)
+async def counted(store: Store) -> Counts:
+    """What the run has in its ledger."""
+    claim = await store.claim_run("producer", lease=60, run_id="run")
+    assert claim is not None
+    run = await store.note_reading(claim, Reading(phase=Phase.READING))
+    assert run is not None
+    return run.counts
 
 
 def posting(external_id: str, **more: Any) -> dict[str, Any]:
@@ -67,23 +74,28 @@ def message(jobs: Sequence[Any], **more: Any) -> bytes:
     return msgspec.json.encode({**fields, "jobs": jobs})
 
 
-async def stored(jobs: Sequence[Any]) -> Batch:
-    store, delivery = Store(), Delivered(message(jobs))
-    await StoreBatch(store=store)(delivery)  # type: ignore[arg-type]  # the two verbs that it uses
-    assert delivery.settled == ["ack"]
+async def stored(store: Store, deliver: Deliver, jobs: Sequence[Any]) -> Batch:
+    delivery = await deliver(message(jobs))
+    await StoreBatch(store=store)(delivery)
+    assert delivery.settled == [("ack", None)]
     [batch] = store.batches
+    assert await counted(store) == Counts(
+        new=len(batch.jobs), duplicate=batch.duplicates, failed=len(batch.failures)
+    )
     return batch
 
 
-async def test_a_batch_is_applied_and_then_acknowledged() -> None:
-    batch = await stored([posting("a"), posting("b")])
+async def test_a_batch_is_applied_and_then_acknowledged(store: Store, deliver: Deliver) -> None:
+    batch = await stored(store, deliver, [posting("a"), posting("b")])
     assert batch.mark == Mark("run", 7)
     assert [job.external_id for job in batch.jobs] == ["a", "b"]
     assert (batch.duplicates, list(batch.failures)) == (0, [])
+    assert await store.count_postings() == (2, 0)
 
 
-async def test_the_first_of_two_with_one_key_counts() -> None:
-    batch = await stored([posting("a", title="first"), posting("b"), posting("a", title="second")])
+async def test_the_first_of_two_with_one_key_counts(store: Store, deliver: Deliver) -> None:
+    jobs = [posting("a", title="first"), posting("b"), posting("a", title="second")]
+    batch = await stored(store, deliver, jobs)
     assert [job.title for job in batch.jobs] == ["first", "Job b"]
     assert batch.duplicates == 1
 
@@ -98,17 +110,21 @@ async def test_the_first_of_two_with_one_key_counts() -> None:
         (posting("x", publishedAt="yesterday"), "Invalid RFC3339"),
     ],
 )
-async def test_a_record_that_is_no_posting_costs_no_other(bad: Any, reason: str) -> None:
-    batch = await stored([posting("a"), bad, posting("b")])
+async def test_a_record_that_is_no_posting_costs_no_other(
+    store: Store, deliver: Deliver, bad: Any, reason: str
+) -> None:
+    batch = await stored(store, deliver, [posting("a"), bad, posting("b")])
     assert [job.external_id for job in batch.jobs] == ["a", "b"]
     [failure] = batch.failures
     assert reason in failure.reason
     assert failure.sample
 
 
-async def test_a_posting_of_another_producer_is_completed() -> None:
+async def test_a_posting_of_another_producer_is_completed(store: Store, deliver: Deliver) -> None:
     """A Node program that sends what the queue's contract names and leaves the rest to us."""
     batch = await stored(
+        store,
+        deliver,
         [
             {
                 "title": "Weaver",
@@ -117,7 +133,7 @@ async def test_a_posting_of_another_producer_is_completed() -> None:
                 "publishedAt": "2026-02-01T10:00:00",
                 "company": None,
             }
-        ]
+        ],
     )
     [job] = batch.jobs
     assert job.external_id == "4711"
@@ -125,26 +141,34 @@ async def test_a_posting_of_another_producer_is_completed() -> None:
     assert job.source_url == FEED
     assert job.content_hash
     assert job.published_at == datetime(2026, 2, 1, 10, tzinfo=UTC)
+    kept = await store.find_posting(job.dedupe_key)
+    assert kept is not None
+    assert kept.posting == job
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"{", b"[]", b"\xff", message([], batchIndex=-1), message([], batchIndex="x"), b"null"],
 )
-async def test_what_is_no_batch_is_buried(body: bytes) -> None:
-    store, delivery = Store(), Delivered(body)
-    await StoreBatch(store=store)(delivery)  # type: ignore[arg-type]
-    assert delivery.settled[0].startswith("not an import batch: ")
+async def test_what_is_no_batch_is_buried(store: Store, deliver: Deliver, body: bytes) -> None:
+    delivery = await deliver(body)
+    await StoreBatch(store=store)(delivery)
+    [(verb, reason)] = delivery.settled
+    assert verb == "bury"
+    assert str(reason).startswith("not an import batch: ")
     assert store.batches == []
 
 
-async def test_a_batch_that_kills_its_workers_is_given_up_and_counted() -> None:
-    store = Store()
-    patient = Delivered(message([posting("a")]), attempt=MOST_DELIVERIES, redelivered=True)
-    await StoreBatch(store=store)(patient)  # type: ignore[arg-type]
-    assert patient.settled == ["ack"]
-    deadly = Delivered(message([posting("a")] * 3), attempt=MOST_DELIVERIES + 1, redelivered=True)
-    await StoreBatch(store=store)(deadly)  # type: ignore[arg-type]
+async def test_a_batch_that_kills_its_workers_is_given_up_and_counted(
+    store: Store, deliver: Deliver
+) -> None:
+    patient = await deliver(message([posting("a")]), attempt=MOST_DELIVERIES, redelivered=True)
+    await StoreBatch(store=store)(patient)
+    assert patient.settled == [("ack", None)]
+    body = message([posting("a")] * 3, batchIndex=8)
+    deadly = await deliver(body, attempt=MOST_DELIVERIES + 1, redelivered=True)
+    await StoreBatch(store=store)(deadly)
     [(mark, [failure], failed)] = store.failed
-    assert (mark, failed) == (Mark("run", 7), 3)
-    assert deadly.settled == [failure.reason]
+    assert (mark, failed) == (Mark("run", 8), 3)
+    assert deadly.settled == [("bury", failure.reason)]
+    assert await counted(store) == Counts(new=1, failed=3)

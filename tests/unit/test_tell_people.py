@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from contracts.fake_clock import NOON, FakeClock
+from fakes.notifier import FakeNotifier
+from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.application.watch import tell_people
 from webloom.application.watch.tell_people import (
     LONGEST_RETRY_AFTER,
     MOST_ATTEMPTS,
-    MOST_LINES,
     TellPeople,
     due_at,
     line_of,
@@ -24,42 +28,47 @@ from webloom.application.watch.tell_people import (
 )
 from webloom.domain.errors import NotSent, StoreUnavailable
 from webloom.domain.schedule import Schedule
-from webloom.domain.watch import RunStatus, Target, Watch, WatchConfig, WatchRun
+from webloom.domain.storage_event import EventPrice, StorageEvent
+from webloom.domain.watch import Target, Watch, WatchConfig
 from webloom.ports.notifier import Told
-from webloom.ports.page_store import ChangeFilter, ChangeLog, Late, PageStore, PriceRecord
-from webloom.ports.watch_store import Notice, WatchStore
+from webloom.ports.page_store import ChangeLog, Retention
+from webloom.ports.watch_store import NewRun, Notice
 
 HOOK = Target(url="https://hook.test/token", secret="s3cret")
+NTFY = Target(url="ntfy://topic")
 MAIL = Target(url="mailto://me:password@mail.test", digest_minutes=60.0)
 
 
-def a_watch(*targets: Target, watch_id: str = "w") -> Watch:
-    return Watch(
-        watch_id=watch_id,
-        config=WatchConfig(
-            name="My shop",
-            urls=["https://shop.test/"],
-            schedule=Schedule(every_minutes=5.0),
-            targets=list(targets),
-        ),
-        created_at=NOON,
-        updated_at=NOON,
-        next_run_at=None,
+def a_config(*targets: Target) -> WatchConfig:
+    return WatchConfig(
+        name="My shop",
+        urls=["https://shop.test/"],
+        schedule=Schedule(every_minutes=5.0),
+        targets=list(targets),
     )
 
 
-def a_run(run_id: str = "r1") -> WatchRun:
-    return WatchRun(
+def a_change(number: int, *alerts: str, run_id: str | None = "r1", **more: Any) -> StorageEvent:
+    """On its way to the store, as version 2 of a page."""
+    made = StorageEvent(
+        job_id="w",
+        url=f"https://shop.test/{number}",
+        snapshot_hash="changed",
+        ts=1000 + number,
+        claimed=2,
+        changes={"textChanged": True},
+        is_change=True,
         run_id=run_id,
-        watch_id="w",
-        status=RunStatus.IN_PROGRESS,
-        trigger="schedule",
-        started_at=NOON,
-        updated_at=NOON,
+        alerts=list(alerts),
     )
+    return replace(made, **more)
 
 
-def a_change(number: int, *alerts: str, run_id: str = "r1") -> ChangeLog:
+def a_price(amount: str, *, percent: str) -> EventPrice:
+    return EventPrice(current=Decimal(amount), change_percent=Decimal(percent), currency="EUR")
+
+
+def a_log(number: int, *alerts: str) -> ChangeLog:
     return ChangeLog(
         job_id="w",
         url=f"https://shop.test/{number}",
@@ -67,138 +76,116 @@ def a_change(number: int, *alerts: str, run_id: str = "r1") -> ChangeLog:
         previous=1,
         current=2,
         timestamp=1000 + number,
-        run_id=run_id,
+        run_id="r1",
         alerts=list(alerts),
     )
 
 
-class FakePages:
-    def __init__(self) -> None:
-        self.logs: list[ChangeLog] = []
-        self.batches: dict[int, str] = {}  # of logs, by their places
-        self.told: set[str] = set()
-        self.running: set[str] = set()
+class Pages(SqlitePageStore):
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, retention=Retention(), budget=1 << 40)
         self.dies_at_note = False
-        self.priced: list[PriceRecord] = []
-
-    def _untold(self) -> list[tuple[int, ChangeLog]]:
-        return [
-            (place, each)
-            for place, each in enumerate(self.logs)
-            if each.alerts and self.batches.get(place) not in self.told
-        ]
-
-    async def late_alerts(self, *, limit: int) -> list[Late]:
-        found = {(each.job_id, each.run_id) for _, each in self._untold()}
-        late = [Late(job_id=job, run_id=run) for job, run in found if run not in self.running]
-        return late[:limit]
+        self.odd: str | None = None  # a job that it has a fault with
 
     async def gather_alerts(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
-        of_run = [
-            place
-            for place, each in self._untold()
-            if (each.job_id, each.run_id) == (job_id, run_id)
-        ]
-        return list(dict.fromkeys(self.batches.setdefault(place, batch) for place in of_run))
+        if job_id == self.odd:
+            raise OverflowError("date value out of range")
+        return await super().gather_alerts(job_id, run_id, batch)
 
     async def note_told(self, batch: str) -> None:
         if self.dies_at_note:
             raise StoreUnavailable("gone")
-        self.told.add(batch)
-
-    async def change_logs(
-        self, chosen: ChangeFilter, *, limit: int, cursor: str | None = None
-    ) -> tuple[list[ChangeLog], str | None]:
-        found = [
-            each
-            for place, each in enumerate(self.logs)
-            if self.batches.get(place) == chosen.batch is not None
-        ]
-        start = int(cursor or 0)
-        end = start + limit
-        return found[start:end], str(end) if end < len(found) else None
-
-    async def prices(
-        self, job_id: str, url: str, *, limit: int, cursor: str | None = None
-    ) -> tuple[list[PriceRecord], str | None]:
-        found = [each for each in reversed(self.priced) if each.url == url]
-        return found[:limit], "more" if len(found) > limit else None
+        await super().note_told(batch)
 
 
-class FakeWatches:
-    def __init__(self, *watches: Watch) -> None:
-        self.watches = {each.watch_id: each for each in watches}
-        self.kept: dict[str, Notice] = {}
+class Watches(SqliteWatchStore):
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, retention=Retention())
         self.dies_at_note = False
 
-    async def find_watch(self, watch_id: str) -> Watch | None:
-        return self.watches.get(watch_id)
-
-    async def add_notices(self, notices: Sequence[Notice]) -> None:
-        for each in notices:
-            self.kept.setdefault(each.notice_id, each)
-
-    async def due_notices(self, now: datetime, *, limit: int) -> list[Notice]:
-        open_ = [each for each in self.kept.values() if not (each.sent_at or each.given_up)]
-        due = [each for each in open_ if each.due_at <= now]
-        return sorted(due, key=lambda each: each.due_at)[:limit]
-
-    async def note_sent(self, notice_ids: Sequence[str], at: datetime) -> None:
+    async def note_sent(self, notice_ids: Any, at: datetime) -> None:
         if self.dies_at_note:
             raise StoreUnavailable("gone")
-        for each in notice_ids:
-            self.kept[each] = replace(self.kept[each], sent_at=at)
-
-    async def note_unsent(
-        self, notice_ids: Sequence[str], *, error: str, due_at: datetime | None
-    ) -> None:
-        for each in notice_ids:
-            notice = self.kept[each]
-            self.kept[each] = replace(
-                notice,
-                attempts=notice.attempts + 1,
-                error=error,
-                due_at=due_at or notice.due_at,
-                given_up=due_at is None,
-            )
+        await super().note_sent(notice_ids, at)
 
 
-class FakeNotifier:
+class BuggyNotifier(FakeNotifier):
+    """Raises what it must not, when it is first to send to HOOK."""
+
     def __init__(self) -> None:
-        self.sent: list[tuple[str, Told]] = []
-        self.failures: dict[str, list[Exception]] = {}  # by target, one for each attempt
+        super().__init__()
+        self._is_first = True
 
     async def send(self, target: Target, message: Told) -> None:
-        if failures := self.failures.get(target.url):
-            raise failures.pop(0)
-        self.sent.append((target.url, message))
+        if target == HOOK and self._is_first:
+            self._is_first = False
+            raise KeyError("bug")
+        await super().send(target, message)
 
 
 class World:
-    def __init__(self, *targets: Target) -> None:
-        self.clock = FakeClock()
-        self.watch = a_watch(*targets)
-        self.watches = FakeWatches(self.watch)
-        self.pages = FakePages()
-        self.notifier = FakeNotifier()
+    def __init__(self, database: Database, clock: FakeClock) -> None:
+        self.clock = clock
+        self.watches = Watches(database)
+        self.pages = Pages(database)
+        self.use(FakeNotifier())
+
+    def use(self, notifier: FakeNotifier) -> None:
+        self.notifier = notifier
         self.tell = TellPeople(
-            store=cast(WatchStore, self.watches),
-            pages=cast(PageStore, self.pages),
-            notifier=self.notifier,
-            clock=self.clock,
+            store=self.watches, pages=self.pages, notifier=notifier, clock=self.clock
         )
 
-    async def run(self, run_id: str, *changes: ChangeLog) -> None:
-        self.pages.logs += changes
-        await self.tell.after_run(self.watch, a_run(run_id))
+    async def add(self, *targets: Target, watch_id: str = "w") -> None:
+        """The watch; or, where it is there already, its targets."""
+        config = a_config(*targets)
+        _, is_new = await self.watches.add_watch(watch_id, config, next_run_at=None)
+        if not is_new:
+            await self.watches.edit_watch(watch_id, config, next_run_at=None)
+
+    async def start(self, run_id: str) -> None:
+        run = await self.watches.start_run("w", NewRun(run_id=run_id, trigger="schedule"))
+        assert run is not None
+        assert run.run_id == run_id
+
+    async def store(self, *changes: StorageEvent) -> None:
+        await asyncio.gather(*map(self.pages.store_event, changes))
+
+    async def run(self, run_id: str, *changes: StorageEvent) -> None:
+        """To its end; or once more, where it was there already."""
+        await self.start(run_id)
+        await self.store(*changes)
+        watch, run = await self.watches.find_watch("w"), await self.watches.find_run(run_id)
+        assert watch is not None
+        assert run is not None
+        await self.tell.after_run(watch, run)
+        await self.watches.finish_run(run_id, next_run_at=None, instead_of=None)
+
+    async def notices(self) -> list[Notice]:
+        found, cursor = await self.watches.notices("w", limit=1000)
+        assert cursor is None
+        return found
 
     @property
     def ids(self) -> list[str]:
         return [message.told_id for _, message in self.notifier.sent]
 
 
-async def test_all_alerts_of_a_run_are_one_message_for_each_target() -> None:
-    world = World(HOOK, Target(url="ntfy://topic"))
+MakeWorld = Callable[..., Awaitable[World]]
+
+
+@pytest.fixture
+def world_of(database: Database, clock: FakeClock) -> MakeWorld:
+    async def made(*targets: Target) -> World:
+        world = World(database, clock)
+        await world.add(*targets)
+        return world
+
+    return made
+
+
+async def test_all_alerts_of_a_run_are_one_message_for_each_target(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK, NTFY)
     await world.run(
         "r1",
         a_change(1, "the price fell", "it is in stock now"),
@@ -206,33 +193,20 @@ async def test_all_alerts_of_a_run_are_one_message_for_each_target() -> None:
         a_change(3, "the page changed"),
     )
     assert await world.tell.send_due() == 2
-    assert sorted(url for url, _ in world.notifier.sent) == [HOOK.url, "ntfy://topic"]
+    assert sorted(url for url, _ in world.notifier.sent) == [HOOK.url, NTFY.url]
     message = world.notifier.sent[0][1]
     assert message.title == "My shop: 2 changes"
     assert message.lines == [
-        "https://shop.test/1: the price fell; it is in stock now",
         "https://shop.test/3: the page changed",
-    ]
+        "https://shop.test/1: the price fell; it is in stock now",
+    ], "the latest first"
     assert await world.tell.send_due() == 0
 
 
-def a_price(number: int, amount: str, *, version: int, percent: str) -> PriceRecord:
-    return PriceRecord(
-        job_id="w",
-        url=f"https://shop.test/{number}",
-        price=Decimal(amount),
-        currency="EUR",
-        change_percent=Decimal(percent),
-        timestamp=1000 + number,
-        version=version,
-    )
-
-
-async def test_programs_are_told_the_same_with_prices() -> None:
-    world = World(HOOK)
-    url = "https://shop.test/1"
-    world.pages.priced = [a_price(1, "79.99", version=2, percent="-5.00")]
-    await world.run("r1", a_change(1, "the price fell"), a_change(2, "the page changed"))
+async def test_programs_are_told_the_same_with_prices(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK)
+    price = a_price("79.99", percent="-5.00")
+    await world.run("r1", a_change(1, "the price fell", price=price), a_change(2, "it changed"))
     await world.tell.send_due()
     [(_, message)] = world.notifier.sent
     assert message.payload["watchId"] == "w"
@@ -240,7 +214,14 @@ async def test_programs_are_told_the_same_with_prices() -> None:
     assert message.payload["runId"] == "r1"
     assert message.payload["changes"] == [
         {
-            "url": url,
+            "url": "https://shop.test/2",
+            "version": {"previous": 1, "current": 2},
+            "timestamp": 1002,
+            "alerts": ["it changed"],
+            "price": None,
+        },
+        {
+            "url": "https://shop.test/1",
             "version": {"previous": 1, "current": 2},
             "timestamp": 1001,
             "alerts": ["the price fell"],
@@ -250,23 +231,18 @@ async def test_programs_are_told_the_same_with_prices() -> None:
                 "changePercent": Decimal("-5.00"),
             },
         },
-        {
-            "url": "https://shop.test/2",
-            "version": {"previous": 1, "current": 2},
-            "timestamp": 1002,
-            "alerts": ["the page changed"],
-            "price": None,
-        },
     ]
 
 
-async def test_each_change_of_a_digest_has_its_own_price() -> None:
-    world = World(replace(HOOK, digest_minutes=60.0))
+async def test_each_change_of_a_digest_has_its_own_price(world_of: MakeWorld) -> None:
+    world = await world_of(replace(HOOK, digest_minutes=60.0))
     for version, amount in ((2, "80"), (3, "60")):
-        world.pages.priced.append(a_price(1, amount, version=version, percent="-20"))
-        changed = a_change(1, f"the price fell to {amount}", run_id=f"r{version}")
-        await world.run(f"r{version}", replace(changed, current=version, timestamp=version))
-    world.pages.priced.append(a_price(1, "70", version=4, percent="20"))
+        run_id, price = f"r{version}", a_price(amount, percent="-20")
+        told = f"the price fell to {amount}"
+        await world.run(
+            run_id, a_change(1, told, run_id=run_id, ts=version, claimed=version, price=price)
+        )
+    await world.store(a_change(1, ts=4, claimed=4, price=a_price("70", percent="20")))
     world.clock.advance(3600)
     await world.tell.send_due()
     [(_, message)] = world.notifier.sent
@@ -274,14 +250,14 @@ async def test_each_change_of_a_digest_has_its_own_price() -> None:
     assert prices == [Decimal(80), Decimal(60)]
 
 
-async def test_nothing_is_told_where_nothing_has_an_alert() -> None:
-    world = World(HOOK)
+async def test_nothing_is_told_where_nothing_has_an_alert(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK)
     await world.run("r1", a_change(1))
-    assert world.watches.kept == {}
+    assert await world.notices() == []
 
 
-async def test_the_end_of_a_run_may_be_repeated() -> None:
-    world = World(HOOK, HOOK)  # nor does a target that is named twice get it twice
+async def test_the_end_of_a_run_may_be_repeated(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK, HOOK)  # nor does a target that is named twice get it twice
     await world.run("r1", a_change(1, "x"))
     await world.tell.send_due()
     await world.run("r1")
@@ -289,11 +265,11 @@ async def test_the_end_of_a_run_may_be_repeated() -> None:
     assert len(world.notifier.sent) == 1
 
 
-async def test_what_is_stored_after_its_run_is_told_too_and_once() -> None:
-    world = World(HOOK, Target(url="ntfy://topic"))
-    world.pages.running = {"r2"}
+async def test_what_is_stored_after_its_run_is_told_too_and_once(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK, NTFY)
     await world.run("r1", a_change(1, "first"))
-    world.pages.logs += [a_change(2, "late"), a_change(3, "not yet", run_id="r2"), a_change(4)]
+    await world.start("r2")
+    await world.store(a_change(2, "late"), a_change(3, "not yet", run_id="r2"), a_change(4))
     await world.tell.gather_late()
     await world.tell.gather_late()
     await world.tell.send_due()
@@ -307,25 +283,28 @@ async def test_what_is_stored_after_its_run_is_told_too_and_once() -> None:
     assert {message.payload["runId"] for _, message in world.notifier.sent} == {"r1"}
 
 
-async def test_however_many_are_late_all_are_told() -> None:
-    world = World(HOOK)
-    world.pages.logs += [a_change(number, "x", run_id=f"r{number}") for number in range(250)]
+async def test_however_many_are_late_all_are_told(
+    world_of: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tell_people, "_LATE_AT_ONCE", 10)
+    world = await world_of(HOOK)
+    await world.store(*(a_change(number, "x", run_id=f"r{number}") for number in range(25)))
     await world.tell.gather_late()
-    assert len(world.watches.kept) == 250
+    assert len(await world.notices()) == 25
 
 
-async def test_what_names_no_run_is_told_with_the_run_of_its_day() -> None:
-    world = World(HOOK)
-    world.pages.logs.append(replace(a_change(1, "x"), run_id=None))
+async def test_what_names_no_run_is_told_with_the_run_of_its_day(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK)
+    await world.store(a_change(1, "x", run_id=None))
     await world.tell.gather_late()
     await world.tell.send_due()
     [(_, message)] = world.notifier.sent
     assert message.payload["runId"] == "w:1970-01-01"
 
 
-async def test_killed_before_it_is_noted_everything_is_told_once() -> None:
+async def test_killed_before_it_is_noted_everything_is_told_once(world_of: MakeWorld) -> None:
     """More may have come meanwhile."""
-    world = World(HOOK)
+    world = await world_of(HOOK)
     world.pages.dies_at_note = True
     with pytest.raises(StoreUnavailable):
         await world.run("r1", a_change(1, "first"))
@@ -333,7 +312,7 @@ async def test_killed_before_it_is_noted_everything_is_told_once() -> None:
     world.pages.dies_at_note = False
     await world.run("r1", a_change(2, "second"))
     await world.tell.send_due()
-    world.pages.logs.append(a_change(3, "third"))
+    await world.store(a_change(3, "third"))
     await world.tell.gather_late()
     await world.tell.send_due()
     assert [message.lines for _, message in world.notifier.sent] == [
@@ -344,41 +323,49 @@ async def test_killed_before_it_is_noted_everything_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("missing", ["watch", "target"])
-async def test_what_nobody_wants_to_know_is_not_kept_for_later(missing: str) -> None:
-    world = World()
+async def test_what_nobody_wants_to_know_is_not_kept_for_later(
+    world_of: MakeWorld, missing: str
+) -> None:
+    world = await world_of()
     if missing == "watch":
-        world.watches.watches = {}
-    world.pages.logs.append(a_change(1, "x"))
+        assert await world.watches.remove_watch("w")
+    await world.store(a_change(1, "x"))
     await world.tell.gather_late()
-    world.watches.watches = {"w": a_watch(HOOK)}
+    await world.add(HOOK)
     await world.tell.gather_late()
-    assert world.watches.kept == {}
+    assert await world.notices() == []
     assert await world.pages.late_alerts(limit=1) == []
 
 
-async def test_a_watch_that_nobody_foresaw_does_not_keep_others_from_being_told() -> None:
-    world = World(HOOK)
-    broken = replace(a_change(1, "x"), job_id="odd", timestamp=10**20)
-    world.watches.watches["odd"] = a_watch(HOOK, watch_id="odd")
-    world.pages.logs += [replace(broken, run_id=None), a_change(2, "y")]
+async def test_a_watch_that_nobody_foresaw_does_not_keep_others_from_being_told(
+    world_of: MakeWorld,
+) -> None:
+    world = await world_of(HOOK)
+    await world.add(HOOK, watch_id="odd")
+    await world.store(a_change(1, "x", job_id="odd"), a_change(2, "y"))
+    world.pages.odd = "odd"
     await world.tell.gather_late()
     await world.tell.send_due()
     assert [message.lines for _, message in world.notifier.sent] == [["https://shop.test/2: y"]]
 
 
-async def test_a_message_is_bounded_and_says_how_much_more_there_is() -> None:
-    world = World(HOOK)
-    await world.run("r1", *(a_change(number, "x") for number in range(MOST_LINES + 250)))
+async def test_a_message_is_bounded_and_says_how_much_more_there_is(
+    world_of: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tell_people, "MOST_LINES", 50)
+    monkeypatch.setattr(tell_people, "_LOGS_AT_ONCE", 20)
+    world = await world_of(HOOK)
+    await world.run("r1", *(a_change(number, "x") for number in range(75)))
     await world.tell.send_due()
     [(_, message)] = world.notifier.sent
-    assert len(message.lines) == MOST_LINES + 1
-    assert message.lines[-1] == "and 250 more"
-    assert message.title == "My shop: 750 changes"
-    assert len(message.payload["changes"]) == MOST_LINES
+    assert len(message.lines) == 51
+    assert message.lines[-1] == "and 25 more"
+    assert message.title == "My shop: 75 changes"
+    assert len(message.payload["changes"]) == 50
 
 
 def test_a_line_is_one_line_whatever_an_event_says() -> None:
-    line = line_of(a_change(1, "a\r\nSubject: b\x1b[2J\u202e\u2028", "x" * 1000))
+    line = line_of(a_log(1, "a\r\nSubject: b\x1b[2J\u202e\u2028", "x" * 1000))
     assert line.startswith("https://shop.test/1: a  Subject: b [2J  ; xxx")
     assert len(line) == 501
 
@@ -391,8 +378,8 @@ def test_digests_end_at_whole_multiples() -> None:
     assert due_at(HOOK, at) == at
 
 
-async def test_several_runs_share_a_digest() -> None:
-    world = World(MAIL)
+async def test_several_runs_share_a_digest(world_of: MakeWorld) -> None:
+    world = await world_of(MAIL)
     await world.run("r1", a_change(2, "first", run_id="r1"))
     world.clock.advance(600)
     await world.run("r2", a_change(5, "second", run_id="r2"))
@@ -406,8 +393,8 @@ async def test_several_runs_share_a_digest() -> None:
     assert await world.tell.send_due() == 0
 
 
-async def test_a_digest_that_fails_stays_together_and_keeps_its_id() -> None:
-    world = World(MAIL)
+async def test_a_digest_that_fails_stays_together_and_keeps_its_id(world_of: MakeWorld) -> None:
+    world = await world_of(MAIL)
     await world.run("r1", a_change(1, "first", run_id="r1"))
     await world.run("r2", a_change(2, "second", run_id="r2"))
     world.clock.advance(3600)
@@ -440,74 +427,80 @@ async def test_a_digest_that_fails_stays_together_and_keeps_its_id() -> None:
 def test_the_wait_grows_until_it_is_given_up(
     attempts: int, failure: NotSent, wait: timedelta | None
 ) -> None:
-    [notice] = notices_of(a_watch(HOOK), "batch", [a_change(1, "x")], NOON)
+    watch = Watch(
+        watch_id="w", config=a_config(HOOK), created_at=NOON, updated_at=NOON, next_run_at=None
+    )
+    [notice] = notices_of(watch, "batch", [a_log(1, "x")], NOON)
     again = next_attempt(replace(notice, attempts=attempts), failure, NOON)
     assert again == (None if wait is None else NOON + wait)
 
 
-async def test_what_fails_is_sent_later_with_the_same_id() -> None:
-    world = World(HOOK)
+async def test_what_fails_is_sent_later_with_the_same_id(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK)
     world.notifier.failures[HOOK.url] = [NotSent(reason="busy", retryable=True)]
     await world.run("r1", a_change(1, "x"))
-    [notice_id] = world.watches.kept
     await world.tell.send_due()
-    assert world.watches.kept[notice_id].error == "busy"
+    [notice] = await world.notices()
+    assert notice.error == "busy"
     assert await world.tell.send_due() == 0
     world.clock.advance(60)
     await world.tell.send_due()
-    assert world.ids == [notice_id]
+    assert world.ids == [notice.notice_id]
 
 
-async def test_what_is_hopeless_is_given_up_at_once() -> None:
-    world = World(HOOK)
+async def test_what_is_hopeless_is_given_up_at_once(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK)
     world.notifier.failures[HOOK.url] = [NotSent(reason="gone", retryable=False)]
     await world.run("r1", a_change(1, "x"))
     await world.tell.send_due()
-    [notice] = world.watches.kept.values()
+    [notice] = await world.notices()
     assert notice.given_up
     assert notice.error == "gone"
 
 
 @pytest.mark.parametrize("removed", ["watch", "target"])
-async def test_what_was_removed_meanwhile_is_not_told(removed: str) -> None:
-    world = World(HOOK)
+async def test_what_was_removed_meanwhile_is_not_told(world_of: MakeWorld, removed: str) -> None:
+    world = await world_of(HOOK)
     await world.run("r1", a_change(1, "x"))
-    world.watches.watches = {} if removed == "watch" else {"w": a_watch(MAIL)}
+    if removed == "watch":
+        await world.watches.remove_watch("w")
+    else:
+        await world.add(MAIL)
     await world.tell.send_due()
-    [notice] = world.watches.kept.values()
+    [notice] = await world.notices()
     assert notice.given_up
     assert removed in str(notice.error)
     assert world.notifier.sent == []
 
 
-async def test_a_target_that_is_away_is_tried_once_a_round() -> None:
-    world = World(HOOK)
+async def test_a_target_that_is_away_is_tried_once_a_round(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK)
     world.notifier.failures[HOOK.url] = [NotSent(reason="away", retryable=True)]
-    for run_id in ("r1", "r2", "r3"):
-        await world.run(run_id, a_change(1, "x", run_id=run_id))
+    for number in (1, 2, 3):
+        await world.run(f"r{number}", a_change(number, "x", run_id=f"r{number}"))
         world.clock.advance(1)
     await world.tell.send_due()
     assert world.notifier.sent == []
-    attempts = [each.attempts for each in world.watches.kept.values()]
+    attempts = [each.attempts for each in await world.notices()]
     assert sorted(attempts) == [0, 0, 1]  # what was not tried does not count
     world.clock.advance(61)
     await world.tell.send_due()
     assert len(set(world.ids)) == 3
 
 
-async def test_a_fault_of_ours_stops_no_other_message() -> None:
-    world = World(HOOK)
-    world.notifier.failures[HOOK.url] = [KeyError("bug")]
-    for run_id in ("r1", "r2"):
-        await world.run(run_id, a_change(1, "x", run_id=run_id))
+async def test_a_fault_of_ours_stops_no_other_message(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK)
+    world.use(BuggyNotifier())
+    for number in (1, 2):
+        await world.run(f"r{number}", a_change(number, "x", run_id=f"r{number}"))
         world.clock.advance(1)
     await world.tell.send_due()
     assert len(world.notifier.sent) == 1
-    assert {each.error for each in world.watches.kept.values()} == {None, "unexpected: KeyError"}
+    assert {each.error for each in await world.notices()} == {None, "unexpected: KeyError"}
 
 
-async def test_a_slow_target_does_not_keep_others_waiting() -> None:
-    world = World(HOOK, Target(url="ntfy://topic"))
+async def test_a_slow_target_does_not_keep_others_waiting(world_of: MakeWorld) -> None:
+    world = await world_of(HOOK, NTFY)
     quick_was_told = asyncio.Event()
 
     class Slow(FakeNotifier):
@@ -518,18 +511,19 @@ async def test_a_slow_target_does_not_keep_others_waiting() -> None:
             if target.url != HOOK.url:
                 quick_was_told.set()
 
-    world.notifier = Slow()
-    world.tell = replace(world.tell, notifier=world.notifier)
+    world.use(Slow())
     await world.run("r1", a_change(1, "x"))
     async with asyncio.timeout(60):
         await world.tell.send_due()
     assert len(world.notifier.sent) == 2
 
 
-async def test_no_secret_of_a_target_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    world = World(MAIL, HOOK)
-    failing: list[Exception] = [NotSent(reason="no", retryable=False)]
-    world.notifier.failures = {MAIL.url: failing, HOOK.url: [KeyError("bug")]}
+async def test_no_secret_of_a_target_is_logged(
+    world_of: MakeWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = await world_of(MAIL, HOOK)
+    world.use(BuggyNotifier())
+    world.notifier.failures = {MAIL.url: [NotSent(reason="no", retryable=False)]}
     await world.run("r1", a_change(1, "x"))
     world.clock.advance(3600)
     await world.tell.send_due()

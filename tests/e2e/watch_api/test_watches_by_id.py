@@ -8,7 +8,7 @@ from e2e.api_client import Api
 from e2e.watch_api.calls import added
 
 
-async def test_those_that_are_there_are_answered_by_name(api: Api) -> None:
+async def test_watches_that_exist_are_answered_in_order_of_their_names(api: Api) -> None:
     second, first, other, gone = [
         await added(api, url="https://shop.test/by-id", name=name)
         for name in ("By id, B", "By id, A", "By id, C", "By id, D")
@@ -35,7 +35,7 @@ async def test_without_an_id_all_are_answered(api: Api) -> None:
 
 
 @pytest.mark.parametrize("asked", [["x"] * 201, ["x" * 201]], ids=["too many", "too long"])
-async def test_what_is_too_much_is_refused(api: Api, asked: list[str]) -> None:
+async def test_too_many_or_too_long_ids_are_refused(api: Api, asked: list[str]) -> None:
     answer = await api.call("GET", "/api/watches", params=[("jobId", each) for each in asked])
     assert answer.status == 422, answer.text
     assert "jobId" in answer.body["detail"]

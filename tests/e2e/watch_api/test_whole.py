@@ -52,7 +52,7 @@ async def test_storage_health_and_metrics_tell_of_watches(api: Api, site: ShopSi
     assert samples[("webloom_storage_budget_bytes",)] == 512 << 20
 
 
-async def test_the_same_on_mongodb_and_bullmq(
+async def test_watches_work_on_mongodb_and_bullmq(
     mongod: MongoServer, redis_server: RedisServer, site: ShopSite, tmp_path: Path
 ) -> None:
     settings = {

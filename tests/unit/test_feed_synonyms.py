@@ -1,13 +1,16 @@
-"""Layouts without a format of their own, which the common names have to be enough for."""
+"""Records of boards without a format of their own: the common names of fields have to do."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
 
-from feed_postings import Read
+from unit.feed_postings import ReadPostings, job
+
+# Whole records
 
 LAYOUTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ids as attributes, dates with dots, a region for a place": (
@@ -170,9 +173,136 @@ LAYOUTS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_of_no_format(layout: str) -> None:
+def test_a_record_is_read_by_common_names(layout: str) -> None:
     name, feed, expected = LAYOUTS[layout]
-    read = Read(feed)
+    read = ReadPostings(feed)
     assert read.format == name
     shown = msgspec.to_builtins(read.items[0])
     assert {field: shown.get(field) for field in expected} == expected
+
+
+UNKNOWN = """
+<Stellenmarkt xmlns:x="urn:x"><Erstellt>2024</Erstellt>
+<Anzeige Nr="1"><Stellenbezeichnung>Koch</Stellenbezeichnung><Arbeitgeber>Gasthof</Arbeitgeber>
+<Job_URL>https://s.example/1</Job_URL><Ort>Graz</Ort><Beschreibung>Kochen</Beschreibung>
+<Bewerbungsfrist>31.12.2024</Bewerbungsfrist></Anzeige>
+<Anzeige Nr="2"><Stellenbezeichnung>Kellner</Stellenbezeichnung>
+<Job_URL>https://s.example/2</Job_URL></Anzeige></Stellenmarkt>
+"""
+
+
+def test_unknown_xml_is_read_by_common_names() -> None:
+    read = ReadPostings(UNKNOWN)
+    assert read.format == "generic"
+    shown = msgspec.to_builtins(read.items[0])
+    assert shown["title"] == "Koch"
+    assert shown["company"] == "Gasthof"
+    assert shown["jobUrl"] == "https://s.example/1"
+    assert shown["location"] == "Graz"
+    assert shown["expiresAt"] == "2024-12-31T00:00:00Z"
+    assert len(read.items) == 2
+
+
+@pytest.mark.parametrize(
+    ("feed", "title", "reason"),
+    [
+        (
+            "<root><meta>x</meta><row><a><name>Cook</name></a><url>https://a.example/1</url></row>"
+            "<row><a><name>Maid</name></a><url>https://a.example/2</url></row></root>",
+            "Cook",
+            "fields in a container that no path names",
+        ),
+        (
+            "<vacancies><vacancy id='1' title='Cook' url='https://a.example/1'><title>Cook</title>"
+            "<url>https://a.example/1</url></vacancy></vacancies>",
+            "Cook",
+            "one record only",
+        ),
+        (
+            "<list><thing><job_title>Cook</job_title><job_url>https://a.example/1</job_url></thing>"
+            "<thing><job_title>Maid</job_title><job_url>https://a.example/2</job_url></thing></list>",
+            "Cook",
+            "a record of no known name: what repeats",
+        ),
+    ],
+)
+def test_records_of_unknown_xml_are_found(feed: str, title: str, reason: str) -> None:
+    read = ReadPostings(feed)
+    assert read.format == "generic"
+    shown = msgspec.to_builtins(read.items[0])
+    assert (shown["title"], shown["jobUrl"]) == (title, "https://a.example/1"), reason
+
+
+def test_the_fields_of_hr_xml_are_found_deep_in_its_records() -> None:
+    found = ReadPostings(
+        "<PositionOpenings><PositionOpening xmlns='http://ns.hr-xml.example'>"
+        "<PositionRecordInfo><Id><IdValue>77</IdValue></Id></PositionRecordInfo>"
+        "<PositionPostings><PositionPosting><Id><IdValue>77</IdValue></Id>"
+        "<Link>https://a.example/77</Link></PositionPosting></PositionPostings>"
+        "<PositionProfile><PositionDetail><Company><Name>Acme</Name></Company>"
+        "<PhysicalLocation><PostalAddress><Municipality>Bonn</Municipality></PostalAddress>"
+        "</PhysicalLocation><PositionTitle>Cook</PositionTitle></PositionDetail>"
+        "</PositionProfile></PositionOpening></PositionOpenings>"
+    ).only()
+    assert (found.external_id, found.title, found.job_url) == ("77", "Cook", "https://a.example/77")
+    assert (found.company, found.city) == ("Acme", "Bonn")
+
+
+# Single fields
+
+NAMES: list[tuple[str, str, object]] = [
+    ("<provincie>Utrecht</provincie>", "region", "Utrecht"),
+    ("<wojewodztwo>mazowieckie</wojewodztwo>", "region", "mazowieckie"),
+    ("<kraj>Polska</kraj>", "country", "Polska"),
+    ("<raison-sociale>Pain</raison-sociale>", "company", "Pain"),
+    ("<snippet>Weld</snippet>", "description", "Weld"),
+    ("<employment_type_code>parttime</employment_type_code>", "job_type", "part-time"),
+    ("<requisitionid>9</requisitionid>", "external_id", "1"),
+    ("<statecode>UT</statecode><statename>Utah</statename>", "region", "Utah"),
+    ("<estado>SP</estado>", "region", "SP"),
+    ("<Primary_Location>Basel</Primary_Location>", "location", "Basel"),
+    ("<Time_Type>Part time</Time_Type>", "job_type", "part-time"),
+    ("<wymiar_etatu>pełny etat</wymiar_etatu>", "job_type", "full-time"),
+    ("<tipo_contrato>Temporário</tipo_contrato>", "job_type", "temporary"),
+    ("<contratto>Tempo determinato</contratto>", "job_type", "contract"),
+    ("<contrat>Contrat à durée indéterminée</contrat>", "job_type", "permanent"),
+    ("<RemoteIndicator>true</RemoteIndicator>", "remote", True),
+    ("<departmentLabel>Fields</departmentLabel>", "categories", ["Fields"]),
+    ("<Job_Family>Research</Job_Family>", "categories", ["Research"]),
+    ("<DescriptionTeaser>Weld</DescriptionTeaser>", "description", "Weld"),
+    ("<externalDescriptionHTML>Weld</externalDescriptionHTML>", "description", "Weld"),
+    (
+        "<Posting_Start_Date>2026-10-05Z</Posting_Start_Date>",
+        "published_at",
+        datetime(2026, 10, 5, tzinfo=UTC),
+    ),
+    (
+        "<close_at>2026-11-30 23:00:00 UTC</close_at>",
+        "expires_at",
+        datetime(2026, 11, 30, 23, tzinfo=UTC),
+    ),
+    ("<locationRestrictions>Canada</locationRestrictions>", "location", "Canada"),
+    (
+        "<releasedDate>2024-05-01T00:00:00Z</releasedDate>",
+        "published_at",
+        datetime(2024, 5, 1, tzinfo=UTC),
+    ),
+    ("<datum>05.03.2024</datum>", "published_at", datetime(2024, 3, 5, tzinfo=UTC)),
+]
+
+
+@pytest.mark.parametrize(("inner", "field", "expected"), NAMES)
+def test_a_field_is_found_by_its_common_names(inner: str, field: str, expected: object) -> None:
+    assert getattr(job(inner), field) == expected
+
+
+def test_german_names_are_known_with_and_without_umlauts() -> None:
+    fields = "<titel>Koch</titel><veröffentlicht_am>14.03.2025</veröffentlicht_am>"
+    for until in ("gueltig_bis", "gültig-bis"):
+        posting = ReadPostings(
+            f"<stellen><stelle><referenznummer>7</referenznummer>{fields}"
+            f"<{until}>30.04.2025</{until}></stelle></stellen>"
+        ).only()
+        assert posting.external_id == "7"
+        assert str(posting.published_at) == "2025-03-14 00:00:00+00:00"
+        assert str(posting.expires_at) == "2025-04-30 00:00:00+00:00"

@@ -1,4 +1,4 @@
-"""What an operator stumbled over: lost places, misleading figures and words, narrow screens."""
+"""Focus, scrolling, figures, wording and narrow screens: pages are easy to use."""
 
 from __future__ import annotations
 
