@@ -21,9 +21,16 @@ _CHARACTERS = 10  # that a pattern looks at in one step
 _PATTERNS = (re.Pattern, type(re2.compile("")))
 
 
+def steps_of(action: Callable[[], object]) -> float:
+    with at_most(10**12) as taken:
+        action()
+    return taken()
+
+
 @contextmanager
-def at_most(most: int) -> Iterator[None]:
-    """Fails as soon as the functions called inside take more steps."""
+def at_most(most: int) -> Iterator[Callable[[], float]]:
+    """Fails as soon as the functions called inside take more steps. Yields what tells how many
+    they have taken."""
     left = float(most)
     too_many = AssertionError(f"this takes more than {most:,} steps")
 
@@ -50,7 +57,7 @@ def at_most(most: int) -> Iterator[None]:
         _replace_patterns(modules, patch, take)
         sys.settrace(count_call)
         try:
-            yield
+            yield lambda: most - left
         finally:
             sys.settrace(before)
     if left < 0:

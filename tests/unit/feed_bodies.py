@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Callable, Collection
-from pathlib import Path
-from types import FrameType
-from typing import Any
 
-from webloom.parsing import feeds
+from steps import steps_of
 from webloom.parsing.feeds.element import Element, LaidOut, Record
 from webloom.parsing.feeds.records import Records, Unreadable
 from webloom.parsing.feeds.unpacking import Unpacked
@@ -20,7 +16,6 @@ OPENING = (
     b"<title>Jobs</title>\n<link>https://jobs.example/</link>\n"
 )
 CLOSING = b"</channel>\n</rss>\n"
-_PARSER = str(Path(feeds.__file__).parent)
 
 
 class ReadRecords:
@@ -88,27 +83,6 @@ def tree_of(element: Record) -> tuple[object, ...]:
 
 
 def growth(read: Callable[[bytes], object], small: bytes, large: bytes) -> float:
-    """How many times the work the larger one takes. Work is counted in lines of the parser that
-    run, so that it is the same on every machine."""
-    read(small)  # what is compiled once is not counted
-    return lines_run(lambda: read(large)) / lines_run(lambda: read(small))
-
-
-def lines_run(action: Callable[[], object]) -> int:
-    count = 0
-
-    def line(_frame: FrameType, event: str, _value: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return line
-
-    def call(frame: FrameType, _event: str, _value: Any) -> Any:
-        return line if frame.f_code.co_filename.startswith(_PARSER) else None
-
-    before = sys.gettrace()
-    sys.settrace(call)
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-    return count
+    """How many times as many steps the larger one takes."""
+    read(large)  # compiles patterns, which is done once
+    return steps_of(lambda: read(large)) / steps_of(lambda: read(small))
