@@ -1,8 +1,8 @@
 """Runs the tests on all cores; what is given is passed on to pytest.
 
-A test fails the run, with one exception: where all failures are servers or browsers that did not
-start, these tests run once more, alone, and decide. The failed tests of the last run are left in
-.pytest_cache/failures.json.
+A failed test fails the run, with one exception: if every failure is a server that did not start or
+a browser that did not respond, those tests run once more, alone, and decide. The failed tests of
+the last run are left in .pytest_cache/failures.json.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ def run_pytest(*options: str) -> int:
     return subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own tests
 
 
-def only_did_not_start() -> list[str]:
-    """The failed tests, if each failed because a server or a browser did not start."""
+def only_infrastructure() -> list[str]:
+    """The failed tests, if each failed because of a server or a browser."""
     failures = json.loads(FAILURES.read_text(encoding="utf-8"))
-    if not all(each["didNotStart"] for each in failures):
+    if not all(each["infrastructure"] for each in failures):
         return []
     return [each["test"] for each in failures]
 
 
 def main(options: list[str]) -> int:
     code = run_pytest("-n", str(workers()), "--dist", "worksteal", *options)
-    if code != TESTS_FAILED or not (tests := only_did_not_start()):
+    if code != TESTS_FAILED or not (tests := only_infrastructure()):
         return code
-    print("A server or browser did not start. Once more, alone:", *tests, sep="\n  ", flush=True)  # noqa: T201 - a program for people
-    return run_pytest(*tests)
+    print("A server or browser failed. Once more, alone:", *tests, sep="\n  ", flush=True)  # noqa: T201 - a program for people
+    named = [each for each in options if (ROOT / each.partition("::")[0]).exists()]
+    return run_pytest(*(each for each in options if each not in named), "-n0", *tests)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ end of the run says which programs were missing and how many tests need each. Wi
 WEBLOOM_TESTS_REQUIRE_ALL=1 a missing program is a failure instead.
 
 A server or a browser that does not start raises `DidNotStart`. `--failures FILE` lists every failed
-test, and whether that was its reason, so that scripts/run_tests.py can try those once more.
+test, and whether such trouble was its reason, so that scripts/run_tests.py can try those once more.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from servers.private import DidNotStart, Missing
 
 REQUIRE_ALL = "WEBLOOM_TESTS_REQUIRE_ALL"
 MISSING = "missing program"
-DID_NOT_START = "did not start"
+INFRASTRUCTURE = "infrastructure"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--failures",
         metavar="FILE",
-        help="write the failed tests there, as JSON: [{test, didNotStart}]",
+        help="write the failed tests there, as JSON: [{test, infrastructure}]",
     )
 
 
@@ -63,8 +63,13 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.failed and call.excinfo is not None and call.excinfo.errisinstance(DidNotStart):
-        report.user_properties.append((DID_NOT_START, str(call.excinfo.value)))
+        mark_as_infrastructure(report, str(call.excinfo.value))
     return report
+
+
+def mark_as_infrastructure(report: pytest.TestReport, reason: str) -> None:
+    """The failure says nothing about the code."""
+    report.user_properties.append((INFRASTRUCTURE, reason))
 
 
 def pytest_terminal_summary(
@@ -89,8 +94,7 @@ def _failures(terminalreporter: pytest.TerminalReporter) -> list[dict[str, objec
     failures: dict[str, bool] = {}
     stats = terminalreporter.stats
     for report in [*stats.get("failed", ()), *stats.get("error", ())]:
-        did_not_start = any(
-            name == DID_NOT_START for name, _ in getattr(report, "user_properties", ())
-        )
-        failures[report.nodeid] = failures.get(report.nodeid, True) and did_not_start
-    return [{"test": test, "didNotStart": value} for test, value in failures.items()]
+        properties = dict(getattr(report, "user_properties", ()))
+        is_infrastructure = failures.get(report.nodeid, True) and INFRASTRUCTURE in properties
+        failures[report.nodeid] = is_infrastructure
+    return [{"test": test, "infrastructure": value} for test, value in failures.items()]

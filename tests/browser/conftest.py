@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from playwright.sync_api import (
 
 from browser.site import Site, served_site
 from e2e.running import Webloom, running_for_module
+from outcomes import mark_as_infrastructure
 from patience import PATIENCE_SECONDS
 from servers.private import DidNotStart, program
 
@@ -35,22 +36,42 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
+def chromium() -> str:
+    """The path of its program."""
+    return program(
+        "Chromium", "apt-get install chromium", "chromium", "chromium-browser", "google-chrome"
+    )
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """For this folder: while it is open, no other event loop can run in this thread."""
-    chromium = program(
-        "Chromium", "apt-get install chromium", "chromium", "chromium-browser", "google-chrome"
-    )
+    executable = chromium()
     expect.set_options(timeout=PATIENCE_SECONDS * 1000)
     with sync_playwright() as playwright:
         try:
             opened = playwright.chromium.launch(
-                executable_path=chromium, args=QUIET, timeout=PATIENCE_SECONDS * 1000
+                executable_path=executable, args=QUIET, timeout=PATIENCE_SECONDS * 1000
             )
         except Error as error:
             raise DidNotStart(f"Chromium: {error}") from error
         yield opened
         opened.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    browser = getattr(item, "funcargs", {}).get("browser")
+    if report.failed and isinstance(browser, Browser):
+        assert call.excinfo is not None
+        error = call.excinfo.value
+        crashed = isinstance(error, Error) and "crashed" in error.message
+        if crashed or not browser.is_connected():
+            mark_as_infrastructure(report, f"Chromium is gone: {error}")
+    return report
 
 
 @pytest.fixture(scope="module")

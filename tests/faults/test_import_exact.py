@@ -19,7 +19,8 @@ from faults.import_room import BigFeed, Havoc, ImportRoom
 from faults.processes import eventually_async
 from faults.site import Site
 from faults.stack import MakeStack, Say
-from faults.test_import_killed import KINDS, make_room
+from faults.test_import_killed import make_room
+from topologies import FEED_AND_WATCH_KINDS
 from webloom.bootstrap import Services, open_run_import
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
@@ -62,7 +63,7 @@ class Twice:
         return await self._broker.discard(queue, message_id)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FEED_AND_WATCH_KINDS)
 async def test_every_batch_delivered_twice_changes_nothing(
     kind: str, site: Site, fleets: MakeFleet, stacks: MakeStack, say: Say
 ) -> None:
@@ -92,7 +93,7 @@ async def test_every_batch_delivered_twice_changes_nothing(
     room.fleet.check()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FEED_AND_WATCH_KINDS)
 async def test_what_changed_and_what_vanished_is_counted_right_though_processes_are_killed(
     kind: str, site: Site, fleets: MakeFleet, stacks: MakeStack, rng: random.Random, say: Say
 ) -> None:

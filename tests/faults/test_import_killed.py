@@ -10,13 +10,13 @@ from faults.conftest import MakeFleet
 from faults.import_room import BigFeed, Havoc, ImportRoom
 from faults.site import Site
 from faults.stack import MakeStack, Say
+from topologies import FEED_AND_WATCH_KINDS
 from webloom.domain.import_run import Counts, RunStatus
 
 SIZES = [
     pytest.param(30_000, 5, id="30,000"),
     pytest.param(100_000, 10, id="100,000", marks=pytest.mark.thorough),
 ]
-KINDS = ("embedded", "mongodb+bullmq", "mongodb+rabbitmq")
 
 
 async def make_room(
@@ -30,7 +30,7 @@ async def make_room(
 
 
 @pytest.mark.parametrize(("items", "kills"), SIZES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FEED_AND_WATCH_KINDS)
 async def test_a_run_ends_with_every_posting_once_and_every_counter_right(
     kind: str,
     items: int,

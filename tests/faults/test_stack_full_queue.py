@@ -9,10 +9,11 @@ import pytest
 from faults.client import client_of
 from faults.processes import eventually, eventually_async
 from faults.site import Page, Site
-from faults.stack import BOTH, MakeStack, Say
+from faults.stack import MakeStack, Say
 from servers.private import free_port
+from topologies import INVENTORY_KINDS
 
-LIMITS = [(BOTH[0], 1000), (BOTH[1], 1000), ("sqlite+rabbitmq", 200)]
+LIMITS = [("mongodb+rabbitmq", 1000), ("mongodb+bullmq", 1000), ("sqlite+rabbitmq", 200)]
 
 
 @pytest.mark.parametrize(("kind", "limit"), LIMITS)
@@ -46,7 +47,7 @@ async def test_exactly_the_limit_is_accepted_by_two_apis_and_a_worker_makes_room
     assert site.requests == len(urls)
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", INVENTORY_KINDS)
 async def test_retries_that_come_due_while_the_queue_is_full_are_not_lost(
     kind: str, site: Site, stacks: MakeStack, say: Say
 ) -> None:

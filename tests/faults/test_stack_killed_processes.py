@@ -12,11 +12,12 @@ import pytest
 from faults.client import Client, client_of
 from faults.processes import eventually
 from faults.site import Site
-from faults.stack import BOTH, MakeStack, Say
+from faults.stack import MakeStack, Say
 from faults.test_killed_processes import Reaper, accepts
+from topologies import INVENTORY_KINDS
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", INVENTORY_KINDS)
 async def test_every_accepted_url_gets_its_record_when_workers_are_killed(
     kind: str, site: Site, stacks: MakeStack, rng: random.Random, say: Say
 ) -> None:
@@ -50,7 +51,7 @@ async def _submit(client: Client, urls: list[str]) -> None:
         await asyncio.sleep(0.25)
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", INVENTORY_KINDS)
 async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_no_other_with_it(
     kind: str, site: Site, stacks: MakeStack, say: Say
 ) -> None:
@@ -85,7 +86,7 @@ async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_
     assert not truth.dead
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", INVENTORY_KINDS)
 async def test_every_202_that_reached_a_client_is_completed_though_the_api_was_killed_meanwhile(
     kind: str, site: Site, stacks: MakeStack, rng: random.Random, say: Say
 ) -> None:

@@ -11,12 +11,13 @@ from faults.client import client_of
 from faults.processes import eventually
 from faults.site import Page, Site
 from faults.stack import BOTH, MakeStack, Say, Stack
+from topologies import INVENTORY_KINDS
 
 LEASE = 5  # seconds, which a busy machine lets nobody lose who is not stopped
 IDLE_SECONDS = 36.0
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", INVENTORY_KINDS)
 async def test_a_worker_that_slept_past_its_lease_changes_nothing_when_it_wakes(
     kind: str, site: Site, stacks: MakeStack, say: Say
 ) -> None:

@@ -11,8 +11,9 @@ import pytest
 from faults.client import client_of
 from faults.processes import Process, eventually
 from faults.site import Site
-from faults.stack import BOTH, MakeStack, Say, Stack, purge
+from faults.stack import MakeStack, Say, Stack, purge
 from servers.mongod import MongoServer
+from topologies import INVENTORY_KINDS
 
 TICK = "0.5"  # seconds; the lock is held for two ticks
 
@@ -34,7 +35,7 @@ def is_held_by(stack: Stack, process: Process, since: int) -> bool:
     return pid == process.pid and token > since
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", INVENTORY_KINDS)
 async def test_a_scheduler_takes_over_from_one_that_was_killed_and_brings_back_what_was_purged(
     kind: str, site: Site, stacks: MakeStack, say: Say
 ) -> None:

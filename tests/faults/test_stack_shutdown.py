@@ -12,7 +12,8 @@ import pytest
 from faults.client import client_of
 from faults.processes import eventually, eventually_async
 from faults.site import Site
-from faults.stack import BOTH, MakeStack, Say, Stack, terminate
+from faults.stack import MakeStack, Say, Stack, terminate
+from topologies import INVENTORY_KINDS
 
 HELD = [f"/held/{number}" for number in range(4)]
 BEHIND = [f"/behind/{number}" for number in range(10)]
@@ -22,7 +23,7 @@ async def is_ready(stack: Stack, messages: int) -> bool:
     return (await stack.truth()).depth.ready == messages
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", INVENTORY_KINDS)
 async def test_sigterm_drains_then_gives_back_after_the_grace_and_a_second_one_ends_at_once(
     kind: str, site: Site, stacks: MakeStack, say: Say
 ) -> None:
@@ -74,7 +75,7 @@ async def test_sigterm_drains_then_gives_back_after_the_grace_and_a_second_one_e
     assert not truth.dead
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", INVENTORY_KINDS)
 async def test_every_process_ends_in_its_time_though_the_broker_is_away(
     kind: str, site: Site, stacks: MakeStack, say: Say
 ) -> None:

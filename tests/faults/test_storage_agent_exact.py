@@ -15,7 +15,6 @@ from faults.conftest import MakeFleet
 from faults.site import Site
 from faults.stack import MakeStack, Say
 from faults.watch_room import (
-    KINDS,
     Havoc,
     State,
     differences,
@@ -24,6 +23,7 @@ from faults.watch_room import (
     state_of,
 )
 from faults.watch_room_events import MALFORMED, UNTIMED, events, read
+from topologies import FEED_AND_WATCH_KINDS
 from webloom.bootstrap import open_services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.ports.broker import DeadLetter
@@ -73,7 +73,7 @@ async def dead_letters(services: Any) -> list[DeadLetter]:
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FEED_AND_WATCH_KINDS)
 async def test_what_is_kept_depends_on_the_events_alone(
     kind: str,
     site: Site,

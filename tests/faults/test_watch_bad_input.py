@@ -16,8 +16,9 @@ from faults.feed_site import FeedSite, Served
 from faults.processes import eventually_async
 from faults.site import Site
 from faults.stack import MakeStack, Say
-from faults.watch_room import KINDS, WatchRoom, make_watch_room, message, run_ended, waiting
+from faults.watch_room import WatchRoom, make_watch_room, message, run_ended, waiting
 from faults.watch_site import PARAGRAPH, article, product
+from topologies import FEED_AND_WATCH_KINDS
 from webloom.bootstrap import Services
 from webloom.domain.errors import WatchRefused
 from webloom.domain.page import STORAGE_QUEUE, Selection
@@ -160,7 +161,7 @@ ODD_EVENTS: dict[str, tuple[Event, str | None]] = {  # name -> what is sent, why
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FEED_AND_WATCH_KINDS)
 async def test_odd_events_are_stored_or_refused_with_their_reason(
     kind: str, site: Site, fleets: MakeFleet, stacks: MakeStack, say: Say
 ) -> None:

@@ -32,7 +32,6 @@ from webloom.ports.page_store import ChangeFilter, PageFilter, StoredPage
 from webloom.ports.watch_store import RunFilter
 from webloom.settings import load_settings
 
-KINDS = ("embedded", "mongodb+bullmq", "mongodb+rabbitmq")
 RIGGED = Path(__file__).with_name("watch_room_rigged.py")
 SAYS = READY | {"storage-agent": "storage agent started"}
 MOST_AGENTS = 5  # until all is served

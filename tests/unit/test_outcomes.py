@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
-RUN_TESTS = TESTS.parent / "scripts/run_tests.py"
+from small_suite import FAILS_AT_FIRST, run, suite
+
+__all__ = ["suite"]  # a fixture
 
 NEEDS_PROGRAMS = """
 import pytest
@@ -27,19 +24,6 @@ def test_by_itself():
     program("Other program", "look for it", "no-such-program-either")
 def test_without(): ...
 """
-# Each fails the first time that it runs, and passes from then on.
-FAILS_AT_FIRST = """
-from pathlib import Path
-from servers.private import DidNotStart
-
-def is_first(name):
-    mark = Path(__file__).with_name(name)
-    was_there = mark.exists()
-    mark.touch()
-    return not was_there
-
-def test_other(): ...
-"""
 SERVER_AT_FIRST = """
 def test_server():
     if is_first("server"):
@@ -53,28 +37,6 @@ ASSERTION_AT_FIRST = """
 def test_race():
     assert not is_first("race")
 """
-
-
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
-    """A project with the script and the plugin, and no tests yet."""
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(RUN_TESTS, tmp_path / "scripts")
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p outcomes -p no:asyncio\n")
-    return tmp_path
-
-
-def run(suite: Path, tests: str, *options: str, **variables: str) -> tuple[int, str]:
-    (suite / "test_it.py").write_text(tests)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(
-        [sys.executable, suite / "scripts/run_tests.py", *(options or ("-n0",))],
-        env=kept | {"PYTHONPATH": str(TESTS)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 def test_tests_whose_programs_are_missing_are_skipped_and_counted_in_one_line(suite: Path) -> None:
