@@ -34,7 +34,7 @@ from servers.private import free_port
 
 Value = TypeVar("Value")
 
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
 SERVES_HTTP = frozenset({"up", "api"})
 SAYS_WHEN_READY = {
     "up": "Webloom is running",

@@ -28,7 +28,7 @@ from proc import states
 from servers.private import free_port
 
 RIGGED = Path(__file__).with_name("rigged.py")
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
 
 READY = {
     "api": "Webloom's API listens on",

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from faults.broker_process import message
 from faults.broker_rooms import BACKENDS, Backend, BrokerRoom, open_room
 from patience import PATIENCE_SECONDS
@@ -25,6 +27,7 @@ GROWTH_KIB = 12 * 1024  # from a tenth of the way to its end
 MOST_EVENTS = 2000  # of BullMQ's stream that others can follow a queue by
 
 
+@pytest.mark.thorough
 async def test_an_idle_consumer_stays_prompt_while_others_serve_twenty_thousand_messages(
     shared_servers: SharedServers, tmp_path: Path, say: Say
 ) -> None:
