@@ -6,6 +6,8 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import groupby, pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,6 +36,26 @@ settings.load_profile(os.environ.get("WEBLOOM_TESTS_EXAMPLES", "same"))
 
 # A shell ignores it for what it starts in the background, and so would every process of the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Fault tests wait most of their time. Between the modules of the other tests, they leave the
+    processor to them; at the end it would be idle."""
+    faults = [item for item in items if item.path.parent.name == "faults"]
+    others = [item for item in items if item.path.parent.name != "faults"]
+    groups = [list(group) for _, group in groupby(others, key=_shares_fixtures)]
+    if not groups:
+        return
+    ends = [len(faults) * number // len(groups) for number in range(len(groups) + 1)]
+    items.clear()
+    for group, (start, end) in zip(groups, pairwise(ends), strict=True):
+        items += [*group, *faults[start:end]]
+
+
+def _shares_fixtures(item: pytest.Item) -> Path:
+    """A module, or a folder whose tests have a server or a browser together."""
+    folder = item.path.parent
+    return item.path if folder.name in ("unit", "contracts", "e2e") else folder
 
 
 @pytest.fixture(scope="session")
