@@ -22,7 +22,7 @@ one_after_the_other() {
 }
 
 one_after_the_other &
-"$bin/python" -m pytest -q -n 2 --dist worksteal tests/unit tests/contracts -k "unit or ((sqlite or fake) and not mongodb)"
+"$bin/python" -m pytest -q -n 3 --dist worksteal tests/unit tests/contracts -k "unit or ((sqlite or fake) and not mongodb)"
 code=$?
 wait
 for check in "${checks[@]}"; do

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -50,6 +51,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.clear()
     for group, (start, end) in zip(groups, pairwise(ends), strict=True):
         items += [*group, *faults[start:end]]
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives until the end: the garbage collector need not look at it again and
+    again, which would take a third of the time of the unit tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def _shares_fixtures(item: pytest.Item) -> Path:
