@@ -63,14 +63,14 @@ test-all: $(VENV)/.dev  ## the tests on every topology, with new examples, and o
 
 .PHONY: quick
 quick: $(VENV)/.dev  ## lint, types, unit tests and the contracts on SQLite: the inner loop
-	@./scripts/quick.sh $(BIN)
+	@./scripts/quick.sh $(BIN)/python
 
 .PHONY: types
-types: $(VENV)/.dev  ## write the UI's types of the API anew, from its OpenAPI document
+types: $(VENV)/.dev  ## write the UI's types from the OpenAPI document of the API
 	@./scripts/check-ui.sh $(BIN)/python --write
 
 .PHONY: screenshots
-screenshots: $(VENV)/.dev  ## make the pictures of README and docs anew, from the demo
+screenshots: $(VENV)/.dev  ## take the pictures of README and docs, from the demo
 	@$(BIN)/python scripts/screenshots.py docs/images
 
 .PHONY: lint

@@ -54,8 +54,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected lives until the end: the garbage collector need not look at it again and
-    again, which would take a third of the time of the unit tests."""
+    """What was collected lives until the end. Looking at it again and again, the garbage collector
+    took an eighth of the processor time of `make quick`."""
     gc.collect()
     gc.freeze()
 
