@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly RELEASE=trixie
 readonly PACKAGES=python3,python3-venv,make,ca-certificates
-readonly SETTINGS=(/etc/resolv.conf /etc/hosts /etc/ssl/certs /etc/pip.conf /etc/npmrc
+readonly SETTINGS=(/etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt /etc/pip.conf /etc/npmrc
     "$HOME/.npmrc" "$HOME/.pip" "$HOME/.config/pip")
 
 # In namespaces of its own: mounts and processes end with it.
@@ -19,13 +19,13 @@ if [ "${1:-}" = --inside ]; then
     for folder in dev sys; do mount --rbind "/$folder" "$root/$folder"; done
     mount -t proc proc "$root/proc"
     mount -t tmpfs tmpfs "$root/tmp"
-    if mongod="$(type -P mongod)"; then
-        install "$mongod" "$root/usr/local/bin/mongod"
-    fi
+    mongod="$(type -P mongod || true)"
     export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-    if [ -n "$mongod" ] && ! chroot "$root" mongod --version >/dev/null 2>&1; then
-        echo "This machine's mongod does not run in the new system: the tests with MongoDB are skipped"
-        rm "$root/usr/local/bin/mongod"
+    chroot "$root" make --no-print-directory -C /webloom .venv/.dev
+    chroot "$root" /webloom/scripts/test-servers.sh .venv
+    if [ -n "$mongod" ]; then
+        install "$mongod" "$root/usr/local/bin/mongod"
+        chroot "$root" mongod --version >/dev/null 2>&1 || rm "$root/usr/local/bin/mongod"
     fi
     exec chroot "$root" make --no-print-directory -C /webloom test
 fi
