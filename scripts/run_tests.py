@@ -1,8 +1,8 @@
 """Runs the tests on all cores; what is given is passed on to pytest.
 
-A failed test fails the run, with one exception: if every failure is a server that did not start or
-a browser that did not respond, those tests run once more, alone, and decide. The failed tests of
-the last run are left in .pytest_cache/failures.json.
+A failed test fails the run, with one exception: if every failure is a server or browser that did
+not start, or a browser that crashed, those tests run once more, alone, and decide. The failed tests
+of the last run are left in .pytest_cache/failures.json.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ TESTS_FAILED = 1  # as pytest says it: they ran, and some failed
 
 
 def workers() -> int:
-    """Twice the cores: most tests that start processes wait half of their time."""
+    """Twice the cores: tests that start processes wait for them. Each worker has servers of its
+    own, so that more than eight would take much memory."""
     return min(2 * len(os.sched_getaffinity(0)), 8)
 
 
@@ -27,7 +28,10 @@ def run_pytest(*options: str) -> int:
     FAILURES.parent.mkdir(exist_ok=True)
     FAILURES.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "--failures", str(FAILURES), *options]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own tests
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own tests
+    if code != TESTS_FAILED:
+        FAILURES.unlink(missing_ok=True)  # of a run that broke off
+    return code
 
 
 def only_infrastructure() -> list[str]:
@@ -43,8 +47,8 @@ def main(options: list[str]) -> int:
     if code != TESTS_FAILED or not (tests := only_infrastructure()):
         return code
     print("A server or browser failed. Once more, alone:", *tests, sep="\n  ", flush=True)  # noqa: T201 - a program for people
-    named = [each for each in options if (ROOT / each.partition("::")[0]).exists()]
-    return run_pytest(*(each for each in options if each not in named), "-n0", *tests)
+    others = [each for each in options if not each.startswith("tests")]  # which names tests
+    return run_pytest(*others, "-n0", "--no-skips", *tests)
 
 
 if __name__ == "__main__":

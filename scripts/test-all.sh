@@ -9,8 +9,7 @@ seed="${SEED:-$RANDOM$RANDOM}"
 code=0
 
 echo "The property tests take new examples; to get these again: make test-all SEED=$seed"
-WEBLOOM_TESTS_EXAMPLES=new WEBLOOM_TESTS_REQUIRE_ALL=1 WEBLOOM_TESTS_PATIENCE=600 \
-    "$python" scripts/run_tests.py -m "thorough or not thorough" --timeout=900 \
-    --hypothesis-seed="$seed" || code=1
+WEBLOOM_TESTS_EXAMPLES=new WEBLOOM_TESTS_REQUIRE_ALL=1 \
+    "$python" scripts/run_tests.py -m "thorough or not thorough" --hypothesis-seed="$seed" || code=1
 ./scripts/test-debian.sh || code=1
 exit "$code"

@@ -32,6 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="write the failed tests there, as JSON: [{test, infrastructure}]",
     )
+    parser.addoption("--no-skips", action="store_true", help="a skipped test fails the run")
 
 
 def _skip(item: pytest.Item, missing: Missing) -> None:
@@ -72,6 +73,12 @@ def mark_as_infrastructure(report: pytest.TestReport, reason: str) -> None:
     report.user_properties.append((INFRASTRUCTURE, reason))
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.getoption("--no-skips") and reporter and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
@@ -84,7 +91,10 @@ def pytest_terminal_summary(
                 tests[told[0]] += 1
                 advice[told[0]] = told[1]
     if tests:
-        parts = [f"{name} ({tests[name]} tests; {advice[name]})" for name in sorted(tests)]
+        parts = [
+            f"{name} ({count} test{'s'[: count > 1]}; {advice[name]})"
+            for name, count in sorted(tests.items())
+        ]
         terminalreporter.write_line(f"NOT INSTALLED: {', '.join(parts)}", yellow=True, bold=True)
     if path := config.getoption("--failures"):
         Path(path).write_text(json.dumps(_failures(terminalreporter)), encoding="utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 # Less than the time that a whole test has (`timeout` in pyproject.toml), so that a test which waits
-# in vain says for what. `make test-all`, with its larger loads, gives both more time.
-PATIENCE_SECONDS = float(os.environ.get("WEBLOOM_TESTS_PATIENCE", "90"))
+# in vain says for what.
+PATIENCE_SECONDS = 90.0

@@ -16,6 +16,8 @@ from typing import Protocol
 import pytest
 from _pytest.mark.structures import ParameterSet
 
+LARGE = [pytest.mark.thorough, pytest.mark.timeout(900)]  # a load that takes minutes
+
 INVENTORY_KINDS = [
     "mongodb+rabbitmq",
     pytest.param("mongodb+bullmq", marks=pytest.mark.thorough),

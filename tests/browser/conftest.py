@@ -33,6 +33,7 @@ from servers.private import DidNotStart, program
 UI = Path(__file__).parents[2] / "src/webloom/_ui"
 AXE = Path(__file__).parents[2] / "admin/node_modules/axe-core/axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+CRASHED = ("Page crashed", "Target crashed", "page crashed!")
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
@@ -68,7 +69,7 @@ def pytest_runtest_makereport(
     if report.failed and isinstance(browser, Browser):
         assert call.excinfo is not None
         error = call.excinfo.value
-        crashed = isinstance(error, Error) and "crashed" in error.message
+        crashed = isinstance(error, Error) and error.message.endswith(CRASHED)
         if crashed or not browser.is_connected():
             mark_as_infrastructure(report, f"Chromium is gone: {error}")
     return report

@@ -391,13 +391,7 @@ async def test_a_message_that_no_slot_asks_for_is_left_to_others(
                 await held.ack()
 
 
-@pytest.mark.parametrize(
-    "quorum",
-    [
-        pytest.param(False, id="classic"),
-        pytest.param(True, id="quorum", marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.parametrize("quorum", [False, True], ids=["classic", "quorum"])
 async def test_a_consumer_whose_slots_go_away_takes_no_more_and_gives_back(
     server: RabbitServer, queue: str, quorum: bool
 ) -> None:

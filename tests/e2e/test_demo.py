@@ -13,12 +13,10 @@ from patience import PATIENCE_SECONDS
 from webloom.domain.inventory import Status
 from webloom.entrypoints.demo_site import demo_pages
 
-LONG_SECONDS = 5 * PATIENCE_SECONDS  # for all that it shows
-
 
 async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None:
     env = environment(tmp_path)
-    shown = await webloom("demo", "--once", env=env, within=LONG_SECONDS)
+    shown = await webloom("demo", "--once", env=env, within=PATIENCE_SECONDS)
     assert shown.code == 0, shown.err
     assert shown.err == ""
     found = await counts(env | {"WEBLOOM_DATA_DIR": str(tmp_path / "data" / "demo")})
@@ -59,7 +57,7 @@ async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: 
     process = await start("demo", env=env)
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(LONG_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             said = (await process.stdout.readuntil(b"Ctrl-C ends the demo.\n")).decode()
             [look_up] = re.findall(r"curl '(\S+/metadata\?url=\S+)'", said)
             answer = await asyncio.to_thread(_read, look_up)

@@ -120,7 +120,8 @@ class BrokerProcess:
         def look() -> bool:
             return len(self.names(what)) >= count or self._popen.poll() is not None
 
-        await eventually(look, what=f"the process says {what!r} {count} times")
+        # The whole test has less time, unless it marks its load as large.
+        await eventually(look, what=f"the process says {what!r} {count} times", seconds=600)
         found = [event for event in self.events if event.what == what]
         assert len(found) >= count, self.errors
         return found

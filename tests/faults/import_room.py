@@ -83,7 +83,9 @@ class ImportRoom:
 
     async def ended(self, services: Services, run_id: str) -> ImportRun:
         try:
-            await eventually_async(lambda: self.is_over(services, run_id), what="the run ends")
+            await eventually_async(
+                lambda: self.is_over(services, run_id), what="the run ends", seconds=600
+            )  # the whole test has less, unless it marks its load as large
         except AssertionError as late:
             run = await services.imports.find_run(run_id)
             raise AssertionError(f"{late}: {run}") from None

@@ -41,17 +41,21 @@ READY = {
 Found = TypeVar("Found")
 
 
-async def eventually(look: Callable[[], Found], *, what: str) -> Found:
+async def eventually(
+    look: Callable[[], Found], *, what: str, seconds: float = PATIENCE_SECONDS
+) -> Found:
     """The first true thing that `look` finds."""
 
     async def look_soon() -> Found:
         return look()
 
-    return await eventually_async(look_soon, what=what)
+    return await eventually_async(look_soon, what=what, seconds=seconds)
 
 
-async def eventually_async(look: Callable[[], Awaitable[Found]], *, what: str) -> Found:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+async def eventually_async(
+    look: Callable[[], Awaitable[Found]], *, what: str, seconds: float = PATIENCE_SECONDS
+) -> Found:
+    deadline = time.monotonic() + seconds
     while not (found := await look()):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited too long: {what}; the last look: {found!r}")

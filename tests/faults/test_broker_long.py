@@ -28,6 +28,7 @@ MOST_EVENTS = 2000  # of BullMQ's stream that others can follow a queue by
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(900)  # a load that takes minutes
 async def test_an_idle_consumer_stays_prompt_while_others_serve_twenty_thousand_messages(
     shared_servers: SharedServers, tmp_path: Path, say: Say
 ) -> None:

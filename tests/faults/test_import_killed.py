@@ -10,12 +10,12 @@ from faults.conftest import MakeFleet
 from faults.import_room import BigFeed, Havoc, ImportRoom
 from faults.site import Site
 from faults.stack import MakeStack, Say
-from topologies import FEED_AND_WATCH_KINDS
+from topologies import FEED_AND_WATCH_KINDS, LARGE
 from webloom.domain.import_run import Counts, RunStatus
 
 SIZES = [
     pytest.param(30_000, 5, id="30,000"),
-    pytest.param(100_000, 10, id="100,000", marks=pytest.mark.thorough),
+    pytest.param(100_000, 10, id="100,000", marks=LARGE),
 ]
 
 

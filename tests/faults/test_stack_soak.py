@@ -63,6 +63,7 @@ def sometimes_failing(path: str, which: int) -> Page:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(900)  # a load that takes minutes
 async def test_what_processes_and_servers_keep_stays_bounded_under_steady_load(
     site: Site, stacks: MakeStack, say: Say
 ) -> None:

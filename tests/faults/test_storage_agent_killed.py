@@ -26,6 +26,7 @@ from faults.watch_room import (
     state_of,
 )
 from faults.watch_room_deadly import Order
+from topologies import LARGE
 from webloom.bootstrap import Services, open_services
 from webloom.domain.schedule import Schedule
 from webloom.entrypoints.slots import Slots
@@ -198,9 +199,9 @@ class Trial:
     ("step", "hesitates"),
     [
         pytest.param(4, False, id="each fourth"),
-        pytest.param(1, False, id="all", marks=pytest.mark.thorough),
+        pytest.param(1, False, id="all", marks=LARGE),
         pytest.param(7, True, id="each seventh, hesitant"),
-        pytest.param(3, True, id="each third, hesitant", marks=pytest.mark.thorough),
+        pytest.param(3, True, id="each third, hesitant", marks=LARGE),
     ],
 )
 async def test_an_agent_killed_before_any_write_to_mongodb_changes_nothing_that_is_kept(

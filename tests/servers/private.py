@@ -154,8 +154,8 @@ class PrivateServer:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        self.start()
         try:
+            self.start()
             yield
         finally:
             self.kill()

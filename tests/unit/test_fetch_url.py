@@ -12,6 +12,7 @@ import pytest
 
 from contracts.fake_clock import FakeClock
 from fakes.web import Answer, FakeWeb
+from patience import PATIENCE_SECONDS
 from unit import deliveries
 from unit.deliveries import Deliver, RecordedDelivery
 from webloom.adapters.sqlite.database import Database
@@ -37,7 +38,6 @@ from webloom.domain.inventory import (
 from webloom.domain.politeness import HostLimits
 from webloom.domain.retry import RetryPolicy
 
-PATIENCE = 60.0
 LEASE = 15.0
 URL = "http://site.example/page"
 REQUEST = FetchRequest(url=URL, request_id="r")
@@ -139,7 +139,7 @@ def sources(outcomes: Sequence[Outcome]) -> list[str | None]:
 
 
 async def within_patience(action: Awaitable[None]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await action
 
 
@@ -292,7 +292,7 @@ async def test_the_slot_goes_on_after_a_stray_cancellation(store: Store, deliver
             await fetch_url(job)
         return "still serving"
 
-    assert await asyncio.wait_for(asyncio.create_task(slot()), PATIENCE) == "still serving"
+    assert await asyncio.wait_for(asyncio.create_task(slot()), PATIENCE_SECONDS) == "still serving"
     assert [type(outcome) for outcome in store.outcomes] == [Failed, Completed]
 
 
@@ -302,9 +302,9 @@ async def test_a_cancelled_slot_gives_its_attempt_and_its_message_back(
     web.may_answer.clear()
     fetch_url, job = use_case(store, web, concurrency=1), await deliver(message())
     task = asyncio.create_task(fetch_url(job))
-    await asyncio.wait_for(web.started.wait(), PATIENCE)
+    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
     task.cancel()
-    await asyncio.wait([task], timeout=PATIENCE)
+    await asyncio.wait([task], timeout=PATIENCE_SECONDS)
     assert task.cancelled()
     assert store.outcomes == [GivenBack()]
     assert job.settled == [("retry", 0.0)]
@@ -322,10 +322,10 @@ async def test_a_slot_that_is_cancelled_while_the_store_is_away_still_ends(
     web.may_answer.clear()
     job = await deliver(message())
     task = asyncio.create_task(use_case(store, web)(job))
-    await asyncio.wait_for(web.started.wait(), PATIENCE)
+    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
     store.failures = 1000
     task.cancel()
-    await asyncio.wait([task], timeout=PATIENCE)
+    await asyncio.wait([task], timeout=PATIENCE_SECONDS)
     assert task.cancelled()
     assert job.settled == []  # its lease runs out
 
@@ -352,7 +352,7 @@ async def test_a_store_that_goes_away_after_the_fetch_gets_the_outcome_later(
     web.may_answer.clear()
     job = await deliver(message())
     task = asyncio.create_task(use_case(store, web)(job))
-    await asyncio.wait_for(web.started.wait(), PATIENCE)
+    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
     store.failures = 5
     web.may_answer.set()
     await within_patience(task)
@@ -392,7 +392,7 @@ async def test_a_superseded_attempt_is_acknowledged_without_effect(
     web.may_answer.clear()
     fetch_url, job = use_case(store, web), await deliver(message())
     task = asyncio.create_task(fetch_url(job))
-    await asyncio.wait_for(web.started.wait(), PATIENCE)
+    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
     clock.advance(LEASE + 1)
     await begun(store)
     web.may_answer.set()
@@ -459,7 +459,7 @@ async def test_what_was_in_a_dead_workers_hands_is_tried_one_at_a_time(
     urls = [f"http://{n}.example/" for n in range(8)]
     web.pages |= dict.fromkeys(urls, PAGE)
     suspects = [await suspect(deliver, url) for url in urls]
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         web.may_answer.clear()
         tasks = [asyncio.create_task(fetch_url(job)) for job in suspects]
         await asyncio.gather(*tasks[1:])  # they do not keep a slot waiting
@@ -483,7 +483,7 @@ async def test_other_messages_do_not_wait_for_suspects(
         await deliver(message("http://site.example/other")),
     ]
     tasks = [asyncio.create_task(fetch_url(job)) for job in jobs]
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while web.running < 3:
             web.started.clear()
             await web.started.wait()
@@ -499,7 +499,7 @@ async def test_a_url_of_a_slow_host_is_put_back_for_later(
     web.may_answer.clear()
     fetch_url = use_case(store, web, concurrency=1)
     task = asyncio.create_task(fetch_url(await deliver(message())))
-    await asyncio.wait_for(web.started.wait(), PATIENCE)
+    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
     waiting = await deliver(message("http://site.example/other"))
     await within_patience(fetch_url(waiting))
     [(verb, seconds)] = waiting.settled
@@ -522,11 +522,11 @@ async def test_running_attempts_are_renewed_whatever_the_store_says(
     web.may_answer.clear()
     fetch_url = use_case(store, web)
     task = asyncio.create_task(fetch_url(await deliver(message())))
-    await asyncio.wait_for(web.started.wait(), PATIENCE)
+    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
     clock.advance(LEASE - 1)
     store.failures = 3
     renewal = asyncio.create_task(fetch_url.renew_leases())
-    await asyncio.wait_for(store.on_renewal.wait(), PATIENCE)
+    await asyncio.wait_for(store.on_renewal.wait(), PATIENCE_SECONDS)
     renewal.cancel()
     clock.advance(LEASE - 1)
     assert isinstance(await store.begin_attempt(REQUEST, lease=LEASE), Busy)

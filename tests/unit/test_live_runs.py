@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from contracts.fake_clock import NOON, FakeClock
+from patience import PATIENCE_SECONDS
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.domain.errors import StoreUnavailable
@@ -22,8 +23,6 @@ from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStat
 from webloom.entrypoints.api import live
 from webloom.entrypoints.api.live import EventStream, LiveRuns, moment_of
 from webloom.ports.import_store import Claim, Ending, NewRun, RunFilter, RunPage
-
-PATIENCE_SECONDS = 60.0
 
 
 class Runs(SqliteImportStore):

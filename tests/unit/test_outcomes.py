@@ -44,7 +44,7 @@ def test_tests_whose_programs_are_missing_are_skipped_and_counted_in_one_line(su
     assert code == 0, said
     assert "1 passed, 3 skipped" in said
     assert (
-        "NOT INSTALLED: Other program (1 tests; look for it), "
+        "NOT INSTALLED: Other program (1 test; look for it), "
         "Some server (2 tests; apt-get install it)\n"
     ) in said
 
@@ -76,3 +76,9 @@ def test_a_failed_assertion_fails_the_run_though_it_would_pass_the_next_time(
     code, said = run(suite, FAILS_AT_FIRST + ASSERTION_AT_FIRST + beside)
     assert code == 1, said
     assert "Once more, alone:" not in said
+
+
+def test_a_skipped_test_is_not_a_pass_where_none_may_be_skipped(suite: Path) -> None:
+    code, said = run(suite, NEEDS_PROGRAMS, "-n0", "--no-skips", WEBLOOM_TESTS_REQUIRE_ALL="")
+    assert code == 1, said
+    assert "1 passed, 3 skipped" in said

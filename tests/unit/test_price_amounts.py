@@ -104,8 +104,11 @@ def test_an_amount_written_twice_is_not_a_range() -> None:
     assert [one.range_from for one in amounts_in("599 kr - 599 kr", ["SEK"])] == [False, False]
 
 
-def test_a_text_of_many_numbers_is_read_in_part() -> None:
-    assert len(amounts_in("1 " * 200)) == 10
+def test_in_a_text_of_many_numbers_only_amounts_with_a_currency_count() -> None:
+    assert amounts_in("1 " * 200) == []
+    assert amounts_in("9 € for " + "1 " * 200) == [Amount(Decimal(9), "EUR")]
+    sizes = " ".join(map(str, range(1, 12)))
+    assert amounts_in(f"Size {sizes} only 49,90 €") == [Amount(Decimal("49.90"), "EUR")]
 
 
 def test_a_sign_belongs_to_the_number_it_stands_at() -> None:

@@ -186,7 +186,8 @@ class Consumer:
         for queue in (self._layout.ready.name, self._layout.again.name):
             if queue not in grip.tags:
                 await grip.session.declare(self._layout)
-                await grip.subscribe(queue, partial(self._on_message, grip))
+                arrived = partial(self._on_message, grip)
+                await grip.subscribe(queue, arrived, is_quorum=self._layout.quorum)
 
     async def _unsubscribe(self, grip: Grip) -> None:
         while grip.tags:

@@ -24,8 +24,8 @@ from webloom.ports.clock import Clock
 
 # A classic queue that is deleted and declared again at once would silently keep its consumer, which
 # then never gets a message (seen with RabbitMQ 3.10). Despite its name the argument has the server
-# cancel the consumer whenever its queue goes away.
-TELL_OF_DELETION: FieldTable = {"x-cancel-on-ha-failover": True}
+# cancel the consumer whenever its queue goes away. Quorum queues refuse it, and need it not.
+CANCEL_ON_DELETION: FieldTable = {"x-cancel-on-ha-failover": True}
 
 
 class Grip:
@@ -75,10 +75,13 @@ class Grip:
                 prefetch_count=count, global_=whole_channel, timeout=ANSWER_SECONDS
             )
 
-    async def subscribe(self, queue: str, arrived: ConsumerCallback) -> None:
+    async def subscribe(self, queue: str, arrived: ConsumerCallback, *, is_quorum: bool) -> None:
         with self.session.answering():
             answer = await self.channel.basic_consume(
-                queue, arrived, arguments=TELL_OF_DELETION, timeout=ANSWER_SECONDS
+                queue,
+                arrived,
+                arguments=None if is_quorum else CANCEL_ON_DELETION,
+                timeout=ANSWER_SECONDS,
             )
         self.tags[queue] = str(answer.consumer_tag)
 

@@ -18,7 +18,7 @@ from webloom.parsing.prices.currencies import (
 
 _MOST: Final = Decimal(10) ** 12
 _LOOKED_AT: Final = 400  # characters of a text
-_MOST_NUMBERS: Final = 10  # of a text
+_MOST_NUMBERS: Final = 20  # of a text
 _MOST_DIGITS: Final = 18
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\u200b-\u200f\ufeff]+")
@@ -69,7 +69,8 @@ def amounts_in(text: str, regional: Sequence[str] = ()) -> list[Amount]:
     text = _plain(text[:_LOOKED_AT])
     amounts: list[Amount] = []
     end = 0
-    for number in islice(_NUMBER.finditer(text), _MOST_NUMBERS):
+    numbers = list(islice(_NUMBER.finditer(text), _MOST_NUMBERS + 1))
+    for number in numbers[:_MOST_NUMBERS]:
         if number.start() < end:
             continue  # the cents of "12€99"
         found = _amount(text, number, regional)
@@ -77,6 +78,8 @@ def amounts_in(text: str, regional: Sequence[str] = ()) -> list[Amount]:
             amounts.append(_as_range(found, text, regional))
             end = found[1]
     with_currency = [amount for amount in amounts if amount.currency]
+    if len(numbers) > _MOST_NUMBERS:
+        return with_currency  # the rest may have a currency: no number alone is the price
     return with_currency or amounts
 
 
