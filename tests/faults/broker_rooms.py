@@ -3,7 +3,6 @@
 A room has a queue of its own on a server that the test may kill, pause and fill up, and opens
 processes over it: in this event loop (`open`), or real ones that can be killed (`start`). Where a
 backend truly differs, its entry in BACKENDS says so in a field.
-
 """
 
 from __future__ import annotations
