@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,28 @@ from e2e.test_copy import Documents, by_url, fill, held, records, start_copy
 from faults.processes import eventually
 from servers.mongod import MongoServer
 from servers.shared import SharedServers
+from topologies import LARGE
 
-COUNT = 6_000
-KILLS = 3
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    records: int
+    kills: int
+
+
+SIZES = [
+    pytest.param(Size(records=6_000, kills=3), id="6,000"),
+    pytest.param(Size(records=15_000, kills=6), id="15,000", marks=LARGE),
+]
 
 Say = Callable[[str], None]
 Position = Callable[[], str]  # in the source, as the target's note tells it; "": there is none
+
+
+@pytest.fixture(params=SIZES)
+def size(request: pytest.FixtureRequest) -> Size:
+    assert isinstance(request.param, Size)
+    return request.param
 
 
 @pytest.fixture
@@ -130,48 +147,58 @@ async def told(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-async def kill_often(copying: Copying, rng: random.Random, say: Say) -> None:
+async def kill_often(copying: Copying, size: Size, rng: random.Random, say: Say) -> None:
     """Run until it has been killed at every stage, then to the end; check the figures."""
     reached = [await copying.killed(notes=0, seconds=rng.uniform(0, 1.0))]
-    for _ in range(KILLS):
+    for _ in range(size.kills):
         reached.append(await copying.killed(rng.randint(1, 2), rng.uniform(0, 0.4)))
     report = await copying.finished()
-    say(f"{COUNT:,} records, killed {len(reached)} times, at the positions {reached}")
+    say(f"{size.records:,} records, killed {len(reached)} times, at the positions {reached}")
     say(f"notes at the start of a run, and the lowest that it made: {copying.lowest_notes}")
-    assert report["items"] == report["equal"] == COUNT
+    assert report["items"] == report["equal"] == size.records
     assert report["source_hash"] == report["target_hash"]
     assert reached == sorted(reached)
-    assert len(copying.lowest_notes) == KILLS
+    assert len(copying.lowest_notes) == size.kills
     for before, lowest in copying.lowest_notes:  # from the start, it would be one batch again
         assert lowest > before
 
 
 async def test_a_copy_to_mongodb_survives_being_killed(
-    tmp_path: Path, env: dict[str, str], server: MongoServer, rng: random.Random, say: Say
+    tmp_path: Path,
+    env: dict[str, str],
+    server: MongoServer,
+    size: Size,
+    rng: random.Random,
+    say: Say,
 ) -> None:
-    items = records(COUNT)
+    items = records(size.records)
     source = await fill(tmp_path / "source.db", items)
     async with position_in(server) as position:
-        await kill_often(Copying(source, address_of(server), env, position), rng, say)
+        await kill_often(Copying(source, address_of(server), env, position), size, rng, say)
         assert position() == ""
     with Documents(address_of(server)) as client:
         collection = client["copied"]["metadata"]
-        assert collection.count_documents({}) == len(collection.distinct("url")) == COUNT
+        assert collection.count_documents({}) == len(collection.distinct("url")) == size.records
     back = tmp_path / "back.db"
     await Copying(address_of(server), f"sqlite:///{back}", env, lambda: "").finished()
     assert await held(back) == by_url(items)
 
 
 async def test_a_copy_to_a_file_survives_being_killed(
-    tmp_path: Path, env: dict[str, str], server: MongoServer, rng: random.Random, say: Say
+    tmp_path: Path,
+    env: dict[str, str],
+    server: MongoServer,
+    size: Size,
+    rng: random.Random,
+    say: Say,
 ) -> None:
-    items = records(COUNT)
+    items = records(size.records)
     source, target = await fill(tmp_path / "source.db", items), tmp_path / "target.db"
     await Copying(source, address_of(server), env, lambda: "").finished()
     copying = Copying(
         address_of(server), f"sqlite:///{target}", env, lambda: position_in_file(target)
     )
-    await kill_often(copying, rng, say)
+    await kill_often(copying, size, rng, say)
     assert await held(target) == by_url(items)
     with closing(sqlite3.connect(target)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -182,15 +209,15 @@ async def test_a_copy_to_a_file_survives_being_killed(
             "SELECT count(*) FROM record_words WHERE record_words MATCH 'site'"
         ).fetchone()
         [sources] = connection.execute("SELECT count(*) FROM page_sources").fetchone()
-    assert words == COUNT
+    assert words == size.records
     assert sources == sum(item.metadata.page_source is not None for item in items)
 
 
 @pytest.mark.parametrize("role", ["source", "target"])
 async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
-    tmp_path: Path, env: dict[str, str], server: MongoServer, say: Say, role: str
+    tmp_path: Path, env: dict[str, str], server: MongoServer, size: Size, say: Say, role: str
 ) -> None:
-    items = records(COUNT)
+    items = records(size.records)
     source, file = await fill(tmp_path / "source.db", items), tmp_path / "target.db"
     if role == "source":
         await Copying(source, address_of(server), env, lambda: "").finished()
@@ -214,16 +241,16 @@ async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
         )
         if not left and role == "target":  # on a slow machine all was there before it died
             with Documents(address_of(server)) as client:
-                assert client["copied"]["metadata"].count_documents({}) == COUNT
+                assert client["copied"]["metadata"].count_documents({}) == size.records
         else:
             assert left
         copying = Copying(*addresses, env, position)
         assert await copying.killed(notes=1, seconds=0) > left
         assert copying.lowest_notes[0][1] > left
         report = await copying.finished()
-    assert report["items"] == report["equal"] == COUNT
+    assert report["items"] == report["equal"] == size.records
     if role == "source":
         assert await held(file) == by_url(items)
     else:
         with Documents(address_of(server)) as client:
-            assert client["copied"]["metadata"].count_documents({}) == COUNT
+            assert client["copied"]["metadata"].count_documents({}) == size.records
