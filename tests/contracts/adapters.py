@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from contracts.fake_clock import FakeClock
 from contracts.mongodb_backend import (
     lose_mongodb_row,
     open_mongodb_at,
@@ -30,6 +29,7 @@ from contracts.mongodb_backend import (
     tie_mongodb_feed,
 )
 from contracts.server_view import ServerView
+from fakes.clock import FakeClock
 from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer

@@ -25,8 +25,8 @@ from contracts.adapters import (
     Watching,
     WatchProcesses,
 )
-from contracts.fake_clock import FakeClock
 from contracts.mongodb_backend import open_mongodb_at
+from fakes.clock import FakeClock
 from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from topologies import each

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import CollectionNames, MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats

@@ -18,7 +18,6 @@ import pytest
 
 from contracts.adapters import Place, PortAdapter, database_file, move_clock
 from contracts.conftest import place_for
-from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import (
     COMPLETED,
     FAILED,
@@ -35,6 +34,7 @@ from contracts.inventory_samples import (
     with_source,
 )
 from contracts.mongodb_backend import measured_once
+from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.archive import MongoInventoryArchive
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb

@@ -297,9 +297,8 @@ async def test_without_a_server_calls_fail_at_once_and_later_work(tmp_path: Path
     server = RedisServer(tmp_path / "redis")
     async with opened(server.url) as broker:
         assert broker.connection().state == "DISCONNECTED"
-        async with asyncio.timeout(
-            PATIENCE_SECONDS
-        ):  # less than so many calls that nobody answers take
+        # Less than so many calls take that nobody answers.
+        async with asyncio.timeout(PATIENCE_SECONDS):
             for _ in range(20):
                 with pytest.raises(BrokerUnavailable, match=f"{server.url} does not answer"):
                     await broker.publish(QUEUE, message("m"))

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import pytest
 
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.clock import Clock
 
@@ -82,7 +82,7 @@ def test_a_jump_of_the_wall_clock_does_not_move_the_steady_one(seconds: float) -
     assert clock.steady() == steady
 
 
-def test_the_boot_id_changes_when_the_steady_clock_starts_anew() -> None:
+def test_the_boot_id_changes_when_the_steady_clock_restarts() -> None:
     clock = FakeClock()
     now, steady, boot_id = clock.now(), clock.steady(), clock.boot_id()
     clock.restart_machine()

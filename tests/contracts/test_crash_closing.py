@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from contracts.fake_clock import FakeClock
 from contracts.import_samples import (
     LEASE,
     add_feed,
@@ -23,6 +22,7 @@ from contracts.import_samples import (
     started,
     stored,
 )
+from fakes.clock import FakeClock
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.domain.import_run import Counts

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from contracts.adapters import Watching
-from contracts.fake_clock import FakeClock
 from contracts.watch_samples import config, notice
+from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
 from webloom.application.watch.tell_people import TellPeople
 from webloom.domain.errors import NotSent

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from contracts.adapters import Watching
-from contracts.fake_clock import FakeClock
 from contracts.watch_samples import add_watch, check, config, started, watch_now
+from fakes.clock import FakeClock
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.watch_store import MongoWatchStore

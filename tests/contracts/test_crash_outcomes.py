@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import (
     COMPLETED,
     FAILED,
@@ -17,6 +16,7 @@ from contracts.inventory_samples import (
     note,
     request,
 )
+from fakes.clock import FakeClock
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import url_key
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore

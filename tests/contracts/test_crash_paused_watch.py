@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from contracts.adapters import Watching
-from contracts.fake_clock import FakeClock
 from contracts.watch_samples import add_watch, check, started, watch_now
+from fakes.clock import FakeClock
 from webloom.application.watch.run_watches import RunWatches
 from webloom.domain.watch import Watch, WatchRun
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from contracts.adapters import BROKERS, Brokers, Place
-from contracts.fake_clock import FakeClock
 from contracts.waiting import depth_becomes, take
+from fakes.clock import FakeClock
 from webloom.ports.broker import Message, QueueDepth
 
 QUEUE = "queue"

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from contracts.fake_clock import FakeClock
 from contracts.watch_samples import config, event, url
+from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_store import MongoPageStore

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from contracts.adapters import Place, Processes
-from contracts.fake_clock import NOON, FakeClock
 from contracts.mongodb_backend import open_mongodb_at
+from fakes.clock import NOON, FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.ports.heartbeats import Heartbeat, Heartbeats, SeenProcess

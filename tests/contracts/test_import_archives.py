@@ -13,7 +13,6 @@ import pytest
 
 from contracts.adapters import Place, PortAdapter, database_file, move_clock
 from contracts.conftest import place_for
-from contracts.fake_clock import FakeClock
 from contracts.import_samples import (
     MAY,
     add_feed,
@@ -37,6 +36,7 @@ from contracts.import_samples import (
     stored,
 )
 from contracts.mongodb_backend import measured_once
+from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
 from webloom.adapters.mongodb.import_archives import (

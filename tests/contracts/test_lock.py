@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from contracts.adapters import Processes
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from webloom.ports.lock import Lock
 
 Locks = Processes[Lock]

@@ -13,10 +13,10 @@ import pymongo
 import pytest
 from pymongo.errors import ServerSelectionTimeoutError
 
-from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import URL, complete, found, note, request
 from contracts.mongodb_backend import NAMES
 from contracts.waiting import until
+from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb import client
 from webloom.adapters.mongodb.client import CollectionNames, MongoDatabase, open_mongodb

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import (
     COMPLETED,
     FAILED,
@@ -30,6 +29,7 @@ from contracts.inventory_samples import (
 )
 from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.waiting import until
+from fakes.clock import FakeClock
 from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb import client

@@ -14,7 +14,6 @@ from pymongo.errors import AutoReconnect
 
 from contracts.adapters import IMPORTS, Place
 from contracts.conftest import place_for
-from contracts.fake_clock import FakeClock
 from contracts.import_samples import (
     MAY,
     SOURCE,
@@ -40,6 +39,7 @@ from contracts.import_samples import (
     stored,
 )
 from contracts.mongodb_backend import open_mongodb_at
+from fakes.clock import FakeClock
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.postings_words import list_of

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import complete, request
 from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.test_store_listing import pages, urls
+from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import (
     COMPLETED,
     RECEIVED,
@@ -27,6 +26,7 @@ from contracts.inventory_samples import (
 )
 from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.test_heartbeats import WORKER
+from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats

@@ -15,7 +15,6 @@ from bson.int64 import Int64
 from pymongo.write_concern import WriteConcern
 
 from contracts.adapters import Place
-from contracts.fake_clock import FakeClock
 from contracts.mongodb_backend import open_mongodb_at
 from contracts.page_samples import (
     JOB,
@@ -29,6 +28,7 @@ from contracts.page_samples import (
     parsed,
     state_of,
 )
+from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb import page_budget
 from webloom.adapters.mongodb.client import MongoDatabase

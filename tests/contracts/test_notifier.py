@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from e2e.test_notifier import Receiver
+from e2e.receiver import Receiver
 from fakes.notifier import FakeNotifier
 from webloom.adapters.notify.notifier import TargetNotifier
 from webloom.domain.errors import NotSent

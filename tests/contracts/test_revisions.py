@@ -24,8 +24,8 @@ from contracts.adapters import (
     open_sqlite_revisions,
     open_sqlite_store,
 )
-from contracts.fake_clock import FakeClock
 from contracts.test_heartbeats import WORKER
+from fakes.clock import FakeClock
 from webloom.ports.revisions import Changing, Revisions
 
 Revising = Processes[Revisions]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.fake_clock import FakeClock
 from contracts.waiting import until
+from fakes.clock import FakeClock
 from patience import PATIENCE_SECONDS
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.consumer import Consumer, Hold, Taken

@@ -19,7 +19,6 @@ from contracts.adapters import (
     open_sqlite_lock,
     open_sqlite_store,
 )
-from contracts.fake_clock import FakeClock
 from contracts.import_samples import (
     SOURCE,
     add_feed,
@@ -38,6 +37,7 @@ from contracts.import_samples import (
 from contracts.inventory_samples import COMPLETED, begin, found, request
 from contracts.test_heartbeats import WORKER
 from contracts.waiting import take
+from fakes.clock import FakeClock
 from webloom.adapters.sqlite import posting_keys
 from webloom.adapters.sqlite.database import open_database
 from webloom.domain.errors import StoreUnavailable

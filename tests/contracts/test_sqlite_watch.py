@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from contracts.adapters import Watching
-from contracts.fake_clock import FakeClock
 from contracts.watch_samples import MAY, begin, check, end, event, notice, price, run_now, url
+from fakes.clock import FakeClock
 from webloom.adapters.sqlite import page_listing, page_pruning
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.page_store import SqlitePageStore

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from contracts.adapters import Processes
-from contracts.fake_clock import FakeClock
 from contracts.inventory_samples import (
     COMPLETED,
     FAILED,
@@ -24,6 +23,7 @@ from contracts.inventory_samples import (
     state_of,
     status_of,
 )
+from fakes.clock import FakeClock
 from webloom.domain.inventory import (
     AlreadyDone,
     Attempt,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from contracts.adapters import Processes, Watching
-from contracts.fake_clock import FakeClock
 from contracts.watch_samples import add_watch, begin, config, end, event, started, url
+from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
 from webloom.application.watch.tell_people import TellPeople
 from webloom.domain.errors import StoreUnavailable

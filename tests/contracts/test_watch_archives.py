@@ -14,11 +14,11 @@ import pytest
 
 from contracts.adapters import Place, PortAdapter, Watching, database_file, move_clock
 from contracts.conftest import place_for
-from contracts.fake_clock import FakeClock
 from contracts.mongodb_backend import measured_once
 from contracts.page_samples import TS, URL, event, numbers, parsed, state_of
 from contracts.page_samples import page as page_now
 from contracts.watch_samples import check, config, end, new_run, notice, run_now, url
+from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
 from webloom.adapters.mongodb.page_archives import (

@@ -62,6 +62,7 @@ class FurnishedSite(HostileSite):
     async def do_page(self, request: Request, writer: asyncio.StreamWriter) -> None:
         if self.is_silent:
             await self.do_silence(request, writer)
+            return
         known = LastFetch(
             etag=request.headers.get("if-none-match"),
             last_modified=request.headers.get("if-modified-since"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -147,13 +147,15 @@ class FakeWeb:
             location = headers.get("location")
             if reached.answer.status not in (301, 302, 303, 307, 308) or location is None:
                 return reached
-            reached.url = _joined(reached.url, location)
+            with _refusals_as_failures():
+                reached.url = join(reached.url, location)
         raise FetchFailed(
             reason=f"there were more than {MOST_REDIRECTS} redirects", retryable=False
         )
 
     def _answer(self, url: str) -> Answer:
-        url = _normal(url)
+        with _refusals_as_failures():
+            url = normalise(url)
         self._refuse_address(url)
         page = self.pages.get(url)
         if isinstance(page, FetchFailed):
@@ -184,16 +186,10 @@ def _host(url: str) -> str:
     return urlsplit(url).netloc
 
 
-def _normal(url: str) -> str:
+@contextmanager
+def _refusals_as_failures() -> Iterator[None]:
     try:
-        return normalise(url)
-    except UrlRefused as refused:
-        raise FetchFailed(reason=str(refused), retryable=False) from refused
-
-
-def _joined(url: str, location: str) -> str:
-    try:
-        return join(url, location)
+        yield
     except UrlRefused as refused:
         raise FetchFailed(reason=str(refused), retryable=False) from refused
 

@@ -6,13 +6,14 @@ import random
 import sys
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from faults.broker_rooms import room
-from faults.processes import Fleet
+from faults.processes import Fleet, SmallDisk, small_disk
 from faults.site import Site
 from faults.stack import MakeStack, Stack, empty
 from servers.mongod import MongoServer
@@ -126,3 +127,13 @@ def stacks(shared_servers: SharedServers, fleets: MakeFleet) -> MakeStack:
         return stack
 
     return make
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(small_disk(tmp_path / "disk", "8m"))
+        except OSError as error:
+            pytest.skip(str(error))
+        yield found

@@ -6,9 +6,8 @@ import asyncio
 import shutil
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import aiormq
 import pytest
@@ -16,7 +15,7 @@ from redis.asyncio import Redis
 
 from faults.broker_process import SQLITE, message
 from faults.broker_rooms import STALL, BrokerRoom, on_bullmq, on_rabbitmq, on_sqlite, with_a_server
-from faults.processes import SmallDisk, eventually, eventually_async, small_disk
+from faults.processes import SmallDisk, eventually, eventually_async
 from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq.layout import Layout
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, QueueFull
@@ -174,16 +173,6 @@ async def test_a_server_without_room_refuses_publishes_in_time_and_still_drains(
     say(f"refused after {failed:.1f} s ({told.value}); accepted again after {back:.1f} s")
     assert failed < room.backend.gives_up + STALL
     await room.settled(say)
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    with ExitStack() as stack:
-        try:
-            found = stack.enter_context(small_disk(tmp_path / "disk", "8m"))
-        except OSError as error:
-            pytest.skip(str(error))
-        yield found
 
 
 @on_sqlite

@@ -5,30 +5,18 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-
-import pytest
 
 from faults.client import Client, client_of
 from faults.conftest import MakeFleet
 from faults.database import DatabaseFile
-from faults.processes import SmallDisk, eventually, eventually_async, small_disk
+from faults.processes import SmallDisk, eventually, eventually_async
 from faults.site import Site
 from webloom.domain.inventory import METADATA_QUEUE
 
 Say = Callable[[str], None]
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    with ExitStack() as stack:
-        try:
-            found = stack.enter_context(small_disk(tmp_path / "disk", "8m"))
-        except OSError as error:
-            pytest.skip(str(error))
-        yield found
 
 
 async def submit_all_the_time(client: Client, site: Site, stop: asyncio.Event) -> None:

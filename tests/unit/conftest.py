@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from unit.deliveries import LEASE, Deliver
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database, open_database

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import count
 
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from patience import PATIENCE_SECONDS
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Delivery, Message

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fake_clock import NOON, FakeClock
+from fakes.clock import NOON, FakeClock
 from fakes.page_reader import InProcessPageReader
 from fakes.web import Answer, FakeWeb
 from unit.deliveries import LEASE, Deliver, RecordedDelivery

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.fake_clock import NOON, FakeClock
+from fakes.clock import NOON, FakeClock
 from webloom.adapters.sqlite.archive import SqliteInventoryArchive
 from webloom.adapters.sqlite.database import Database, open_database
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unit.feed_bodies import CLOSING, OPENING, ReadRecords, feed, growth, item, tree_of
@@ -80,7 +80,7 @@ def _without_markup(element: Element) -> tuple[object, ...]:
     return (element.prefix, element.name, element.attributes, element.text, children)
 
 
-QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=settings().max_examples // 3)
 
 
 @QUICK

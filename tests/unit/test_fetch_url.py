@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 import pytest
 
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from fakes.web import Answer, FakeWeb
 from patience import PATIENCE_SECONDS
 from unit import deliveries

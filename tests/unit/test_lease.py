@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.lock import SqliteLock
 from webloom.domain.errors import StoreUnavailable

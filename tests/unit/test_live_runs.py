@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fake_clock import NOON, FakeClock
+from fakes.clock import NOON, FakeClock
 from patience import PATIENCE_SECONDS
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.import_store import SqliteImportStore

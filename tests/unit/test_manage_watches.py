@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from contracts.fake_clock import NOON, FakeClock
+from fakes.clock import NOON, FakeClock
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.application.watch.manage_watches import (

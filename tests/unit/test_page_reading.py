@@ -5,7 +5,7 @@ import string
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from steps import at_most
@@ -79,7 +79,6 @@ words = st.lists(st.text(string.ascii_letters + "é€", min_size=1), min_size=1
 space = st.text(SPACES, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
 @given(paragraphs=st.lists(words, min_size=1, max_size=5), data=st.data())
 def test_white_space_is_never_a_change(paragraphs: list[list[str]], data: st.DataObject) -> None:
     def drawn() -> str:
@@ -240,7 +239,6 @@ MARKUP = re.findall(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     body=st.one_of(
         st.binary(max_size=400),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from unit.deliveries import LEASE
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
@@ -89,7 +89,7 @@ async def test_what_was_put_back_is_quiet_from_then_on(
     assert await room.forgotten() == REQUESTS[2:]
 
 
-async def test_without_a_worker_every_request_is_quiet(room: Room) -> None:
+async def test_without_a_worker_no_request_is_sent(room: Room) -> None:
     await room.beat("api", "scheduler")
     assert await room.requeue() == 0
     assert await room.queued() == []

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fake_clock import FakeClock
+from fakes.clock import FakeClock
 from unit.deliveries import LEASE
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
@@ -60,7 +60,7 @@ class Watches(SqliteWatchStore):
 
 
 class World:
-    """Watches, their runs and the queue; and who is told of the ends of runs."""
+    """Watches, their runs, the queue, and the listeners that hear when a run ends."""
 
     def __init__(self, database: Database, clock: FakeClock, *, room: int = 1000) -> None:
         self.clock = clock

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fake_clock import NOON, FakeClock
+from fakes.clock import NOON, FakeClock
 from unit.deliveries import Deliver
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database

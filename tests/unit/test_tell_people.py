@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from contracts.fake_clock import NOON, FakeClock
+from fakes.clock import NOON, FakeClock
 from fakes.notifier import FakeNotifier
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.page_store import SqlitePageStore

@@ -32,6 +32,6 @@ class FakeClock:
         self._now += timedelta(seconds=seconds)
 
     def restart_machine(self) -> None:
-        """The steady clock starts anew."""
+        """The steady clock starts again from near zero, as after a boot."""
         self._boot_id += " and another"
         self._steady = 1.0
