@@ -5,7 +5,7 @@
 #
 # Never fails, and never leaves a service running: while packages are installed, Debian's
 # policy-rc.d forbids to start any, and services that came with them are disabled for the next boot.
-# One line says what is still missing and which tests are left out for it.
+# A line says what could not be installed and why; the tests say at their end what they left out.
 set -uo pipefail
 venv="$1"
 cd "$(dirname "$0")/.." || exit 0
@@ -15,6 +15,7 @@ readonly OURS='# made by the tests of webloom while they install packages; can b
 has() {
     case "$1" in
     rabbitmq-server) [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || [ -x "$(type -P rabbitmq-server)" ] ;;
+    chromium) [ -x "$(type -P chromium || type -P chromium-browser || type -P google-chrome)" ] ;;
     *) [ -x "$(type -P "$1")" ] ;;
     esac >/dev/null 2>&1
 }
@@ -68,57 +69,42 @@ if [ "${2:-}" = --install ]; then
     exit
 fi
 
-why=
+could_not() { echo "Could not install $1: $2"; }
+
 read -r -d '' -a wanted < <(packages_missing)
 if [ "${#wanted[@]}" -gt 0 ]; then
     as_root=()
     [ "$(id -u)" = 0 ] || as_root=(sudo -n)
     if ! has apt-get; then
-        why="this machine has no apt-get"
+        could_not "${wanted[*]}" "this machine has no apt-get"
     elif [ "${#as_root[@]}" -gt 0 ] && ! sudo -n true 2>/dev/null; then
-        why="installing needs root, or sudo without a password"
+        could_not "${wanted[*]}" "it needs root, or sudo without a password"
     else
         echo "Installing ${wanted[*]} for the tests; no service is started ..."
         "${as_root[@]}" bash "$PWD/scripts/test-servers.sh" "$venv" --install "${wanted[@]}"
         case $? in
         0) ;;
-        3) why="$POLICY would let the packages start their services" ;;
-        *) why="apt-get could not install them" ;;
+        3) could_not "${wanted[*]}" "$POLICY would let the packages start their services" ;;
+        *) could_not "$(packages_missing | xargs)" "apt-get failed" ;;
         esac
     fi
 fi
 
 # A mongod that installs itself at its first call does so now, not inside a test.
-mongod_runs() {
-    local path
-    has mongod || return
-    path="$(type -P mongod)"
-    [ "$path" = "$(cat "$venv/.mongod" 2>/dev/null)" ] && return
-    mongod --version >/dev/null 2>&1 && echo "$path" >"$venv/.mongod"
-}
+if has mongod && [ "$(type -P mongod)" != "$(cat "$venv/.mongod" 2>/dev/null)" ]; then
+    mongod --version >/dev/null 2>&1 && type -P mongod >"$venv/.mongod"
+fi
 
 # By the lock, with its hashes. Not by `npm ci`: it refuses a lock that lacks optional packages for
 # other systems, and not every registry has them.
-node_packages() {
-    [ -f tests/node/package-lock.json ] || return 0
-    has npm || return 0 # npm itself is in the list then
-    local lock
-    lock="$(cksum <tests/node/package-lock.json)"
-    [ -d tests/node/node_modules ] && [ "$lock" = "$(cat "$venv/.test-node" 2>/dev/null)" ] && return
+lock="$(cksum <tests/node/package-lock.json)"
+if has npm && { ! [ -d tests/node/node_modules ] || [ "$lock" != "$(cat "$venv/.test-node" 2>/dev/null)" ]; }; then
     echo "Installing the Node packages of tests/node ..."
-    npm install --prefix tests/node --no-save --silent --ignore-scripts --no-audit --no-fund \
-        --fetch-retries=1 --fetch-timeout=60000 >/dev/null 2>&1 && echo "$lock" >"$venv/.test-node"
-}
-
-missing=()
-mongod_runs || missing+=("mongod (tests with MongoDB)")
-has redis-server || missing+=("redis-server (tests with BullMQ)")
-has rabbitmq-server || missing+=("rabbitmq-server (tests with RabbitMQ)")
-{ has node && has npm; } || missing+=("node and npm (tests with BullMQ of Node)")
-has chromium || missing+=("chromium (tests of the admin UI)")
-node_packages || missing+=("the packages of tests/node (tests with BullMQ of Node)")
-if [ "${#missing[@]}" -gt 0 ]; then
-    list="$(printf ', %s' "${missing[@]}")"
-    echo "Not installed, so that their tests are skipped: ${list:2}${why:+; $why}"
+    if npm install --prefix tests/node --no-save --silent --ignore-scripts --no-audit --no-fund \
+        --fetch-retries=1 --fetch-timeout=60000 >/dev/null 2>&1; then
+        echo "$lock" >"$venv/.test-node"
+    else
+        could_not "the Node packages of tests/node" "npm failed"
+    fi
 fi
 exit 0
