@@ -29,6 +29,7 @@ from typing import TypeVar
 
 import aiohttp
 
+from e2e.commands import run_command
 from patience import PATIENCE_SECONDS
 from servers.private import free_port
 
@@ -137,10 +138,11 @@ async def finished(
     *arguments: str,
     env: dict[str, str],
     through: tuple[str, ...] = (),
-    within: float = PATIENCE_SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself, run by the program `through` if there is one: its exit code,
     and what it said."""
+    if not through:
+        return await asyncio.to_thread(run_command, *arguments, env=env)
     return await asyncio.to_thread(
         subprocess.run,
         [*through, sys.executable, "-m", "webloom", *arguments],
@@ -150,7 +152,7 @@ async def finished(
         capture_output=True,
         text=True,
         check=False,
-        timeout=within,
+        timeout=PATIENCE_SECONDS,
     )
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pymongo
 import pytest
 from redis.asyncio import Redis
 
+from e2e.commands import run_command
 from e2e.running import Webloom, running, until, until_some
 from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
@@ -46,10 +46,7 @@ def stack(
 
 def webloom(*arguments: str, env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("WEBLOOM_")}
-    return subprocess.run(
-        [sys.executable, "-m", "webloom", *arguments],
-        env=plain | env, cwd=cwd, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return run_command(*arguments, env=plain | env | {"HOME": str(cwd)})
 
 
 def settings_of(env: dict[str, str]) -> dict[str, str]:

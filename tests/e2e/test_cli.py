@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from e2e.commands import run_command
 from servers.private import free_port
 from webloom.bootstrap import open_services
 from webloom.domain.inventory import METADATA_QUEUE, Status
@@ -46,19 +47,9 @@ class Finished:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-async def webloom(
-    *arguments: str | Path, env: Environment, stdin: bytes = b"", within: float = 60
-) -> Finished:
-    process = await start(*arguments, env=env)
-    try:
-        async with asyncio.timeout(within):
-            out, err = await process.communicate(stdin)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert process.returncode is not None
-    return Finished(code=process.returncode, out=out.decode(), err=err.decode())
+async def webloom(*arguments: str | Path, env: Environment, stdin: bytes = b"") -> Finished:
+    ended = await asyncio.to_thread(run_command, *arguments, env=env, stdin=stdin)
+    return Finished(code=ended.returncode, out=ended.stdout, err=ended.stderr)
 
 
 async def start(*arguments: str | Path, env: Environment, quiet: bool = False) -> Process:
@@ -221,7 +212,7 @@ async def test_submit_waits_for_room_until_every_url_is_in(site: Site, env: Envi
     urls = Path(env["HOME"]) / "urls.txt"
     urls.write_text("".join(f"http://{site.address}/about?n={n}\n" for n in range(1000)))
     async with worker(env):
-        submitted = await webloom("submit", urls, env=env, within=120)
+        submitted = await webloom("submit", urls, env=env)
         assert submitted.code == 0, submitted.err
         assert submitted.err.endswith("1,000 accepted, 0 refused\n")
 

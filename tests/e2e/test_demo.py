@@ -16,7 +16,7 @@ from webloom.entrypoints.demo_site import demo_pages
 
 async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None:
     env = environment(tmp_path)
-    shown = await webloom("demo", "--once", env=env, within=PATIENCE_SECONDS)
+    shown = await webloom("demo", "--once", env=env)
     assert shown.code == 0, shown.err
     assert shown.err == ""
     found = await counts(env | {"WEBLOOM_DATA_DIR": str(tmp_path / "data" / "demo")})
