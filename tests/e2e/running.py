@@ -29,7 +29,7 @@ from typing import TypeVar
 
 import aiohttp
 
-from e2e.commands import run_command
+from forks import Fork, run_command, start_service
 from patience import PATIENCE_SECONDS
 from servers.private import free_port
 
@@ -54,7 +54,7 @@ class Webloom:
     command: str
     port: int
     data_dir: Path
-    process: subprocess.Popen[bytes]
+    process: Fork
     log_file: Path
     _client: aiohttp.ClientSession | None = field(default=None, repr=False)
 
@@ -222,15 +222,7 @@ def _started(command: str, data_dir: Path, settings: dict[str, object]) -> Weblo
 def _start(command: str, data_dir: Path, settings: dict[str, object]) -> Webloom:
     env = environment(data_dir, **settings)
     log_file = data_dir.parent / f"{command}-{os.getpid()}-{next(_numbers)}.log"
-    with log_file.open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "webloom", *command.split()],
-            env=env,
-            cwd=data_dir.parent,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+    process = start_service(*command.split(), env=env, folder=data_dir.parent, log=log_file)
     return Webloom(
         command=command.split()[0],
         port=int(str(settings["port"])),

@@ -14,8 +14,8 @@ import pymongo
 import pytest
 from redis.asyncio import Redis
 
-from e2e.commands import run_command
 from e2e.running import Webloom, running, until, until_some
+from forks import run_command
 from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from servers.private import free_port

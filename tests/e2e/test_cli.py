@@ -10,7 +10,7 @@ import os
 import signal
 import sqlite3
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
@@ -19,7 +19,9 @@ from typing import Any
 
 import pytest
 
-from e2e.commands import run_command
+from e2e.running import SAYS_WHEN_READY
+from forks import run_command
+from patience import PATIENCE_SECONDS
 from servers.private import free_port
 from webloom.bootstrap import open_services
 from webloom.domain.inventory import METADATA_QUEUE, Status
@@ -426,3 +428,25 @@ async def test_dead_letters_can_be_seen_put_back_and_discarded(env: Environment)
     async with open_services(load_settings(env)) as services:
         depth = await services.broker.depth(METADATA_QUEUE)
     assert (depth.ready, depth.dead) == (1, 0)
+
+
+@pytest.mark.parametrize("service", SAYS_WHEN_READY)
+async def test_a_service_starts_as_a_program_and_ends_when_told(
+    service: str, tmp_path: Path
+) -> None:
+    """The other tests fork a process that has imported everything."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "webloom", service,
+        env=environment(tmp_path), cwd=tmp_path, stdout=PIPE, stderr=STDOUT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await process.stdout.readuntil(SAYS_WHEN_READY[service].encode())
+            process.send_signal(signal.SIGTERM)
+            assert b"Traceback" not in await process.stdout.read()
+        assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

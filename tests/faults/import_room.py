@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from faults.processes import READY, Fleet, Process, eventually_async
+from e2e.running import SAYS_WHEN_READY
+from faults.processes import Fleet, Process, eventually_async
 from faults.site import Page, Site
 from servers.private import PrivateServer
 from webloom.bootstrap import Services, open_services
@@ -152,4 +153,4 @@ class Havoc:
 
     async def settle(self) -> None:
         for process in self._processes.values():
-            await process.said(READY[process.role])
+            await process.said(SAYS_WHEN_READY[process.role])

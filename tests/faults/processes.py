@@ -23,20 +23,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from e2e.running import SAYS_WHEN_READY
+from forks import Fork, start_service
 from patience import PATIENCE_SECONDS
 from proc import states
 from servers.private import free_port
 
 RIGGED = Path(__file__).with_name("rigged.py")
 POLL_SECONDS = 0.05
-
-READY = {
-    "api": "Webloom's API listens on",
-    "worker": "worker started",
-    "scheduler": "scheduler started",
-    "storage-agent": "storage agent started",
-    "up": "Webloom is running",
-}
 
 Found = TypeVar("Found")
 
@@ -64,7 +58,7 @@ async def eventually_async(
 
 
 class Process:
-    def __init__(self, role: str, popen: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, role: str, popen: subprocess.Popen[bytes] | Fork, log: Path) -> None:
         self.role = role
         self.log = log
         self.told_to_end = False
@@ -129,6 +123,7 @@ class Fleet:
     data: Path
     port: int = field(default_factory=free_port)  # of the API
     prefix: Sequence[str] = ()  # a command that every process is started through
+    rigged: Path = RIGGED
     processes: list[Process] = field(default_factory=list)
 
     @property
@@ -142,18 +137,23 @@ class Fleet:
     async def start(self, role: str, *, port: int | None = None, **rigging: str) -> Process:
         """Start a process and wait until it is ready."""
         process = self.launch(role, port=port, **rigging)
-        await process.said(READY[role])
+        await process.said(SAYS_WHEN_READY[role])
         return process
 
     def launch(self, role: str, *, port: int | None = None, **rigging: str) -> Process:
-        """Start a process. `rigging` is what rigged.py shall do to it."""
-        inner = (str(RIGGED), role) if rigging else ("-m", "webloom", role)
+        """Start a process. `rigging` is what the program `rigged` shall do to it."""
         environment = _plain_environment() | self.settings
         environment |= {"WEBLOOM_PORT": str(port or self.port)}
         environment |= {f"RIGGED_{name.upper()}": value for name, value in rigging.items()}
         log = self.folder / f"{len(self.processes):03d}-{role}.log"
-        command = [*self.prefix, sys.executable, *inner]
-        process = Process(role, _launch(command, environment, self.folder, log), log)
+        popen: subprocess.Popen[bytes] | Fork
+        if rigging or self.prefix:
+            program = (str(self.rigged),) if rigging else ("-m", "webloom")
+            command = [*self.prefix, sys.executable, *program, role]
+            popen = _launch(command, environment, self.folder, log)
+        else:
+            popen = start_service(role, env=environment, folder=self.folder, log=log)
+        process = Process(role, popen, log)
         self.processes.append(process)
         return process
 

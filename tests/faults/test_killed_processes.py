@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from e2e.running import SAYS_WHEN_READY
 from faults.client import Client, client_of
 from faults.conftest import MakeFleet
 from faults.database import DatabaseFile
-from faults.processes import READY, Fleet, Process, eventually
+from faults.processes import Fleet, Process, eventually
 from faults.site import Site
 
 Say = Callable[[str], None]
@@ -45,11 +46,11 @@ class Reaper:
             process = self._fleet.launch(self._role)
             if self._rng.random() < 0.2:
                 await asyncio.sleep(self._rng.uniform(0.3, 0.7))
-                self.kills_during_start += READY[self._role] not in process.output
+                self.kills_during_start += SAYS_WHEN_READY[self._role] not in process.output
                 process.kill()
                 started = time.monotonic()
                 process = self._fleet.launch(self._role)
-            await process.said(READY[self._role])
+            await process.said(SAYS_WHEN_READY[self._role])
             self.slowest_start = max(self.slowest_start, time.monotonic() - started)
         return process
 

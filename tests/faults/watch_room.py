@@ -6,8 +6,6 @@ import asyncio
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
@@ -16,8 +14,9 @@ from typing import Any
 
 import msgspec
 
+from e2e.running import SAYS_WHEN_READY
 from faults.conftest import MakeFleet
-from faults.processes import READY, Fleet, Process, eventually_async
+from faults.processes import Fleet, Process, eventually_async
 from faults.site import Site
 from faults.stack import MakeStack, amqp_channel
 from servers.private import PrivateServer
@@ -33,7 +32,6 @@ from webloom.ports.watch_store import RunFilter
 from webloom.settings import load_settings
 
 RIGGED = Path(__file__).with_name("watch_room_rigged.py")
-SAYS = READY | {"storage-agent": "storage agent started"}
 MOST_AGENTS = 5  # until all is served
 State = dict[str, Any]  # what is kept, by what it is kept of
 
@@ -43,6 +41,9 @@ class WatchRoom:
     fleet: Fleet
     servers: dict[str, PrivateServer] = field(default_factory=dict)  # store, broker
 
+    def __post_init__(self) -> None:
+        self.fleet.rigged = RIGGED
+
     @asynccontextmanager
     async def services(self) -> AsyncIterator[Services]:
         """As one more process of this installation."""
@@ -51,23 +52,11 @@ class WatchRoom:
 
     def launch(self, role: str, **rigging: str) -> Process:
         """Start a process. `rigging` is what watch_room_rigged.py shall do to it."""
-        inner = (str(RIGGED), role) if rigging else ("-m", "webloom", role)
-        log = self.fleet.folder / f"{len(self.fleet.processes):03d}-{role}.log"
-        with log.open("wb") as output:
-            popen = subprocess.Popen(
-                [sys.executable, *inner],
-                env=environment(self.fleet) | rigging_of(rigging),
-                cwd=self.fleet.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        self.fleet.processes.append(Process(role, popen, log))
-        return self.fleet.processes[-1]
+        return self.fleet.launch(role, port=None, **rigging)
 
     async def start(self, role: str, **rigging: str) -> Process:
         process = self.launch(role, **rigging)
-        await process.said(SAYS[role])
+        await process.said(SAYS_WHEN_READY[role])
         return process
 
     async def shut_down(self) -> None:
@@ -120,21 +109,6 @@ async def make_watch_room(
                     await channel.queue_delete(spec.name)
     servers = {"store": stack.servers("store"), "broker": stack.servers("broker")}
     return WatchRoom(fleet=stack.fleet, servers=servers)
-
-
-def environment(fleet: Fleet) -> dict[str, str]:
-    """Of a process: the settings of the fleet and no others."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("WEBLOOM_", "RIGGED_"))
-    }
-    own = {"PYTHONUNBUFFERED": "1", "WEBLOOM_PORT": str(fleet.port)}
-    return kept | fleet.settings | own
-
-
-def rigging_of(rigging: Mapping[str, str]) -> dict[str, str]:
-    return {f"RIGGED_{name.upper()}": value for name, value in rigging.items()}
 
 
 def message(number: object, body: Mapping[str, Any] | bytes) -> Message:
@@ -331,4 +305,4 @@ class Havoc:
 
     async def settle(self) -> None:
         for process in self._processes.values():
-            await process.said(SAYS[process.role])
+            await process.said(SAYS_WHEN_READY[process.role])

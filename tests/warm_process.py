@@ -1,5 +1,5 @@
 """A process that has imported webloom, and runs each command in a fork of itself: importing takes
-more of the processor than most commands. `e2e.commands` starts it and sends it the commands.
+more of the processor than most commands, and than the start of a server. See `forks`.
 
 Its argument is the descriptor of a socket. Each message there is one command, as JSON, with four
 descriptors: a socket that is told the command's process and then its exit code, and the command's
@@ -59,13 +59,15 @@ def main() -> None:
         return
     arguments, (told, *standard) = command
     if process := os.fork():
-        os.write(told, f"{process}\n".encode())
+        os.write(told, process.to_bytes(4))
         _, status = os.waitpid(process, 0)
-        os.write(told, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
         os._exit(0)
     for number, descriptor in enumerate(standard):
         os.dup2(descriptor, number)
     os.closerange(3, max(told, *standard) + 1)
+    if "PYTHONUNBUFFERED" in os.environ:
+        sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
     sys.argv = ["webloom", *arguments]
     runpy.run_module("webloom", run_name="__main__", alter_sys=True)
 
