@@ -35,6 +35,7 @@ AXE = Path(__file__).parents[2] / "admin/node_modules/axe-core/axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 CRASHED = ("Page crashed", "Target crashed", "page crashed!")
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+NO_GPU = "--disable-gpu"  # to emulate one takes more of the processor than to do without
 
 
 def chromium() -> str:
@@ -52,7 +53,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         try:
             opened = playwright.chromium.launch(
-                executable_path=executable, args=QUIET, timeout=PATIENCE_SECONDS * 1000
+                executable_path=executable, args=[*QUIET, NO_GPU], timeout=PATIENCE_SECONDS * 1000
             )
         except Error as error:
             raise DidNotStart(f"Chromium: {error}") from error

@@ -45,7 +45,7 @@ class Reaper:
             started = time.monotonic()
             process = self._fleet.launch(self._role)
             if self._rng.random() < 0.2:
-                await asyncio.sleep(self._rng.uniform(0.3, 0.7))
+                await asyncio.sleep(self._rng.uniform(0.0, 0.3))
                 self.kills_during_start += SAYS_WHEN_READY[self._role] not in process.output
                 process.kill()
                 started = time.monotonic()
