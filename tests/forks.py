@@ -23,6 +23,7 @@ from typing import BinaryIO
 from patience import PATIENCE_SECONDS
 
 WARM = Path(__file__).with_name("warm_process.py")
+READ_BY_IMPORTS = "SSL_CERT_FILE"  # a process that has imported aiohttp trusts whom it trusts
 
 
 class Fork:
@@ -60,6 +61,9 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
 
+Service = Fork | subprocess.Popen[bytes]
+
+
 def start_webloom(
     *arguments: str, env: Mapping[str, str], folder: Path, stdin: int, stdout: int, stderr: int
 ) -> Fork:
@@ -74,9 +78,14 @@ def start_webloom(
     return Fork(("webloom", *arguments), pid, told)
 
 
-def start_service(*arguments: str, env: Mapping[str, str], folder: Path, log: Path) -> Fork:
+def start_service(*arguments: str, env: Mapping[str, str], folder: Path, log: Path) -> Service:
     """With all its output in the log."""
     with log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
+        if READ_BY_IMPORTS in env:
+            command = (sys.executable, "-m", "webloom", *arguments)
+            return subprocess.Popen(
+                command, env=env, cwd=folder, stdin=nothing, stdout=output, stderr=output
+            )
         return start_webloom(
             *arguments,
             env=env,

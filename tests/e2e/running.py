@@ -29,7 +29,7 @@ from typing import TypeVar
 
 import aiohttp
 
-from forks import Fork, run_command, start_service
+from forks import Service, run_command, start_service
 from patience import PATIENCE_SECONDS
 from servers.private import free_port
 
@@ -54,7 +54,7 @@ class Webloom:
     command: str
     port: int
     data_dir: Path
-    process: Fork
+    process: Service
     log_file: Path
     _client: aiohttp.ClientSession | None = field(default=None, repr=False)
 

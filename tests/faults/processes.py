@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from e2e.running import SAYS_WHEN_READY
-from forks import Fork, start_service
+from forks import Service, start_service
 from patience import PATIENCE_SECONDS
 from proc import states
 from servers.private import free_port
@@ -58,7 +58,7 @@ async def eventually_async(
 
 
 class Process:
-    def __init__(self, role: str, popen: subprocess.Popen[bytes] | Fork, log: Path) -> None:
+    def __init__(self, role: str, popen: Service, log: Path) -> None:
         self.role = role
         self.log = log
         self.told_to_end = False
@@ -146,7 +146,7 @@ class Fleet:
         environment |= {"WEBLOOM_PORT": str(port or self.port)}
         environment |= {f"RIGGED_{name.upper()}": value for name, value in rigging.items()}
         log = self.folder / f"{len(self.processes):03d}-{role}.log"
-        popen: subprocess.Popen[bytes] | Fork
+        popen: Service
         if rigging or self.prefix:
             program = (str(self.rigged),) if rigging else ("-m", "webloom")
             command = [*self.prefix, sys.executable, *program, role]
