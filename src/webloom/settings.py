@@ -149,6 +149,9 @@ class Settings(BaseModel):
         1000, "WEBLOOM_QUEUE_LIMIT", "a whole number from 1 to 1000000", ge=1, le=1_000_000
     )
     cache_ttl: float = _setting(3600.0, "WEBLOOM_CACHE_TTL", "seconds, 0 or more", ge=0)
+    cache_size: int = _setting(
+        32 << 20, "WEBLOOM_CACHE_SIZE", "bytes from 0 to 1 TiB", ge=0, le=1 << 40
+    )
     fetch_timeout: float = _setting(
         30.0, "WEBLOOM_FETCH_TIMEOUT", "seconds from 0.1 to 600", ge=0.1, le=600
     )
@@ -260,6 +263,11 @@ class Settings(BaseModel):
             self.input_queue: self.broker_storage_agent or usual,
             CHECK_QUEUE: self.broker_storage_agent or usual,
         }
+
+    @property
+    def accepts_into_the_store(self) -> bool:
+        """Whether URLs wait in the store itself: when it is down, none can be accepted."""
+        return self.broker_urls["metadata_queue"] == self.store_url
 
     @property
     def is_embedded(self) -> bool:

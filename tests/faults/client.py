@@ -68,6 +68,13 @@ class Client:
         async with self._session.get(f"{self._base()}{path}", params=query) as answer:
             return answer.status, await answer.json()
 
+    async def get_status(self, path: str, **query: str) -> int:
+        return (await self.get(path, **query))[0]
+
+    async def delete(self, path: str, **query: str) -> int:
+        async with self._session.delete(f"{self._base()}{path}", params=query) as answer:
+            return answer.status
+
     def _base(self) -> str:
         self._turn += 1
         return self._bases[self._turn % len(self._bases)]

@@ -9,6 +9,7 @@ from typing import Any
 from webloom.adapters.routed_broker import RoutedBroker
 from webloom.adapters.system_clock import SystemClock
 from webloom.application.host_turns import HostTurns
+from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.move.copy_collection import CopyCollection
 from webloom.bootstrap.machine_room import MachineRoom
 from webloom.bootstrap.network import network_policy
@@ -56,6 +57,11 @@ async def open_services(
             policy=network_policy(settings),
             host_turns=HostTurns(
                 HostLimits(concurrency=settings.host_concurrency, delay=settings.host_delay)
+            ),
+            recent_records=RecentRecords(
+                clock,
+                most_bytes=0 if settings.accepts_into_the_store else settings.cache_size,
+                seconds=settings.cache_ttl,
             ),
             store_link=stores.link,
             broker_links=[

@@ -13,7 +13,9 @@ from webloom.application.imports.start_import import StartImport
 from webloom.application.imports.store_batch import StoreBatch
 from webloom.application.inventory.check_url import check_url
 from webloom.application.inventory.fetch_url import FetchUrl
+from webloom.application.inventory.invalidate_url import InvalidateUrl
 from webloom.application.inventory.look_up_url import LookUpUrl
+from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
 from webloom.application.watch.manage_watches import ManageWatches
@@ -49,6 +51,7 @@ class Services:
     lock: Lock
     policy: NetworkPolicy
     host_turns: HostTurns  # shared by all that the process fetches
+    recent_records: RecentRecords
     store_link: Connected
     broker_links: list[BrokerLink]  # the one of metadata_queue first
 
@@ -59,6 +62,7 @@ class Services:
             broker=self.broker,
             check=partial(check_url, policy=self.policy),
             queue_limit=self.settings.queue_limit,
+            needs_store=self.settings.accepts_into_the_store,
         )
 
     @property
@@ -68,6 +72,15 @@ class Services:
             submit=self.submit_url,
             clock=self.clock,
             cache_ttl=self.settings.cache_ttl,
+            recent=self.recent_records,
+        )
+
+    @property
+    def invalidate_url(self) -> InvalidateUrl:
+        return InvalidateUrl(
+            store=self.store,
+            recent=self.recent_records,
+            check=partial(check_url, policy=self.policy),
         )
 
     @property

@@ -5,20 +5,27 @@ find -> final and fresh: here it is
      -> otherwise:       wait; an unknown URL is submitted first
 
 Who only looks changes nothing: what is unknown stays so, and nothing is refreshed.
+
+While the store is down, a record that this process has answered recently is answered again, marked
+stale.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
 
+from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.inventory.submit_url import Accepted, SubmitUrl
-from webloom.domain.errors import BackendRefused, QueueFull, Unavailable
+from webloom.domain.errors import BackendRefused, QueueFull, StoreUnavailable, Unavailable
 from webloom.domain.inventory import Record, Status
 from webloom.ports.clock import Clock
 from webloom.ports.inventory_store import InventoryStore
 
 log = logging.getLogger(__name__)
+
+STORE_SECONDS = 0.5  # that the store gets when there is another answer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,14 +47,27 @@ class LookUpUrl:
     submit: SubmitUrl
     clock: Clock
     cache_ttl: float
+    recent: RecentRecords
 
     async def __call__(
         self, url: str, *, with_source: bool, only_look: bool = False
     ) -> Found | Waiting | None:
-        """None: it is unknown, to one who only looks. Raises UrlRefused, and for an unknown URL
-        what SubmitUrl raises."""
+        """None: it is unknown, to one who only looks. Raises UrlRefused, StoreUnavailable, and for
+        an unknown URL what SubmitUrl raises."""
         url = self.submit.check(url)
-        record = await self.store.find(url, with_source=with_source)
+        known = self.recent.get(url, with_source=with_source)
+        try:
+            async with asyncio.timeout(None if known is None else STORE_SECONDS):
+                record = await self.store.find(url, with_source=with_source)
+        except (TimeoutError, StoreUnavailable, BackendRefused) as error:
+            if known is None:
+                raise
+            log.warning("answering without the store", extra={"url": url, "error": str(error)})
+            return Found(record=known, stale=True)
+        if record is None:
+            self.recent.drop(url)
+        elif record.status.is_final:
+            self.recent.put(record, has_source=with_source)
         if record is None and only_look:
             return None
         if record is None:

@@ -4,24 +4,34 @@
 
 The message is durable before the record says PENDING, so that a crash between the two leaves a
 message without a note (the worker writes the record) and never a note without a message.
+
+For the same reason a URL can be accepted while the store is down: it is published without a look
+at its record. At worst it is fetched once more than necessary.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import msgspec
 
-from webloom.domain.errors import QueueFull, UrlRefused
-from webloom.domain.inventory import METADATA_QUEUE, FetchRequest, Status
+from webloom.domain.errors import BackendRefused, QueueFull, StoreUnavailable, UrlRefused
+from webloom.domain.inventory import METADATA_QUEUE, FetchRequest, RequestState, Status
 from webloom.ports.broker import Broker, Message
 from webloom.ports.inventory_store import InventoryStore, NotedRequest
 
+log = logging.getLogger(__name__)
+
 SLICE = 500
+STORE_SECONDS = 0.3  # how long each of two calls to the store may delay an answer
+
+Result = TypeVar("Result")
 
 Check = Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
 
@@ -53,22 +63,25 @@ class SubmitUrl:
     broker: Broker
     check: Check
     queue_limit: int
+    needs_store: bool  # it is the broker, too, so that nothing can be accepted without it
 
     async def one(self, url: str, *, background: bool = False) -> Accepted:
-        """Raises UrlRefused, QueueFull, BrokerUnavailable, StoreUnavailable."""
-        [answer] = await self._submit([self.check(url)], background=background)
+        """Raises UrlRefused, QueueFull, BrokerUnavailable, and StoreUnavailable if it needs the
+        store."""
+        [answer] = await self._submit([self.check(url)], self._store(), background=background)
         if isinstance(answer, NoRoom):
             raise QueueFull(METADATA_QUEUE, self.queue_limit)
         return answer
 
     async def many(self, urls: Sequence[str]) -> list[Answer]:
-        """One answer for each URL, in order. Raises BrokerUnavailable, StoreUnavailable."""
+        """One answer for each URL, in order. Raises what `one` does but for single URLs."""
         answers: list[Answer] = []
+        store = self._store()
         for start in range(0, len(urls), SLICE):  # between two, others get their turn
             given = urls[start : start + SLICE]
             checked = await asyncio.to_thread(self._checked, given)
             good = [each for each in checked if isinstance(each, str)]
-            submitted = iter(await self._submit(good, background=False))
+            submitted = iter(await self._submit(good, store, background=False))
             answers += [next(submitted) if isinstance(each, str) else each for each in checked]
         return answers
 
@@ -82,8 +95,13 @@ class SubmitUrl:
                 checked.append(Refused(url=url, reason=str(refusal)))
         return checked
 
-    async def _submit(self, urls: list[str], *, background: bool) -> list[Accepted | NoRoom]:
-        states = await self.store.states(urls)
+    def _store(self) -> _Store:
+        return _Store(self.store, None if self.needs_store else STORE_SECONDS)
+
+    async def _submit(
+        self, urls: list[str], store: _Store, *, background: bool
+    ) -> list[Accepted | NoRoom]:
+        states = await store.states(urls)
         answers: dict[int, Accepted | NoRoom] = {}
         requests: dict[int, FetchRequest] = {}
         noted: list[NotedRequest] = []
@@ -109,7 +127,7 @@ class SubmitUrl:
                     token = 0 if state is None else state.token
                     noted.append(NotedRequest(request=request, token=token))
         if noted:
-            await self.store.note_requests(noted)
+            await store.note_requests(noted)
         return [answers[index] for index in range(len(urls))]
 
     async def _publish(self, requests: dict[int, FetchRequest]) -> dict[int, Accepted | NoRoom]:
@@ -121,6 +139,35 @@ class SubmitUrl:
             else Accepted(url=request.url, request_id=request_id, status=Status.PENDING)
             for (index, request), request_id in zip(requests.items(), standing, strict=True)
         }
+
+
+class _Store:
+    """The store during one submission, as long as it answers in time."""
+
+    def __init__(self, store: InventoryStore, seconds: float | None) -> None:
+        self._store = store
+        self._seconds = seconds  # None: however long it takes, and its errors are raised
+        self._is_down = False
+
+    async def states(self, urls: list[str]) -> list[RequestState | None]:
+        """None also for a URL of which nothing can be known now."""
+        return await self._in_time(lambda: self._store.states(urls)) or [None] * len(urls)
+
+    async def note_requests(self, noted: list[NotedRequest]) -> None:
+        await self._in_time(lambda: self._store.note_requests(noted))
+
+    async def _in_time(self, call: Callable[[], Awaitable[Result]]) -> Result | None:
+        if self._is_down:
+            return None
+        if self._seconds is None:
+            return await call()
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await call()
+        except (TimeoutError, StoreUnavailable, BackendRefused) as error:
+            self._is_down = True
+            log.warning("accepting without the store", extra={"error": str(error) or "too slow"})
+            return None
 
 
 def message_for(request: FetchRequest) -> Message:

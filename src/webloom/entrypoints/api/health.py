@@ -49,7 +49,7 @@ class HealthRoutes:
         return answer(Alive())
 
     async def ready(self) -> Response:
-        """200 when requests can be accepted, else 503."""
+        """200 when URLs can be accepted, else 503."""
         health = await self._health()
         return answer(health, 503 if health.status == "down" else 200)
 
@@ -76,10 +76,12 @@ class HealthRoutes:
         processes = [_process(each) for each in seen.result or []]
         workers = [each for each in processes if each.role == "worker"]
         status = "ok"
-        if store.state == "down" or broker.state == "down":
+        needs_store = services.settings.accepts_into_the_store
+        if broker.state == "down" or (store.state == "down" and needs_store):
             status = "down"
         elif (
-            not any(worker.alive for worker in workers)
+            store.state == "down"
+            or not any(worker.alive for worker in workers)
             or any(each.state == "down" for each in aside)
             or full.result
         ):

@@ -46,6 +46,7 @@ class MetadataRoutes:
         self._store = services.store
         self._submit = services.submit_url
         self._look_up = services.look_up_url
+        self._invalidate = services.invalidate_url
 
     async def submit(self, request: Request) -> Response:
         """Submit a URL to be fetched.
@@ -113,7 +114,7 @@ class MetadataRoutes:
         A request that is under way goes on and still gets its answer.
         """
         refuse_unknown(request, {"url"})
-        if await self._store.forget(self._submit.check(url)):
+        if await self._invalidate(url):
             return Response(status_code=204)
         return problem(404, UNKNOWN)
 
