@@ -25,7 +25,7 @@ from bench.api import free_port
 from bench.feeds import start_feed_server, write_feed
 from bench.import_runs import Imported, System, webloom_up
 from bench.processes import PYTHON, ROOT, ProcessFailed, running, wait_for_url
-from bench.stack import _running as running_server
+from bench.stack import running_server
 from bench.table import Row, print_table
 from servers.mongod import MongoServer
 from webloom.bootstrap import open_copy

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from bench.feeds import CHANGED_EVERY, FeedServer, start_feed_server, write_feed
 from bench.import_runs import Imported, System, peer_on_stack, webloom_on_stack, webloom_up
 from bench.processes import PYTHON, run_json
-from bench.stack import _running
+from bench.stack import running_server
 from bench.table import Row, print_table
 from servers.mongod import MongoServer
 from servers.redis import RedisServer
@@ -58,8 +58,8 @@ async def _on_stack(sizes: Sizes, server: FeedServer, folder: Path) -> list[Row]
     again: list[tuple[Imported, Imported]] = []
     items = sizes.items
     async with (
-        _running(MongoServer(folder / "mongod", cache_gb=CACHE_GB)) as mongod,
-        _running(RedisServer(folder / "redis")) as redis,
+        running_server(MongoServer(folder / "mongod", cache_gb=CACHE_GB)) as mongod,
+        running_server(RedisServer(folder / "redis")) as redis,
     ):
         for turn in range(sizes.rounds):
             at = {"mongodb": mongod.url, "redis": redis.url, "database": f"imports{turn}"}

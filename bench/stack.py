@@ -42,9 +42,9 @@ ROUNDS = 3
 async def measure() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         async with (
-            _running(MongoServer(Path(folder) / "mongod")) as mongod,
-            _running(RabbitServer(Path(folder) / "rabbitmq")) as rabbitmq,
-            _running(RedisServer(Path(folder) / "redis")) as redis,
+            running_server(MongoServer(Path(folder) / "mongod")) as mongod,
+            running_server(RabbitServer(Path(folder) / "rabbitmq")) as rabbitmq,
+            running_server(RedisServer(Path(folder) / "redis")) as redis,
         ):
             return [
                 *await _pages(mongod, rabbitmq),
@@ -55,7 +55,7 @@ async def measure() -> list[Row]:
 
 
 @asynccontextmanager
-async def _running(server: PrivateServer) -> AsyncIterator[Any]:
+async def running_server(server: PrivateServer) -> AsyncIterator[Any]:
     await asyncio.to_thread(server.start)
     try:
         yield server

@@ -20,7 +20,7 @@ from pymongo import AsyncMongoClient
 
 from bench.processes import PYTHON, running
 from bench.stack import _indexes as indexes_of
-from bench.stack import _running as running_server
+from bench.stack import running_server
 from bench.table import Row
 from bench.watch_events import PAGES_OF_JOB, event, messages
 from servers.mongod import MongoServer

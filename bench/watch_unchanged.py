@@ -15,7 +15,7 @@ from aiohttp import web
 from pymongo import AsyncMongoClient, monitoring
 
 from bench.pages import made_pages
-from bench.stack import _running as running_server
+from bench.stack import running_server
 from bench.table import Row
 from bench.watch_store import opened
 from servers.mongod import MongoServer
