@@ -38,6 +38,7 @@ class MongoServer(PrivateServer):
         return (
             self._program, "--dbpath", str(self.folder / "db"), "--port", str(self.port),
             "--bind_ip", "127.0.0.1", "--wiredTigerCacheSizeGB", str(self.cache_gb),
+            "--setParameter", "enableTestCommands=1",  # fail points
             *replication, *self.options,
         )  # fmt: skip
 

@@ -77,4 +77,5 @@ async def open_mongodb_stores(url: str, settings: Settings, clock: Clock) -> Asy
             revisions=MongoRevisions(database),
             lock=MongoLock(database),
             link=database,
+            room=database.room,
         )

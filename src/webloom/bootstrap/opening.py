@@ -64,6 +64,7 @@ async def open_services(
                 seconds=settings.cache_ttl,
             ),
             store_link=stores.link,
+            room=stores.room,
             broker_links=[
                 BrokerLink(
                     connected=connected,

@@ -33,6 +33,7 @@ from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.ports.page_store import PageStore
 from webloom.ports.revisions import Revisions
+from webloom.ports.room import Room
 from webloom.ports.watch_store import WatchStore
 from webloom.settings import Settings
 
@@ -53,6 +54,7 @@ class Services:
     host_turns: HostTurns  # shared by all that the process fetches
     recent_records: RecentRecords
     store_link: Connected
+    room: Room
     broker_links: list[BrokerLink]  # the one of metadata_queue first
 
     @property

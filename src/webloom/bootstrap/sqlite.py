@@ -55,4 +55,5 @@ def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) 
         revisions=SqliteRevisions(file),
         lock=SqliteLock(file),
         link=file,
+        room=file.room,
     )

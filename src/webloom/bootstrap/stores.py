@@ -11,6 +11,7 @@ from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
+from webloom.ports.room import Room
 from webloom.ports.watch_store import WatchStore
 from webloom.settings import Settings
 
@@ -26,6 +27,7 @@ class Stores:
     revisions: Revisions
     lock: Lock
     link: Connected
+    room: Room
 
 
 def retention(settings: Settings) -> Retention:

@@ -159,5 +159,6 @@ def survey(services: Services, own_beat: Heartbeat) -> Survey:
         pages=services.pages,
         clock=services.clock,
         store_link=services.store_link,
+        room=services.room,
         storage_queue=settings.input_queue,
     )

@@ -9,6 +9,7 @@ WebloomError
 ├── Unavailable              a dependency does not answer now; trying again later can help
 │   ├── BrokerUnavailable
 │   └── StoreUnavailable
+│       └── StoreFull        it answers and can be read, but there is no room to write
 ├── FetchFailed              a fetch ended without a usable response; says whether to try again
 ├── FeedRefused              a feed's settings are wrong; names the setting
 ├── FeedBusy                 a feed is being imported, so that this must wait
@@ -61,6 +62,10 @@ class BrokerUnavailable(Unavailable):
 
 class StoreUnavailable(Unavailable):
     pass
+
+
+class StoreFull(StoreUnavailable):
+    """The text says what is full and what to do about it."""
 
 
 class FetchFailed(WebloomError):

@@ -21,6 +21,7 @@ LOCK, WATCH_LOCK, TELL_LOCK = "scheduler", "watches", "notices"
 TICK_SECONDS = 60.0
 LOOK_SECONDS = 0.25  # how soon an import that was asked for begins
 WATCH_SECONDS = 15.0  # for which a scheduler has the watches
+PRUNE_SECONDS = 2.0  # between two rounds, while the database is full
 TELL_SECONDS = 5.0
 TELL_LEASE = 20.0  # after which others tell people, when a scheduler has died
 MOST_RUNS = 8  # that one scheduler carries out at a time
@@ -36,14 +37,15 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
     ):
         producer = _Producer(services, run_import, beat.process_id)
         watcher = _Watcher(services, tell_people, beat.process_id)
+        pruner = _Pruner(services)
         async with asyncio.TaskGroup() as group:
             for regularly in (
                 lambda: _tick(services, beat.process_id),
                 lambda: _clear_spool(services),
-                lambda: _prune(services),
                 watcher.gather,
             ):
                 group.create_task(_again_and_again(regularly, stop, TICK_SECONDS))
+            group.create_task(_again_and_again(pruner.prune, stop, PRUNE_SECONDS))
             group.create_task(producer.run(stop))
             group.create_task(_again_and_again(watcher.attend, stop, LOOK_SECONDS))
             group.create_task(_again_and_again(watcher.tell, stop, TELL_SECONDS))
@@ -84,9 +86,21 @@ async def _clear_spool(services: Services) -> None:
         log.info("removed files of imports that have ended", extra={"files": removed})
 
 
-async def _prune(services: Services) -> None:
-    if removed := await services.pages.prune():
-        log.info("removed what has expired", extra={"items": removed})
+class _Pruner:
+    """Prunes from time to time, and as often as it is called while the database is full."""
+
+    def __init__(self, services: Services) -> None:
+        self._pages = services.pages
+        self._room = services.room
+        self._due = 0.0  # on the event loop's clock
+
+    async def prune(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now < self._due and self._room.full is None:
+            return
+        self._due = now + TICK_SECONDS
+        if removed := await self._pages.prune():
+            log.info("removed what has expired", extra={"items": removed})
 
 
 class _Watcher:

@@ -32,7 +32,8 @@ from webloom.adapters.mongodb.errors import NotTried, Unsure, translated
 from webloom.adapters.mongodb.gathering import ENOUGH, MOST_TOGETHER, Gathering
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.upgrade import note_what_is_untold
-from webloom.domain.errors import BackendRefused, StoreUnavailable, WebloomError
+from webloom.adapters.room import Room
+from webloom.domain.errors import BackendRefused, StoreFull, StoreUnavailable, WebloomError
 from webloom.ending import ended
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
@@ -114,7 +115,9 @@ class MongoDatabase:
         self._client = client
         self._clock = clock
         self._offset: float | None = None  # None: the server's clock was never seen
+        self.room = Room()
         self._is_prepared = False
+        self._is_readable = False  # it was not prepared, as it was full, but can be read
         self._state = CONNECTING
         self._trouble: WebloomError | None = None
         self._failures = 0  # one after the other
@@ -144,7 +147,7 @@ class MongoDatabase:
     @contextmanager
     def use(self) -> Iterator[None]:
         """Around every call. Raises StoreUnavailable or BackendRefused."""
-        if not self._is_prepared:
+        if not (self._is_prepared or self._is_readable):
             raise self._trouble or StoreUnavailable(f"MongoDB at {self.address}: not reached yet")
         if self._trouble is not None and time.monotonic() < self._quiet_until:
             kind = BackendRefused if isinstance(self._trouble, BackendRefused) else NotTried
@@ -155,6 +158,9 @@ class MongoDatabase:
         except (Unsure, BackendRefused) as error:
             self._note_trouble(error)
             self._lost.set()
+            raise
+        except StoreFull as error:
+            self.room.note_refusal(str(error))
             raise
         if self._state != READY:
             self._note_ready()
@@ -186,10 +192,13 @@ class MongoDatabase:
                 self._measure(hello["localTime"], before, self._clock.steady())
                 if not self._is_prepared:
                     await self._prepare(hello)
+                    self._is_prepared = True
+        except StoreFull as error:
+            self.room.note_refusal(str(error))
+            self._is_readable = True
         except WebloomError as error:
             self._note_trouble(error)
             raise
-        self._is_prepared = True
         self._note_ready()
 
     async def keep(self) -> None:

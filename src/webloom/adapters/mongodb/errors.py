@@ -16,10 +16,14 @@ from pymongo.errors import (
     WriteConcernError,
 )
 
-from webloom.domain.errors import BackendRefused, StoreUnavailable
+from webloom.domain.errors import BackendRefused, StoreFull, StoreUnavailable
 
-WRONG_CREDENTIALS = (18, 8000)  # the second is that of MongoDB's cloud
+WRONG_CREDENTIALS = 18
+OF_THE_CLOUD = 8000  # whatever MongoDB's cloud refuses by itself; only the text says why
 NOT_ALLOWED = 13
+OUT_OF_DISK = 14031
+_BAD_CREDENTIALS = re.compile(r"\bauth", re.I)
+_OVER_QUOTA = re.compile(r"\bquota\b|\b(space|storage|size) limit\b", re.I)
 _REST = re.compile(
     r" \(configured timeouts: .*|, (full error|Timeout|Topology Description): .*", re.S
 )
@@ -45,7 +49,12 @@ def translated(address: str) -> Iterator[None]:
 
 
 def explained(error: Exception, address: str) -> BackendRefused | StoreUnavailable:
-    if isinstance(error, OperationFailure) and error.code in WRONG_CREDENTIALS:
+    if is_full(error):
+        return StoreFull(
+            f"MongoDB at {address} is full ({_first_line(error)}): superseded versions are being "
+            "pruned; if that is not enough, remove watches, feeds or records, or give it more room"
+        )
+    if has_wrong_credentials(error):
         return BackendRefused(
             f"MongoDB at {address} refuses the user name or the password: "
             "check both in the store's address, and authSource if the user is of another database"
@@ -62,6 +71,32 @@ def explained(error: Exception, address: str) -> BackendRefused | StoreUnavailab
         )
     kind = Unsure if is_unsure(error) else StoreUnavailable
     return kind(f"MongoDB at {address}: {_first_line(error)}")
+
+
+def is_full(error: Exception) -> bool:
+    return any(
+        code == OUT_OF_DISK or (code == OF_THE_CLOUD and _OVER_QUOTA.search(text))
+        for code, text in _refusals(error)
+    )
+
+
+def has_wrong_credentials(error: Exception) -> bool:
+    return any(
+        code == WRONG_CREDENTIALS or (code == OF_THE_CLOUD and _BAD_CREDENTIALS.search(text))
+        for code, text in _refusals(error)
+    )
+
+
+def _refusals(error: Exception) -> list[tuple[int | None, str]]:
+    """Codes and texts: of the command, and of the writes in it."""
+    if not isinstance(error, OperationFailure):
+        return []
+    details = error.details if isinstance(error, BulkWriteError) else {}
+    writes = [*(details or {}).get("writeErrors", ())]
+    return [
+        (error.code, str(error)),
+        *((each.get("code"), str(each.get("errmsg"))) for each in writes),
+    ]
 
 
 def is_unsure(error: Exception) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 from webloom.adapters.mongodb.errors import NotTried, Unsure
-from webloom.domain.errors import BackendRefused, StoreUnavailable, WebloomError
+from webloom.domain.errors import BackendRefused, StoreFull, StoreUnavailable, WebloomError
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Gathering(Generic[Item, Result]):
     async def _answer(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:
         try:
             results = await self._run([item for item, _ in batch])
-        except (Unsure, NotTried, BackendRefused) as error:
+        except (Unsure, NotTried, BackendRefused, StoreFull) as error:
             self._fail(batch, error)
         except Exception as error:
             if len(batch) == 1:

@@ -21,6 +21,7 @@ class MongoHeartbeats:
             process_id = body.pop("process_id")
             body |= {"beat": self._db.now(), "seen_at": self._db.server_time()}
             await self._db.heartbeats.replace_one({"_id": process_id}, body, upsert=True)
+        self._db.room.note_written()
 
     async def leave(self, process_id: str) -> None:
         with self._db.use():

@@ -18,7 +18,8 @@ from webloom.domain.errors import StorageFull
 from webloom.ports.page_store import Usage
 
 LOOK_SECONDS = 5.0
-ENOUGH_FREE = 0.9  # of the budget: pruned to
+PRUNED_TO = 0.9  # of the budget
+PRUNED_AT_ONCE = 0.05  # of what watches take, while the database is full
 _AT_ONCE = 500  # items removed by one command
 _NOT_FOUND = 26
 
@@ -61,24 +62,31 @@ class Budget:
         removed = 0
         with self._db.use():
             self._size = await self._total()
-            if self._size > self._budget:
-                removed = await self._prune()
+            if (goal := self._goal()) < self._size:
+                removed = await self._prune(goal)
             self._is_full = self._size > self._budget
         self._seen_at = time.monotonic()
         return removed
 
-    async def _prune(self) -> int:
+    def _goal(self) -> int:
+        """Bytes to prune to."""
+        goal = PRUNED_TO * self._budget if self._size > self._budget else self._size
+        if self._db.room.full:
+            goal = min(goal, (1 - PRUNED_AT_ONCE) * self._size)
+        return int(goal)
+
+    async def _prune(self, goal: int) -> int:
         """How many items. What people are still to be told of goes at last, as far as there is no
-        room for it."""
-        enough = int(ENOUGH_FREE * self._budget)
+        room for it. Nothing is written: a full database can be pruned."""
+        fitting = goal if self._db.room.full else max(goal, self._budget)
         removed = 0
-        for collection, chosen, goal in (
-            (self._db.snapshots, {}, enough),
-            (self._db.change_logs, {"untold": {"$ne": True}}, enough),
-            (self._db.price_history, {}, enough),
-            (self._db.change_logs, {}, self._budget),
+        for collection, chosen, size in (
+            (self._db.snapshots, {}, goal),
+            (self._db.change_logs, {"untold": {"$ne": True}}, goal),
+            (self._db.price_history, {}, goal),
+            (self._db.change_logs, {}, fitting),
         ):
-            removed += await self._remove_oldest(collection, chosen, goal)
+            removed += await self._remove_oldest(collection, chosen, size)
         return removed
 
     async def _remove_oldest(self, collection: Collection, chosen: Document, goal: int) -> int:

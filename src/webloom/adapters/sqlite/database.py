@@ -24,8 +24,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from webloom.adapters.room import Room
 from webloom.adapters.sqlite.schema import NotOurs, prepare
-from webloom.domain.errors import StoreUnavailable, Unavailable
+from webloom.domain.errors import StoreFull, StoreUnavailable, Unavailable
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
 
@@ -70,6 +71,7 @@ class Database:
 
     def __init__(self, path: Path, clock: Clock, timeline_offset: float) -> None:
         self.path = path
+        self.room = Room()
         self._clock = clock
         self._offset = timeline_offset
         self._loop = asyncio.get_running_loop()
@@ -98,7 +100,15 @@ class Database:
         except (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError):
             raise  # the item's fault: to wait does not help
         except sqlite3.Error as error:
-            raise verb.unavailable(f"{self.path}: {error}") from error
+            if not _is_full(error):
+                raise verb.unavailable(f"{self.path}: {error}") from error
+            full = (
+                f"the disk of {self.path} is full: superseded versions are being pruned; if that "
+                "is not enough, free some space on it"
+            )
+            self.room.note_refusal(full)
+            kind = StoreFull if verb.unavailable is StoreUnavailable else verb.unavailable
+            raise kind(full) from error
 
     def post(self, verb: Verb[Item, Result], item: Item) -> asyncio.Future[Result]:
         """As `write`, for a caller that goes on; the future fails with sqlite3.Error."""
@@ -319,6 +329,10 @@ class _Writer(_Lane):
                     connection.execute("ROLLBACK")
             raise
         return answers
+
+
+def _is_full(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & PRIMARY_CODE == sqlite3.SQLITE_FULL
 
 
 def _by_verb(jobs: list[_Job]) -> dict[Any, list[_Job]]:

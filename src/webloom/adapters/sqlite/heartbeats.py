@@ -18,6 +18,7 @@ class SqliteHeartbeats:
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         await self._db.write(self._remembering, heartbeat)
+        self._db.room.note_written()
 
     async def leave(self, process_id: str) -> None:
         await self._db.write(self._removing, process_id)

@@ -158,9 +158,10 @@ class Writing:
 
     def _has_room(self) -> bool:
         usage = page_pruning.taken(self._connection)
-        if usage.bytes <= self._budget:
+        aim = page_pruning.goal(usage.bytes, self._budget, is_full=False)
+        if aim is None:
             return True
-        page_pruning.relieve(self._connection, self._budget, self._wall, self._retention)
+        page_pruning.relieve(self._connection, aim, self._wall, self._retention)
         usage = page_pruning.taken(self._connection)
         return usage.bytes <= self._budget or usage.superseded > 0
 

@@ -18,6 +18,7 @@ DAY = 24 * 3600 * 1000  # milliseconds
 SLICE = 500  # rows that one transaction removes
 SLICE_OF_PAGES = 20
 PRUNED_TO = 0.9  # of the budget
+PRUNED_AT_ONCE = 0.05  # of what watches take, while the database is full
 _WITHOUT_LOG = "NOT EXISTS (SELECT 1 FROM change_logs WHERE snapshot = snapshots.id)"
 
 
@@ -145,11 +146,25 @@ def _expire_runs(connection: sqlite3.Connection, wall: int) -> tuple[int, int]:
     return runs, rows
 
 
-def relieve(connection: sqlite3.Connection, budget: int, wall: int, retention: Retention) -> int:
-    """Remove a slice of what is superseded while most of the budget is used; 0: enough is free, or
-    nothing is left."""
+class Goal(NamedTuple):
+    """How many bytes may be left."""
+
+    bytes: int
+    with_untold: int  # change logs that people are still to be told of go until then
+
+
+def goal(used: int, budget: int, *, is_full: bool) -> Goal | None:
+    """None: nothing has to go."""
+    if is_full:
+        least = int(min(used, budget) * (1 - PRUNED_AT_ONCE))
+        return Goal(least, least)
+    return Goal(int(budget * PRUNED_TO), budget) if used > budget else None
+
+
+def relieve(connection: sqlite3.Connection, aim: Goal, wall: int, retention: Retention) -> int:
+    """Remove a slice of what is superseded; 0: enough is free, or nothing is left."""
     used = taken(connection).bytes
-    excess = used - int(budget * PRUNED_TO)
+    excess = used - aim.bytes
     if excess <= 0:
         return 0
     contents = _oldest(
@@ -166,7 +181,7 @@ def relieve(connection: sqlite3.Connection, budget: int, wall: int, retention: R
         ("price_history", "key", "200", "true", excess),
         ("snapshots", "id", "200", _WITHOUT_LOG, excess),
         # With each goes the row of its version, next time.
-        ("change_logs", "snapshot", "350 + length(body)", "true", used - budget),
+        ("change_logs", "snapshot", "350 + length(body)", "true", used - aim.with_untold),
     ):
         rows = _oldest(
             connection,

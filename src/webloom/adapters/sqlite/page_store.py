@@ -19,7 +19,7 @@ from webloom.adapters.sqlite import (
 )
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.page_events import Draft, Writing
-from webloom.adapters.sqlite.page_pruning import Slice
+from webloom.adapters.sqlite.page_pruning import Goal, Slice
 from webloom.adapters.sqlite.page_versions import joined
 from webloom.domain.errors import StorageFull
 from webloom.domain.storage_event import StorageEvent
@@ -139,8 +139,10 @@ class SqlitePageStore:
             gone += expired.items
             is_last = expired.is_last
         taken = await self._db.read(page_pruning.taken)
-        while taken.bytes > self._budget and (items := await self._db.write(self._relieving, None)):
-            gone += items
+        is_full = self._db.room.full is not None
+        if aim := page_pruning.goal(taken.bytes, self._budget, is_full=is_full):
+            while items := await self._db.write(self._relieving, aim):
+                gone += items
         return gone
 
     async def is_full(self) -> bool:
@@ -170,11 +172,9 @@ class SqlitePageStore:
         wall = self._db.wall_ms()
         return [page_pruning.expire(connection, wall, self._retention) for _ in items]
 
-    def _relieve(self, connection: sqlite3.Connection, items: list[None]) -> list[int]:
+    def _relieve(self, connection: sqlite3.Connection, goals: list[Goal]) -> list[int]:
         wall = self._db.wall_ms()
-        return [
-            page_pruning.relieve(connection, self._budget, wall, self._retention) for _ in items
-        ]
+        return [page_pruning.relieve(connection, aim, wall, self._retention) for aim in goals]
 
     def _forget(self, connection: sqlite3.Connection, jobs: list[str]) -> list[bool]:
         return [page_pruning.forget(connection, job_id) for job_id in jobs]

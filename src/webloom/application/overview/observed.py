@@ -36,7 +36,8 @@ class Observed:
     down: Sequence[Down] = ()
     roles: frozenset[str] | None = None  # of processes that are alive; None: nobody knows
     queues: Sequence[QueueState] = ()
-    is_full: bool = False
+    is_full: bool = False  # the storage budget is used up
+    full: str | None = None  # of the database: what is full and what to do about it
     failing_feeds: Sequence[Feed] = ()
     failing_watches: Sequence[Watch] = ()
     failed_pages: int = 0

@@ -27,6 +27,7 @@ from webloom.ports.connection import Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.page_store import ChangeFilter, ChangeLog, PageStore
+from webloom.ports.room import Room
 
 SHARED_SECONDS = 1.0
 SHOWN_CHANGES = 10
@@ -85,6 +86,7 @@ class Survey:
         pages: PageStore,
         clock: Clock,
         store_link: Connected,
+        room: Room,
         storage_queue: str,
     ) -> None:
         self.sampler = sampler
@@ -95,6 +97,7 @@ class Survey:
         self._pages = pages
         self._clock = clock
         self._store_link = store_link
+        self._room = room
         self._storage_queue = storage_queue
         self._queues = Shared(look_at_queues.__call__, SHARED_SECONDS)
         self._overview = Shared(self._compose, SHARED_SECONDS)
@@ -138,8 +141,10 @@ class Survey:
         roles = frozenset(beat.role for beat in beats)
         if problem is None and not roles >= WORKING:  # or they live, and can't say so
             _, problem = await asked(self._heartbeats.beat(self._own_beat))
+        full = self._room.full
         observed = Observed(
-            down=[*self._store_down(problem), *queues.down],
+            down=[*self._store_down(None if full else problem), *queues.down],
+            full=full,
             roles=None if problem else roles,
             queues=queues.queues,
             is_full=bool(is_full),

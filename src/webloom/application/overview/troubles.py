@@ -67,6 +67,14 @@ def _of_processes(roles: frozenset[str] | None) -> Iterator[Trouble]:
 
 
 def _of_storage(observed: Observed) -> Iterator[Trouble]:
+    if observed.full is not None:
+        what, _, advice = observed.full.partition(": ")
+        yield Trouble(
+            level="error",
+            what=f"The database is full, so that nothing new is stored: {what}.",
+            advice=f"{advice[:1].upper()}{advice[1:]}.",
+            where="/system",
+        )
     if observed.is_full:
         yield Trouble(
             level="error",

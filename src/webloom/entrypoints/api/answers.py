@@ -20,6 +20,7 @@ from webloom.domain.errors import (
     FeedRefused,
     FeedUnreadable,
     QueueFull,
+    StoreFull,
     Unavailable,
     UrlRefused,
     WatchRefused,
@@ -111,6 +112,10 @@ def install_problem_handlers(app: FastAPI) -> None:
             "Try again.",
             {"Retry-After": str(RETRY_WHEN_UNAVAILABLE)},
         )
+
+    @app.exception_handler(StoreFull)
+    async def store_full(_: Request, error: StoreFull) -> Response:
+        return problem(503, f"Not stored: {error}.", {"Retry-After": str(RETRY_WHEN_UNAVAILABLE)})
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:

@@ -76,11 +76,13 @@ class HealthRoutes:
         processes = [_process(each) for each in seen.result or []]
         workers = [each for each in processes if each.role == "worker"]
         status = "ok"
+        no_room = services.room.full
         needs_store = services.settings.accepts_into_the_store
-        if broker.state == "down" or (store.state == "down" and needs_store):
+        is_store_down = store.state == "down" or no_room is not None
+        if broker.state == "down" or (is_store_down and needs_store):
             status = "down"
         elif (
-            store.state == "down"
+            is_store_down
             or not any(worker.alive for worker in workers)
             or any(each.state == "down" for each in aside)
             or full.result
@@ -90,15 +92,19 @@ class HealthRoutes:
             status=status,
             version=__version__,
             dependencies=[store, broker, *aside],
-            storage=STORAGE_FULL if full.result else None,
+            storage=no_room or (STORAGE_FULL if full.result else None),
             queues=[queues[name] for name in self._queues if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
         )
 
     async def _store(self) -> Dependency:
-        beat = self._services.heartbeats.beat
-        return _dependency("store", self._services.store_link, await _ask(lambda: beat(self._beat)))
+        services = self._services
+        asked = await _ask(lambda: services.heartbeats.beat(self._beat))
+        shown = _dependency("store", services.store_link, asked)
+        if services.room.full and not services.settings.accepts_into_the_store:
+            shown.state = "up"  # it can be read; `detail` says that it is full
+        return shown
 
     async def _broker(self, link: BrokerLink) -> tuple[Dependency, list[QueueHealth]]:
         shown = [name for name in self._queues if name in link.queues]
