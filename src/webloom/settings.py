@@ -17,6 +17,7 @@ from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.parsing.backend_url import BROKER_SCHEMES, SQLITE, STORE_SCHEMES, checked, shown
 
 SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM_ENV_FILE names one
+FREE_TIER_BYTES = 512 << 20  # of MongoDB's cloud
 SHORTEST_KEY = 16
 LONGEST_KEY = 512
 _MONGODB_DATABASE = r"^[A-Za-z0-9_-]{1,63}$"
@@ -214,6 +215,12 @@ class Settings(BaseModel):
     storage_budget: int = _setting(
         512 << 20, "WEBLOOM_STORAGE_BUDGET", "bytes from 1 MiB to 1 PiB", ge=1 << 20, le=1 << 50
     )
+    profile: str = _setting(
+        "standard", "WEBLOOM_PROFILE", "standard or free-tier", pattern="^(standard|free-tier)$"
+    )
+    database_limit: int | None = _setting(
+        None, "WEBLOOM_DATABASE_LIMIT", "bytes up to 1 PiB, or 0 for no limit", ge=0, le=1 << 50
+    )
     keep_snapshots_days: float = _setting(
         7.0, "WEBLOOM_KEEP_SNAPSHOTS_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
     )
@@ -263,6 +270,13 @@ class Settings(BaseModel):
             self.input_queue: self.broker_storage_agent or usual,
             CHECK_QUEUE: self.broker_storage_agent or usual,
         }
+
+    @property
+    def most_bytes(self) -> int | None:
+        """That the whole database may take; None: there is no limit."""
+        if self.database_limit is not None:
+            return self.database_limit or None
+        return FREE_TIER_BYTES if self.profile == "free-tier" else None
 
     @property
     def accepts_into_the_store(self) -> bool:

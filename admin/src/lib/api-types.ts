@@ -152,7 +152,7 @@ export interface paths {
         };
         /**
          * Ready
-         * @description 200 when requests can be accepted, else 503.
+         * @description 200 when URLs can be accepted, else 503.
          */
         get: operations["ready_health_ready_get"];
         put?: never;
@@ -2033,7 +2033,7 @@ export interface components {
         };
         /**
          * StorageAnswer
-         * @description What the watched pages take, of what they may.
+         * @description What the watched pages take, of what they may, and what the whole database does.
          */
         StorageAnswer: {
             budget: number;
@@ -2041,6 +2041,7 @@ export interface components {
             supersededBytes: number;
             full: boolean;
             collections: components["schemas"]["CollectionUsage"][];
+            database: components["schemas"]["DatabaseUsage"];
         };
         /** CollectionUsage */
         CollectionUsage: {
@@ -2049,6 +2050,22 @@ export interface components {
             bytes: number;
             supersededItems: number;
             supersededBytes: number;
+        };
+        /**
+         * DatabaseUsage
+         * @description What the whole database takes.
+         */
+        DatabaseUsage: {
+            bytes: number;
+            limit: number | null;
+            full: string | null;
+            collections: components["schemas"]["CollectionInDatabase"][];
+        };
+        /** CollectionInDatabase */
+        CollectionInDatabase: {
+            name: string;
+            bytes: number;
+            isOurs: boolean;
         };
         /**
          * Overview
@@ -5205,7 +5222,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What the watched pages take, of what they may. */
+            /** @description What the watched pages take, of what they may, and what the whole database does. */
             200: {
                 headers: {
                     [name: string]: unknown;

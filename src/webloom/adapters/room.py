@@ -1,19 +1,54 @@
 from __future__ import annotations
 
 import logging
+import time
+
+from webloom.domain.errors import StoreFull
 
 log = logging.getLogger(__name__)
 
+PRUNED_FROM, PRUNED_TO = 0.80, 0.75  # of the limit
+
 
 class Room:
-    """See ports/room.py."""
+    """See ports/room.py. `limit`: bytes that the whole database may take; None: it has no limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self._size = 0
+        self._measured_at = float("-inf")
         self._refusal: str | None = None
 
     @property
     def full(self) -> str | None:
-        return self._refusal
+        return self._refusal or self._beyond_limit()
+
+    @property
+    def is_scarce(self) -> bool:
+        return self._refusal is not None or self.excess > 0
+
+    def is_measured(self, within: float) -> bool:
+        """Or there is nothing to measure."""
+        return self.limit is None or time.monotonic() - self._measured_at < within
+
+    @property
+    def excess(self) -> int:
+        """Bytes that pruning should free to stay below the limit."""
+        if self.limit is None or self._size <= PRUNED_FROM * self.limit:
+            return 0
+        return int(self._size - PRUNED_TO * self.limit)
+
+    def check(self, share: float = 1.0) -> None:
+        """Before a write that takes room. Raises StoreFull when that share of the limit is used."""
+        if (reason := self._beyond_limit(share)) is not None:
+            raise StoreFull(reason)
+
+    def note_size(self, size: int) -> None:
+        """Of the whole database."""
+        before, self._size = self._beyond_limit(), size
+        self._measured_at = time.monotonic()
+        if before is None and (reason := self._beyond_limit()) is not None:
+            log.error("the database has reached its limit", extra={"error": reason})
 
     def note_refusal(self, reason: str) -> None:
         """A write was refused for want of room."""
@@ -26,3 +61,12 @@ class Room:
         if self._refusal is not None:
             log.info("the database has room again")
         self._refusal = None
+
+    def _beyond_limit(self, share: float = 1.0) -> str | None:
+        if self.limit is None or self._size < share * self.limit:
+            return None
+        return (
+            f"the database takes {self._size:,} bytes, and WEBLOOM_DATABASE_LIMIT is "
+            f"{self.limit:,}: superseded versions are being pruned; if that is not enough, remove "
+            "watches, feeds or records, or raise the limit"
+        )

@@ -49,6 +49,6 @@ class MachineRoom:
     async def _file(self, url: str) -> Database:
         if url not in self._files:
             path = Path(url.removeprefix(SQLITE))
-            opened = open_database(path, self._clock)
+            opened = open_database(path, self._clock, limit=self._settings.most_bytes)
             self._files[url] = await self._stack.enter_async_context(opened)
         return self._files[url]

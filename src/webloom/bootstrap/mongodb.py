@@ -23,6 +23,7 @@ from webloom.adapters.mongodb.page_archives import (
 )
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.revisions import MongoRevisions
+from webloom.adapters.mongodb.sizes import MongoSizes
 from webloom.adapters.mongodb.version_archives import MongoVersionArchive
 from webloom.adapters.mongodb.watch_archives import (
     MongoNoticeArchive,
@@ -53,7 +54,11 @@ async def open_mongodb_stores(url: str, settings: Settings, clock: Clock) -> Asy
         watches=settings.watches_collection,
     )
     async with open_mongodb(
-        url, clock, database=settings.mongodb_database, names=names
+        url,
+        clock,
+        database=settings.mongodb_database,
+        names=names,
+        limit=settings.most_bytes,
     ) as database:
         yield Stores(
             inventory=MongoInventoryStore(database),
@@ -78,4 +83,5 @@ async def open_mongodb_stores(url: str, settings: Settings, clock: Clock) -> Asy
             lock=MongoLock(database),
             link=database,
             room=database.room,
+            sizes=MongoSizes(database),
         )

@@ -65,6 +65,7 @@ async def open_services(
             ),
             store_link=stores.link,
             room=stores.room,
+            sizes=stores.sizes,
             broker_links=[
                 BrokerLink(
                     connected=connected,

@@ -33,7 +33,7 @@ from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.ports.page_store import PageStore
 from webloom.ports.revisions import Revisions
-from webloom.ports.room import Room
+from webloom.ports.room import DatabaseSizes, Room
 from webloom.ports.watch_store import WatchStore
 from webloom.settings import Settings
 
@@ -55,6 +55,7 @@ class Services:
     recent_records: RecentRecords
     store_link: Connected
     room: Room
+    sizes: DatabaseSizes
     broker_links: list[BrokerLink]  # the one of metadata_queue first
 
     @property

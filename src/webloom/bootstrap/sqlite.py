@@ -20,6 +20,7 @@ from webloom.adapters.sqlite.page_archives import (
 )
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.revisions import SqliteRevisions
+from webloom.adapters.sqlite.sizes import SqliteSizes
 from webloom.adapters.sqlite.version_archives import SqliteVersionArchive
 from webloom.adapters.sqlite.watch_archives import (
     SqliteNoticeArchive,
@@ -56,4 +57,5 @@ def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) 
         lock=SqliteLock(file),
         link=file,
         room=file.room,
+        sizes=SqliteSizes(file),
     )

@@ -11,7 +11,7 @@ from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.lock import Lock
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
-from webloom.ports.room import Room
+from webloom.ports.room import DatabaseSizes, Room
 from webloom.ports.watch_store import WatchStore
 from webloom.settings import Settings
 
@@ -28,6 +28,7 @@ class Stores:
     lock: Lock
     link: Connected
     room: Room
+    sizes: DatabaseSizes
 
 
 def retention(settings: Settings) -> Retention:

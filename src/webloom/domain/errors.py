@@ -8,6 +8,7 @@ WebloomError
 ├── BackendRefused           a server answers, but not as Webloom needs it; a person has to act
 ├── Unavailable              a dependency does not answer now; trying again later can help
 │   ├── BrokerUnavailable
+│   │   └── BrokerFull       its queues are in a database that is full
 │   └── StoreUnavailable
 │       └── StoreFull        it answers and can be read, but there is no room to write
 ├── FetchFailed              a fetch ended without a usable response; says whether to try again
@@ -58,6 +59,10 @@ class Unavailable(WebloomError):
 
 class BrokerUnavailable(Unavailable):
     pass
+
+
+class BrokerFull(BrokerUnavailable):
+    """The text says what is full and what to do about it."""
 
 
 class StoreUnavailable(Unavailable):

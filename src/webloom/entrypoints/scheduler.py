@@ -21,7 +21,7 @@ LOCK, WATCH_LOCK, TELL_LOCK = "scheduler", "watches", "notices"
 TICK_SECONDS = 60.0
 LOOK_SECONDS = 0.25  # how soon an import that was asked for begins
 WATCH_SECONDS = 15.0  # for which a scheduler has the watches
-PRUNE_SECONDS = 2.0  # between two rounds, while the database is full
+PRUNE_SECONDS = 2.0  # between two rounds, while room is scarce
 TELL_SECONDS = 5.0
 TELL_LEASE = 20.0  # after which others tell people, when a scheduler has died
 MOST_RUNS = 8  # that one scheduler carries out at a time
@@ -87,7 +87,7 @@ async def _clear_spool(services: Services) -> None:
 
 
 class _Pruner:
-    """Prunes from time to time, and as often as it is called while the database is full."""
+    """Prunes from time to time, and as often as it is called while room is scarce."""
 
     def __init__(self, services: Services) -> None:
         self._pages = services.pages
@@ -96,7 +96,7 @@ class _Pruner:
 
     async def prune(self) -> None:
         now = asyncio.get_running_loop().time()
-        if now < self._due and self._room.full is None:
+        if now < self._due and not self._room.is_scarce:
             return
         self._due = now + TICK_SECONDS
         if removed := await self._pages.prune():

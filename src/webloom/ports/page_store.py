@@ -161,6 +161,11 @@ class Usage:
     superseded_bytes: int = 0
 
 
+def relief(used: int) -> int:
+    """Bytes that a round of pruning frees in a database that is full, if they are superseded."""
+    return max(1 << 20, used // 20)
+
+
 class PageStore(Protocol):
     """Pages, their versions, changes and prices: what the storage agent writes.
 
@@ -234,10 +239,10 @@ class PageStore(Protocol):
         """To know what is superseded, some stores look at all of it. Without, it is cheap."""
 
     async def prune(self) -> int:
-        """Remove what has expired, where the database does not do that by itself; then, while the
-        budget is passed, the oldest of what is superseded. Change logs that people are still to be
-        told of go last, and only as far as they don't fit in the budget. Returns how many items
-        went."""
+        """Remove what has expired, where the database does not do that by itself; then the oldest
+        of what is superseded, while the budget is passed, or the database is full (`relief`) or
+        close to its limit. Change logs that people are still to be told of go last, and only as far
+        as there is no room for them. Needs no room itself. Returns how many items went."""
 
     async def is_full(self) -> bool:
         """Whether `store_event` would raise StorageFull; cheap."""

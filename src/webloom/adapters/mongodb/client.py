@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from bson.codec_options import CodecOptions
 from pymongo import AsyncMongoClient, ReadPreference
+from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import ConfigurationError, InvalidURI
 
 from webloom.adapters.mongodb import indexes
@@ -48,6 +49,7 @@ OLDEST_SERVER = 13  # the wire version of MongoDB 5.0: names with dots and dolla
 REACH_SECONDS = 2.0  # how long a call looks for a server
 ANSWER_SECONDS = 5.0  # how long it waits for the answer
 MEASURE_SECONDS = 30.0
+MEASURED_SECONDS = 1.0  # for which the size of the database counts as known
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 QUIET_SECONDS = 1.0  # after failures: nobody is kept waiting for a server that is not there
 
@@ -85,6 +87,7 @@ class MongoDatabase:
         clock: Clock,
         database: str,
         names: CollectionNames,
+        limit: int | None,
     ) -> None:
         aware: CodecOptions[dict[str, Any]] = CodecOptions(
             tz_aware=True, tzinfo=UTC, unicode_decode_error_handler="replace"
@@ -115,7 +118,7 @@ class MongoDatabase:
         self._client = client
         self._clock = clock
         self._offset: float | None = None  # None: the server's clock was never seen
-        self.room = Room()
+        self.room = Room(limit)
         self._is_prepared = False
         self._is_readable = False  # it was not prepared, as it was full, but can be read
         self._state = CONNECTING
@@ -124,6 +127,12 @@ class MongoDatabase:
         self._quiet_until = 0.0  # until when calls are not even tried
         self._lost = asyncio.Event()
         self._gatherings: list[Gathering[Any, Any]] = []
+
+    @property
+    def collection_names(self) -> frozenset[str]:
+        """Of all that Webloom keeps."""
+        values = vars(self).values()
+        return frozenset(each.name for each in values if isinstance(each, AsyncCollection))
 
     def connection(self) -> Connection:
         detail = None if self._trouble is None else str(self._trouble)
@@ -164,6 +173,23 @@ class MongoDatabase:
             raise
         if self._state != READY:
             self._note_ready()
+
+    async def check_room(self) -> None:
+        """Before a write that takes room. Raises StoreFull when the limit is reached."""
+        if not self.room.is_measured(MEASURED_SECONDS):
+            await self.measure_room()
+        self.room.check()
+
+    async def measure_room(self) -> None:
+        """See how much of the limit is used."""
+        if self.room.limit is not None:
+            self.room.note_size(await self.bytes_in_use())
+
+    async def bytes_in_use(self) -> int:
+        """As the server counts them against a quota: uncompressed, with the indexes."""
+        with self.use():
+            stats = await self.records.database.command("dbStats")
+        return int(stats["dataSize"]) + int(stats["indexSize"])
 
     def gather(
         self,
@@ -276,14 +302,14 @@ class MongoDatabase:
 
 @asynccontextmanager
 async def open_mongodb(
-    url: str, clock: Clock, *, database: str, names: CollectionNames
+    url: str, clock: Clock, *, database: str, names: CollectionNames, limit: int | None = None
 ) -> AsyncIterator[MongoDatabase]:
-    """`database` is used unless the URL names one. A server that can't be reached is waited for in
-    the background; what a person has to see to raises BackendRefused."""
+    """`database` is used unless the URL names one; `limit` is in bytes. A server that can't be
+    reached is waited for in the background; what a person has to see to raises BackendRefused."""
     wait_in_the_call_itself()
     client = _client(url)
     try:
-        opened = MongoDatabase(client, shown(url), clock, database, names)
+        opened = MongoDatabase(client, shown(url), clock, database, names, limit)
         with suppress(StoreUnavailable):
             await opened.connect()
         keeper = asyncio.create_task(opened.keep())

@@ -22,6 +22,7 @@ class MongoHeartbeats:
             body |= {"beat": self._db.now(), "seen_at": self._db.server_time()}
             await self._db.heartbeats.replace_one({"_id": process_id}, body, upsert=True)
         self._db.room.note_written()
+        await self._db.measure_room()
 
     async def leave(self, process_id: str) -> None:
         with self._db.use():

@@ -107,6 +107,7 @@ class MongoImportStore:
     # Postings
 
     async def apply_batch(self, batch: Batch) -> Counts | None:
+        await self._db.check_room()
         seen = await self._looking_up.ask(batch.mark)
         if not seen.is_running:
             await self._count_late(batch, seen)

@@ -30,6 +30,7 @@ from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import (
     Attempt,
     FetchRequest,
+    GivenBack,
     Outcome,
     Record,
     RecordFilter,
@@ -66,6 +67,7 @@ class MongoInventoryStore:
         return await self._telling.ask([url_key(url) for url in urls])
 
     async def note_requests(self, noted: Sequence[NotedRequest]) -> None:
+        await self._db.check_room()
         await self._noting.ask(noted)
 
     async def begin_attempt(self, request: FetchRequest, *, lease: float) -> Begun:
@@ -75,6 +77,8 @@ class MongoInventoryStore:
         await self._requests.renew(attempts, lease)
 
     async def finish_attempt(self, attempt: Attempt, outcome: Outcome) -> bool:
+        if not isinstance(outcome, GivenBack):
+            await self._db.check_room()
         return await self._finishing.ask(FinishAttempt(attempt, outcome))
 
     async def forget(self, url: str) -> bool:

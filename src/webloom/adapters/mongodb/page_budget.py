@@ -15,11 +15,10 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.domain.errors import StorageFull
-from webloom.ports.page_store import Usage
+from webloom.ports.page_store import Usage, relief
 
 LOOK_SECONDS = 5.0
 PRUNED_TO = 0.9  # of the budget
-PRUNED_AT_ONCE = 0.05  # of what watches take, while the database is full
 _AT_ONCE = 500  # items removed by one command
 _NOT_FOUND = 26
 
@@ -60,10 +59,12 @@ class Budget:
 
     async def _look(self) -> int:
         removed = 0
+        await self._db.measure_room()
         with self._db.use():
             self._size = await self._total()
             if (goal := self._goal()) < self._size:
                 removed = await self._prune(goal)
+                await self._db.measure_room()
             self._is_full = self._size > self._budget
         self._seen_at = time.monotonic()
         return removed
@@ -72,8 +73,8 @@ class Budget:
         """Bytes to prune to."""
         goal = PRUNED_TO * self._budget if self._size > self._budget else self._size
         if self._db.room.full:
-            goal = min(goal, (1 - PRUNED_AT_ONCE) * self._size)
-        return int(goal)
+            goal = min(goal, self._size - relief(self._size))
+        return int(min(goal, self._size - self._db.room.excess))
 
     async def _prune(self, goal: int) -> int:
         """How many items. What people are still to be told of goes at last, as far as there is no

@@ -58,6 +58,7 @@ class MongoPageStore:
 
     async def store_event(self, event: StorageEvent) -> Stored:
         await self._budget.make_room()
+        await self._db.check_room()
         return await self._events.store(event)
 
     async def note_checked(self, checked: Checked) -> None:

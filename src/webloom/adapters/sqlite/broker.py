@@ -21,12 +21,16 @@ import msgspec
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
 from webloom.adapters.sqlite.consumer import Consumer, Hold, Taken
 from webloom.adapters.sqlite.database import Database, Verb
-from webloom.domain.errors import BrokerUnavailable, QueueFull
+from webloom.domain.errors import BrokerFull, BrokerUnavailable, QueueFull, StoreFull
 from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
 
 LONGEST_SLEEP = 60.0
 RELEASE_SECONDS = 0.1
 LARGE_BODY = 4000  # bytes, about as many as a page holds
+
+# Of the limit of the database. The rest is for what becomes of the messages: a queue that takes it
+# all could not be served.
+QUEUED_UNTIL = 0.9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +77,10 @@ class SqliteBroker:
     async def _publish(
         self, queue: str, messages: Sequence[Message], delay: float
     ) -> list[str | None]:
+        try:
+            await self._db.check_room(QUEUED_UNTIL)
+        except StoreFull as error:
+            raise BrokerFull(str(error)) from error
         item = _Publish(queue=queue, messages=messages, due=self._db.now() + delay)
         standing = await self._db.write(self._inserting, item)
         self._db.notify()

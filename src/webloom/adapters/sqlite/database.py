@@ -26,7 +26,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from webloom.adapters.room import Room
 from webloom.adapters.sqlite.schema import NotOurs, prepare
-from webloom.domain.errors import StoreFull, StoreUnavailable, Unavailable
+from webloom.domain.errors import BrokerFull, StoreFull, StoreUnavailable, Unavailable
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
 
@@ -69,9 +69,9 @@ class _Job(NamedTuple):
 class Database:
     """Opened with `open_database`. What SQLite can't do now raises Unavailable."""
 
-    def __init__(self, path: Path, clock: Clock, timeline_offset: float) -> None:
+    def __init__(self, path: Path, clock: Clock, timeline_offset: float, limit: int | None) -> None:
         self.path = path
-        self.room = Room()
+        self.room = Room(limit)
         self._clock = clock
         self._offset = timeline_offset
         self._loop = asyncio.get_running_loop()
@@ -107,7 +107,7 @@ class Database:
                 "is not enough, free some space on it"
             )
             self.room.note_refusal(full)
-            kind = StoreFull if verb.unavailable is StoreUnavailable else verb.unavailable
+            kind = StoreFull if verb.unavailable is StoreUnavailable else BrokerFull
             raise kind(full) from error
 
     def post(self, verb: Verb[Item, Result], item: Item) -> asyncio.Future[Result]:
@@ -143,6 +143,28 @@ class Database:
             raise unavailable(f"{self.path}: {error}") from error
         return answer
 
+    async def check_room(self, share: float = 1.0) -> None:
+        """Before a write that takes room. Raises StoreFull when that share of the limit is used."""
+        await self.measure_room()
+        self.room.check(share)
+
+    async def measure_room(self) -> None:
+        """See how much of the limit is used."""
+        if self.room.limit is not None:
+            self.room.note_size(await self.bytes_in_use())
+
+    async def bytes_in_use(self) -> int:
+        """Pages that hold something: those that deletes have freed are used again."""
+
+        def query(connection: sqlite3.Connection) -> int:
+            [size], [pages], [free] = (
+                connection.execute(f"PRAGMA {name}").fetchone()
+                for name in ("page_size", "page_count", "freelist_count")
+            )
+            return int(size * (pages - free))
+
+        return await self.read(query)
+
     @contextmanager
     def changes(self) -> Iterator[asyncio.Event]:
         """An event that is set after every commit, of this process or another."""
@@ -174,10 +196,13 @@ class Database:
 
 
 @asynccontextmanager
-async def open_database(path: Path, clock: Clock) -> AsyncIterator[Database]:
-    """Create or open the file; several processes may do so at once. Raises StoreUnavailable."""
+async def open_database(
+    path: Path, clock: Clock, *, limit: int | None = None
+) -> AsyncIterator[Database]:
+    """Create or open the file; several processes may do so at once. `limit`: bytes that may be in
+    use. Raises StoreUnavailable."""
     offset = await asyncio.to_thread(_prepare_file, path, clock)
-    database = Database(path, clock, offset)
+    database = Database(path, clock, offset, limit)
     database._start()
     try:
         yield database

@@ -157,6 +157,7 @@ class SqliteImportStore:
     # Postings
 
     async def apply_batch(self, batch: Batch) -> Counts | None:
+        await self._db.check_room()
         return await self._db.write(self._applying, Apply(batch=batch))
 
     async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:

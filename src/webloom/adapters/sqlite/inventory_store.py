@@ -15,6 +15,7 @@ from webloom.domain.inventory import (
     Attempt,
     Busy,
     FetchRequest,
+    GivenBack,
     GiveUp,
     Outcome,
     Record,
@@ -45,6 +46,7 @@ class SqliteInventoryStore:
         return await self._db.look_up(self._telling, [url_key(url) for url in urls])
 
     async def note_requests(self, noted: Sequence[NotedRequest]) -> None:
+        await self._db.check_room()
         await self._db.write(self._noting, noted)
 
     async def begin_attempt(
@@ -57,6 +59,8 @@ class SqliteInventoryStore:
         await self._db.write(self._renewing, (attempts, lease))
 
     async def finish_attempt(self, attempt: Attempt, outcome: Outcome) -> bool:
+        if not isinstance(outcome, GivenBack):
+            await self._db.check_room()
         item = FinishAttempt(attempt=attempt, outcome=outcome)
         return await self._db.write(self._finishing, item)
 

@@ -158,7 +158,7 @@ class Writing:
 
     def _has_room(self) -> bool:
         usage = page_pruning.taken(self._connection)
-        aim = page_pruning.goal(usage.bytes, self._budget, is_full=False)
+        aim = page_pruning.goal(usage.bytes, self._budget)
         if aim is None:
             return True
         page_pruning.relieve(self._connection, aim, self._wall, self._retention)

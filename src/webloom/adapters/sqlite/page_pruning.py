@@ -18,7 +18,6 @@ DAY = 24 * 3600 * 1000  # milliseconds
 SLICE = 500  # rows that one transaction removes
 SLICE_OF_PAGES = 20
 PRUNED_TO = 0.9  # of the budget
-PRUNED_AT_ONCE = 0.05  # of what watches take, while the database is full
 _WITHOUT_LOG = "NOT EXISTS (SELECT 1 FROM change_logs WHERE snapshot = snapshots.id)"
 
 
@@ -153,10 +152,10 @@ class Goal(NamedTuple):
     with_untold: int  # change logs that people are still to be told of go until then
 
 
-def goal(used: int, budget: int, *, is_full: bool) -> Goal | None:
-    """None: nothing has to go."""
-    if is_full:
-        least = int(min(used, budget) * (1 - PRUNED_AT_ONCE))
+def goal(used: int, budget: int, *, excess: int = 0) -> Goal | None:
+    """None: nothing has to go. `excess`: bytes that the database has no room for."""
+    if excess:
+        least = min(used - excess, budget)
         return Goal(least, least)
     return Goal(int(budget * PRUNED_TO), budget) if used > budget else None
 

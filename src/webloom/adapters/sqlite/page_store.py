@@ -36,6 +36,7 @@ from webloom.ports.page_store import (
     StoredPage,
     Usage,
     Version,
+    relief,
 )
 
 
@@ -60,6 +61,7 @@ class SqlitePageStore:
         self._telling = Verb(run=self._tell)
 
     async def store_event(self, event: StorageEvent) -> Stored:
+        await self._db.check_room()
         draft = Draft(event=event)
         if event.parsed is not None or event.is_change:
             await asyncio.to_thread(draft.encode)
@@ -138,11 +140,14 @@ class SqlitePageStore:
             expired = await self._db.write(self._expiring, None)
             gone += expired.items
             is_last = expired.is_last
+        await self._db.measure_room()
         taken = await self._db.read(page_pruning.taken)
-        is_full = self._db.room.full is not None
-        if aim := page_pruning.goal(taken.bytes, self._budget, is_full=is_full):
+        room = self._db.room
+        excess = max(room.excess, relief(taken.bytes) if room.full else 0)
+        if aim := page_pruning.goal(taken.bytes, self._budget, excess=excess):
             while items := await self._db.write(self._relieving, aim):
                 gone += items
+            await self._db.measure_room()
         return gone
 
     async def is_full(self) -> bool:

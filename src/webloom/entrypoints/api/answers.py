@@ -16,6 +16,7 @@ from starlette.responses import Response
 from webloom.domain.errors import (
     BackendRefused,
     BadCursor,
+    BrokerFull,
     FeedBusy,
     FeedRefused,
     FeedUnreadable,
@@ -113,8 +114,9 @@ def install_problem_handlers(app: FastAPI) -> None:
             {"Retry-After": str(RETRY_WHEN_UNAVAILABLE)},
         )
 
+    @app.exception_handler(BrokerFull)
     @app.exception_handler(StoreFull)
-    async def store_full(_: Request, error: StoreFull) -> Response:
+    async def database_full(_: Request, error: StoreFull | BrokerFull) -> Response:
         return problem(503, f"Not stored: {error}.", {"Retry-After": str(RETRY_WHEN_UNAVAILABLE)})
 
     @app.exception_handler(RequestValidationError)

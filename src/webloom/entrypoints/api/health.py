@@ -92,7 +92,7 @@ class HealthRoutes:
             status=status,
             version=__version__,
             dependencies=[store, broker, *aside],
-            storage=no_room or (STORAGE_FULL if full.result else None),
+            storage=f"full: {no_room}" if no_room else STORAGE_FULL if full.result else None,
             queues=[queues[name] for name in self._queues if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],

@@ -24,6 +24,7 @@ from webloom.ports.page_store import (
     Usage,
     Version,
 )
+from webloom.ports.room import DatabaseSize
 
 
 class PageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
@@ -168,14 +169,30 @@ class CollectionUsage(msgspec.Struct, kw_only=True, rename="camel"):
     superseded_bytes: int
 
 
+class CollectionInDatabase(msgspec.Struct, kw_only=True, rename="camel"):
+    name: str
+    bytes: int
+    is_ours: bool  # false: another program's
+
+
+class DatabaseUsage(msgspec.Struct, kw_only=True, rename="camel"):
+    """What the whole database takes."""
+
+    bytes: int
+    limit: int | None  # WEBLOOM_DATABASE_LIMIT
+    full: str | None  # what is full and what to do about it
+    collections: list[CollectionInDatabase]  # the largest first
+
+
 class StorageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """What the watched pages take, of what they may."""
+    """What the watched pages take, of what they may, and what the whole database does."""
 
     budget: int
     bytes: int
     superseded_bytes: int  # that pruning would free
     full: bool
     collections: list[CollectionUsage]
+    database: DatabaseUsage
 
 
 ALL = [
@@ -238,7 +255,9 @@ def price_statistics(summary: PriceSummary) -> PriceStatistics:
     )
 
 
-def storage_answer(usage: list[Usage], *, budget: int, is_full: bool) -> StorageAnswer:
+def storage_answer(
+    usage: list[Usage], size: DatabaseSize, *, budget: int, is_full: bool
+) -> StorageAnswer:
     return StorageAnswer(
         budget=budget,
         bytes=sum(each.bytes for each in usage),
@@ -250,4 +269,13 @@ def storage_answer(usage: list[Usage], *, budget: int, is_full: bool) -> Storage
             )
             for each in usage
         ],
+        database=DatabaseUsage(
+            bytes=size.bytes,
+            limit=size.limit,
+            full=size.full,
+            collections=[
+                CollectionInDatabase(name=each.name, bytes=each.bytes, is_ours=each.is_ours)
+                for each in size.collections
+            ],
+        ),
     )

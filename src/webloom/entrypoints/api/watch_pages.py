@@ -63,6 +63,7 @@ Url = Annotated[str, Query(max_length=8192, description="Percent-encoded")]
 class WatchPageRoutes:
     def __init__(self, services: Services) -> None:
         self._store: PageStore = services.pages
+        self._sizes = services.sizes
         self._budget = services.settings.storage_budget
         self._diffing = asyncio.Semaphore()
 
@@ -228,7 +229,8 @@ class WatchPageRoutes:
         """What is used by what, and what pruning would free."""
         usage = await self._store.usage()
         is_full = await self._store.is_full()
-        return answer(storage_answer(usage, budget=self._budget, is_full=is_full))
+        size = await self._sizes.size()
+        return answer(storage_answer(usage, size, budget=self._budget, is_full=is_full))
 
 
 def _page(parsed: Mapping[str, Any]) -> ParsedPage:

@@ -239,6 +239,7 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
         feeds = await services.imports.feeds()
         watches = [each async for each in all_watches(services.watches)]
         is_full = await services.pages.is_full()
+        size = await services.sizes.size()
         yield _reached("store", services.store_link)
     except WebloomError as error:
         yield _not_reached("store", services.store_link, error, "WEBLOOM_STORE")
@@ -260,6 +261,8 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
         yield _watches(watches)
         if is_full:
             yield Finding(check="storage", state="problem", detail=STORAGE_FULL)
+        if size.full is not None:
+            yield Finding(check="storage", state="problem", detail=f"full: {size.full}")
 
 
 def _reached(name: str, link: Connected) -> Finding:

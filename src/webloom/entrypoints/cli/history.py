@@ -34,6 +34,7 @@ from webloom.entrypoints.cli.output import (
 from webloom.entrypoints.cli.price_curve import price_curve
 from webloom.parsing.web_url import normalise
 from webloom.ports.page_store import ChangeFilter, PageFilter, StoredPage, Usage
+from webloom.ports.room import DatabaseSize
 from webloom.settings import load_settings
 
 SHOWN = 20
@@ -72,7 +73,8 @@ def storage(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show what watched pages take, by collection, and what pruning would free."""
+    """Show what watched pages take, by collection, what pruning would free, and what the whole
+    database takes."""
 
     async def run() -> None:
         settings = load_settings()
@@ -82,10 +84,12 @@ def storage(
                 say(f"{removed:,} items removed", err=True)
             usage = await services.pages.usage()
             is_full = await services.pages.is_full()
+            size = await services.sizes.size()
         if as_json:
-            json_line(storage_answer(usage, budget=settings.storage_budget, is_full=is_full))
+            json_line(storage_answer(usage, size, budget=settings.storage_budget, is_full=is_full))
         else:
             _show_usage(usage, settings.storage_budget, is_full=is_full)
+            _show_size(size)
 
     with pipe_may_close():
         uvloop.run(run())
@@ -212,6 +216,24 @@ def _show_usage(usage: list[Usage], budget: int, *, is_full: bool) -> None:
     to.print(f"{_size(used)} of {_size(budget)} used, {100 * used / budget:.1f} %")
     if is_full:
         to.print("Full: raise WEBLOOM_STORAGE_BUDGET, or remove watches with their pages.")
+
+
+def _show_size(size: DatabaseSize) -> None:
+    to = console()
+    if size.collections:
+        shown = table("whole database", "size", "")
+        for each in size.collections:
+            shown.add_row(plain(each.name), _size(each.bytes), "" if each.is_ours else "not ours")
+        to.print()
+        show_table(shown, to)
+    to.print()
+    if size.limit is None:
+        to.print(f"{_size(size.bytes)} in all; there is no limit (WEBLOOM_DATABASE_LIMIT)")
+    else:
+        share = 100 * size.bytes / size.limit
+        to.print(f"{_size(size.bytes)} of {_size(size.limit)} in all, {share:.1f} %")
+    if size.full is not None:
+        to.print(plain(f"Full: {size.full}."), soft_wrap=True)
 
 
 def _size(count: int) -> str:

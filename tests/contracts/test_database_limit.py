@@ -1,0 +1,156 @@
+"""The limit of the whole database, over both stores: what is superseded goes from 80 % on, nothing
+else ever does, and at the limit every pipeline waits."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pytest
+
+from contracts.inventory_samples import URL, found, note, request
+from contracts.page_samples import event, numbers, parsed
+from servers.mongod import MongoServer
+from webloom.bootstrap import Services, open_services
+from webloom.domain.errors import BrokerFull, StoreFull
+from webloom.domain.inventory import METADATA_QUEUE, Attempt, GivenBack
+from webloom.ports.broker import Message
+from webloom.ports.heartbeats import Heartbeat
+from webloom.settings import load_settings
+
+pytestmark = pytest.mark.usefixtures("patient")
+
+MIB = 1 << 20
+LIMIT = 8 * MIB
+BEAT = Heartbeat(
+    process_id="p", role="worker", host="h", pid=1, slots=1, in_flight=0, completed=0, retried=0,
+    failed=0, started_at=datetime(2026, 3, 1, tzinfo=UTC),
+)  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Installation:
+    services: Services
+    weigh_down: Callable[[int], Awaitable[None]]  # bytes of what is not superseded
+
+    async def store(self, number: int) -> None:
+        content = parsed(f"{number}") | {"more": random.Random(number).randbytes(100_000).hex()}
+        await self.services.pages.store_event(
+            event(f"{number}", version=number + 1, ts=number, content=content)
+        )
+
+    async def size(self) -> int:
+        """Every process looks at each of its heartbeats."""
+        await self.services.heartbeats.beat(BEAT)
+        return (await self.services.sizes.size()).bytes
+
+
+@pytest.fixture
+def database(mongod: MongoServer) -> Iterator[str]:
+    chosen = f"limit-{uuid.uuid4().hex[:12]}"
+    yield chosen
+    with pymongo.MongoClient[dict[str, Any]](mongod.url) as direct:
+        direct.drop_database(chosen)
+
+
+@pytest.fixture(params=["sqlite", "mongodb"])
+async def installation(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[Installation]:
+    settings = {"WEBLOOM_DATA_DIR": str(tmp_path), "WEBLOOM_DATABASE_LIMIT": str(LIMIT)}
+    if request.param == "mongodb":
+        server = request.getfixturevalue("mongod")
+        settings |= {
+            "WEBLOOM_STORE": server.url,
+            "WEBLOOM_MONGODB_DATABASE": request.getfixturevalue("database"),
+        }
+    async with open_services(load_settings(settings)) as services:
+
+        async def fill_foreign(size: int) -> None:
+            """Somebody else's collection."""
+            with pymongo.MongoClient[dict[str, Any]](server.url) as direct:
+                foreign = direct[settings["WEBLOOM_MONGODB_DATABASE"]]["theirs"]
+                foreign.insert_many([{"body": bytes(MIB // 4)} for _ in range(4 * size // MIB)])
+
+        async def fill_queue(size: int) -> None:
+            for number in range(size // 100_000):
+                message = Message(id=f"{number}", body=random.Random(number).randbytes(100_000))
+                await services.broker.publish(METADATA_QUEUE, message)
+
+        weigh_down = fill_foreign if request.param == "mongodb" else fill_queue
+        yield Installation(services=services, weigh_down=weigh_down)
+
+
+async def test_from_four_fifths_of_the_limit_on_what_is_superseded_goes(
+    installation: Installation,
+) -> None:
+    services = installation.services
+    await installation.weigh_down(5 * MIB)
+    for number in range(60):
+        await installation.store(number)
+        if await installation.size() > 0.8 * LIMIT:
+            await services.pages.prune()
+        assert await installation.size() < LIMIT
+        assert services.room.full is None
+    kept = await numbers(services.pages)
+    assert kept == [(n + 1, f"{n}") for n in range(60)][-len(kept) :], "the oldest went"
+    assert 1 < len(kept) < 60
+    assert await services.pages.prune() >= 0
+    assert await installation.size() <= 0.85 * LIMIT
+
+
+async def test_below_that_nothing_goes(installation: Installation) -> None:
+    for number in range(5):
+        await installation.store(number)
+    assert await installation.size() < 0.8 * LIMIT
+    assert await installation.services.pages.prune() == 0
+    assert len(await numbers(installation.services.pages)) == 5
+
+
+async def test_at_the_limit_every_pipeline_waits_and_all_can_be_read(
+    installation: Installation,
+) -> None:
+    services = installation.services
+    await note(services.store, request("known"))
+    held = await services.store.begin_attempt(request("held", url=f"{URL}/held"), lease=15)
+    assert isinstance(held, Attempt)
+    await installation.store(0)
+    await installation.weigh_down(9 * MIB)
+    assert await installation.size() > LIMIT
+    why = services.room.full
+    assert why is not None
+    assert "WEBLOOM_DATABASE_LIMIT is 8,388,608" in why
+    with pytest.raises(StoreFull, match="raise the limit"):
+        await note(services.store, request("new", url=f"{URL}/new"))
+    with pytest.raises(StoreFull, match="raise the limit"):
+        await installation.store(1)
+    if services.settings.accepts_into_the_store:
+        with pytest.raises(BrokerFull, match="raise the limit"):
+            await services.broker.publish(METADATA_QUEUE, Message(id="x", body=b"{}"))
+    assert await services.store.finish_attempt(held, GivenBack()), "who stops gives back"
+    await services.pages.prune()
+    assert await numbers(services.pages) == [(1, "0")], "what is not superseded stays"
+    assert (await found(services.store)).url == URL
+
+
+async def test_what_uses_how_much_is_told(installation: Installation) -> None:
+    await installation.store(0)
+    await installation.weigh_down(MIB)
+    size = await installation.services.sizes.size()
+    assert size.limit == LIMIT
+    assert size.full is None
+    names = {each.name: each for each in size.collections}
+    assert {"metadata", "snapshots", "watches", "heartbeats"} <= names.keys()
+    assert names["snapshots"].bytes > 40_000
+    assert size.collections == sorted(size.collections, key=lambda each: -each.bytes)
+    assert all(each.is_ours for name, each in names.items() if name != "theirs")
+    if "theirs" in names:
+        assert not names["theirs"].is_ours
+        assert names["theirs"].bytes >= MIB
+    assert sum(each.bytes for each in size.collections) == pytest.approx(size.bytes, rel=0.2)

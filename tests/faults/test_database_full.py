@@ -1,0 +1,158 @@
+"""A database that reaches its limit, or its server's quota, while events and URLs keep coming."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pymongo
+import pytest
+
+from faults.client import Client, client_of
+from faults.conftest import MakeFleet
+from faults.processes import eventually_async
+from faults.site import Site
+from faults.stack import MakeStack, Say
+from faults.test_watch_bad_input import large_event, publish, storage_health
+from faults.watch_room import WatchRoom, make_watch_room, waiting
+from servers.mongod import MongoServer
+from servers.quota import Quota
+from webloom.bootstrap import Services
+from webloom.domain.errors import Unavailable
+from webloom.domain.page import STORAGE_QUEUE
+
+VERSIONS = 60
+MIB = 1 << 20
+ROOM = 4 * MIB  # that is left for what comes
+URL = "https://shop.example/versions"
+
+
+@asynccontextmanager
+async def enforced(quota: Quota, database: str, most: int) -> AsyncIterator[None]:
+    """The server refuses writes while its database takes more than that."""
+
+    def is_used_up() -> bool:
+        stats = client[database].command("dbStats")
+        return bool(stats["dataSize"] + stats["indexSize"] > most)
+
+    async def look_on() -> None:
+        while True:
+            quota.is_used_up = await asyncio.to_thread(is_used_up)
+            await asyncio.sleep(0.1)
+
+    with pymongo.MongoClient[dict[str, Any]](quota.server.url) as client:
+        looking = asyncio.create_task(look_on())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            quota.is_used_up = False
+
+
+async def size_of(services: Services) -> int:
+    return (await services.sizes.size()).bytes
+
+
+async def insist(services: Services, event: dict[str, Any]) -> None:
+    """A queue in the same database can be full, too."""
+
+    async def published() -> bool:
+        try:
+            await publish(services, event)
+        except Unavailable:
+            return False
+        return True
+
+    await eventually_async(published, what="the event is published")
+
+
+async def stored(services: Services) -> None:
+    """All events, the newest of which says so."""
+
+    async def look() -> bool:
+        try:
+            return await waiting(services) == 0
+        except Unavailable:
+            return False
+
+    await eventually_async(look, what="every event is stored")
+    page = await services.pages.find_page("versions", URL)
+    assert page is not None
+    assert page.version == VERSIONS
+    assert (await services.broker.depth(STORAGE_QUEUE)).dead == 0
+
+
+async def submit(client: Client, site: Site) -> None:
+    """URLs come in, too, and none is lost."""
+    for number in range(20):
+        await client.insist([site.url(f"/page/{number}")], batch=1)
+
+
+async def all_fetched(services: Services, site: Site) -> None:
+    async def look() -> bool:
+        counts = await services.store.count_by_status()
+        return counts["COMPLETED"] == 20  # type: ignore[index]
+
+    await eventually_async(look, what="every URL is fetched and stored")
+    assert len(site.arrivals) == 20
+
+
+async def check_pruned(services: Services) -> list[int]:
+    kept = [each.version for each in await services.pages.versions("versions", URL, limit=100)]
+    assert kept[0] == VERSIONS, "the newest stays"
+    assert len(kept) < VERSIONS, "older ones made room"
+    return kept
+
+
+async def run_through_the_limit(room: WatchRoom, site: Site, rng: random.Random, say: Say) -> None:
+    async with room.services() as services, client_of(room.fleet.base) as client:
+        submitting = asyncio.create_task(submit(client, site))
+        for version in range(1, VERSIONS + 1):
+            await insist(services, large_event(rng, "versions", URL, version))
+        await stored(services)
+        await submitting
+        await all_fetched(services, site)
+        kept = await check_pruned(services)
+
+        async def is_well() -> bool:
+            return await storage_health(client) == ("ok", None)
+
+        await eventually_async(is_well, what="/health is well again")
+        say(f"kept {len(kept)} of {VERSIONS} versions in {await size_of(services):,} bytes")
+    await room.shut_down()
+
+
+@pytest.mark.parametrize("kind", ["embedded", "mongodb+bullmq"])
+async def test_a_limit_that_is_reached_loses_nothing(
+    kind: str, site: Site, fleets: MakeFleet, stacks: MakeStack, rng: random.Random, say: Say
+) -> None:
+    room = await make_watch_room(kind, site, fleets, stacks, lease=3, slots=2, retry_delay=0.1)
+    async with room.services() as services:
+        room.fleet.settings["WEBLOOM_DATABASE_LIMIT"] = str(await size_of(services) + ROOM)
+    await room.start("up", full_pause="0.5", look_seconds="0.2")
+    await run_through_the_limit(room, site, rng, say)
+
+
+async def test_a_quota_that_is_reached_loses_nothing(
+    site: Site, fleets: MakeFleet, stacks: MakeStack, rng: random.Random, say: Say
+) -> None:
+    room = await make_watch_room(
+        "mongodb+bullmq", site, fleets, stacks, lease=3, slots=2, retry_delay=0.1
+    )
+    server = room.servers["store"]
+    assert isinstance(server, MongoServer)
+    database = room.fleet.settings["WEBLOOM_MONGODB_DATABASE"]
+    async with room.services() as services:
+        most = await size_of(services) + ROOM
+    async with Quota(server).running() as quota:
+        room.fleet.settings["WEBLOOM_STORE"] = quota.url
+        process = await room.start("up", full_pause="0.5", look_seconds="0.2")
+        async with enforced(quota, database, most):
+            await run_through_the_limit(room, site, rng, say)
+        say(f"{quota.refused} writes were refused")
+        assert quota.refused > 0
+        assert "the database is full" in process.output
+        assert "the database has room again" in process.output
