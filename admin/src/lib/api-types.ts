@@ -1227,8 +1227,8 @@ export interface components {
         };
         /**
          * Health
-         * @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what
-         *         watches find) or `down`.
+         * @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
+         *         due, or there is no room for what watches find) or `down`.
          */
         Health: {
             status: string;
@@ -1236,6 +1236,8 @@ export interface components {
             dependencies: components["schemas"]["Dependency"][];
             /** @default null */
             storage?: string | null;
+            /** @default null */
+            scheduler?: string | null;
             queues: components["schemas"]["QueueHealth"][];
             workers: components["schemas"]["ProcessHealth"][];
             others: components["schemas"]["ProcessHealth"][];
@@ -2623,7 +2625,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what */
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2632,7 +2634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what */
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2672,7 +2674,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what */
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2681,7 +2683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what */
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
             503: {
                 headers: {
                     [name: string]: unknown;

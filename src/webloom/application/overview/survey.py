@@ -141,6 +141,7 @@ class Survey:
         observed = Observed(
             down=[*self._store_down(problem), *queues.down],
             roles=None if problem else roles,
+            waiting=stored.waiting,
             queues=queues.queues,
             is_full=bool(is_full),
             failing_feeds=stored.feeds.failing,
@@ -158,8 +159,8 @@ class Survey:
                 [queues.of(CHECK_QUEUE), queues.of(self._storage_queue)],
                 stored.pages,
             ),
-            feeds=stored.feeds.count,
-            watches=stored.watches.count,
+            feeds=len(stored.feeds.all),
+            watches=stored.watches.counts.all,
             running=self._running,
             changes=self._changes,
             troubles=troubles(observed),

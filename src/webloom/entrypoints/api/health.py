@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from webloom import __version__
 from webloom.application.overview import sharing
+from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
 from webloom.bootstrap import Services, queue_limits
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
@@ -75,6 +76,7 @@ class HealthRoutes:
         queues = {queue.name: queue for _, found in brokers for queue in found}
         processes = [_process(each) for each in seen.result or []]
         workers = [each for each in processes if each.role == "worker"]
+        scheduler = None if seen.result is None else await self._scheduler(processes)
         status = "ok"
         if store.state == "down" or broker.state == "down":
             status = "down"
@@ -82,6 +84,7 @@ class HealthRoutes:
             not any(worker.alive for worker in workers)
             or any(each.state == "down" for each in aside)
             or full.result
+            or scheduler
         ):
             status = "degraded"
         return Health(
@@ -89,10 +92,23 @@ class HealthRoutes:
             version=__version__,
             dependencies=[store, broker, *aside],
             storage=STORAGE_FULL if full.result else None,
+            scheduler=scheduler,
             queues=[queues[name] for name in self._queues if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
         )
+
+    async def _scheduler(self, processes: list[ProcessHealth]) -> str | None:
+        """What is wrong with it. The stores are asked only while none is alive."""
+        roles = {each.role for each in processes if each.alive}
+        if "scheduler" in roles:
+            return None
+        feeds, watches = await asyncio.gather(
+            _ask(self._services.imports.feeds), _ask(self._services.watches.count_watches)
+        )
+        if feeds.result is None or watches.result is None:
+            return None
+        return missing_scheduler(Waiting.of(feeds.result, watches.result), roles)
 
     async def _store(self) -> Dependency:
         beat = self._services.heartbeats.beat
