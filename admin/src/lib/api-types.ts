@@ -463,9 +463,11 @@ export interface paths {
         head?: never;
         /**
          * Edit
-         * @description Change what is given of a feed; its URL can't change.
+         * @description Change what is given of a feed.
          *
-         *     `intervalMinutes: null` means the usual interval.
+         *     With another `url` it is fetched from there. It stays the feed that it is: its id, and the
+         *     `sourceUrl` of its runs and postings, so that none of them is new. A URL that is another
+         *     feed's is answered with 409. `intervalMinutes: null` means the usual interval.
          */
         patch: operations["edit_api_feeds__feedId__patch"];
         trace?: never;
@@ -1312,6 +1314,7 @@ export interface components {
          * @description What is to change of a feed.
          */
         EditFeedBody: {
+            url?: string;
             name?: string;
             /** @enum {string} */
             format?: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
@@ -1329,6 +1332,7 @@ export interface components {
         FeedAnswer: {
             feedId: string;
             url: string;
+            sourceUrl: string;
             name: string;
             /** @enum {string} */
             format: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";

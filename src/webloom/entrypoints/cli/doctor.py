@@ -328,7 +328,7 @@ def _feeds(feeds: list[Feed]) -> Iterator[Finding]:
             state="warning",
             detail=f"{visible(feed.config.name)} fails, {feed.failures} in a row: "
             f"{visible(feed.last_error or 'no reason is known')}",
-            advice=f"`webloom feed '{feed.config.url}'` shows what it is like now.",
+            advice=f"`webloom feed '{feed.config.fetch_url}'` shows what it is like now.",
         )
     rest = len(failing) - MOST_FEEDS
     yield Finding(
