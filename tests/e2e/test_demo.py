@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from urllib.request import urlopen
 
-from e2e.test_cli import counts, environment, start, webloom
+from e2e.test_cli import counts, ends_quietly_after_one_line, environment, start, webloom
 from patience import PATIENCE_SECONDS
 from webloom.domain.inventory import Status
 from webloom.entrypoints.demo_site import demo_pages
@@ -71,6 +71,10 @@ async def test_demo_tells_programs_in_json_lines(tmp_path: Path) -> None:
     assert [each["pagesProcessed"] for each in told["watchRun"]] == [6] * 8
     assert {each["currency"] for each in told["price"]} >= {"EUR", "INR"}
     assert all("about" in each for each in shown.objects if "page" in each or "record" in each)
+
+
+async def test_a_reader_who_has_seen_enough_ends_the_demo_quietly(tmp_path: Path) -> None:
+    await ends_quietly_after_one_line(await start("demo", "--json", env=environment(tmp_path)))
 
 
 async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: Path) -> None:

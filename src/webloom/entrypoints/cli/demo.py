@@ -20,7 +20,7 @@ from webloom.entrypoints.cli.demo_imports import show_imports
 from webloom.entrypoints.cli.demo_report import DemoReport, ShownRecord
 from webloom.entrypoints.cli.demo_watches import WATCH_ID, show_watches
 from webloom.entrypoints.cli.logs import quieten
-from webloom.entrypoints.cli.output import console
+from webloom.entrypoints.cli.output import console, forsake_stdout
 from webloom.entrypoints.demo_feeds import demo_feeds
 from webloom.entrypoints.demo_shop import shop_pages
 from webloom.entrypoints.demo_site import Site, demo_pages, serve
@@ -123,6 +123,13 @@ class _Show:
         return [f"http://{self.site.address}{page.path}" for page in demo_pages()]
 
     async def __call__(self, services: Services, stop: asyncio.Event) -> None:
+        try:
+            await self._show(services, stop)
+        except BrokenPipeError:  # the reader of our output has seen enough
+            forsake_stdout()
+            stop.set()
+
+    async def _show(self, services: Services, stop: asyncio.Event) -> None:
         self.report.site(f"http://{self.site.address}", len(self.urls))
         await _submit(services, self.urls)
         if not await self._watch(services, stop):
