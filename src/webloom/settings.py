@@ -7,7 +7,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -299,17 +299,23 @@ class Settings(BaseModel):
 
 
 VARIABLES = {str(field.alias): field for field in Settings.model_fields.values()}
+ALIASES = {  # read where the variable is not set
+    "WEBLOOM_STORE": "MONGODB_URI",
+    "WEBLOOM_BATCH_SIZE": "BATCH_SIZE",
+}
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: str) -> Settings:
     """Read the settings file and the environment, which wins; `overrides` win over both."""
     given = os.environ if environment is None else environment
-    values = _from_file(given) | _from_environment(given)
-    values |= {f"WEBLOOM_{name.upper()}": value for name, value in overrides.items()}
+    found = _from_file(given) | _from_environment(given)
+    for name, value in overrides.items():
+        variable = f"WEBLOOM_{name.upper()}"
+        found[variable] = _Given(variable, value)
     try:
-        return Settings.model_validate(values)
+        return Settings.model_validate({name: each.value for name, each in found.items()})
     except ValidationError as error:
-        raise SettingsError("\n".join(_explain(each, values) for each in error.errors())) from None
+        raise SettingsError("\n".join(_explain(each, found) for each in error.errors())) from None
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -319,23 +325,25 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
     return sorted(name for name in given if name.startswith("WEBLOOM_") and name not in known)
 
 
-def _from_environment(given: Mapping[str, str]) -> dict[str, str]:
-    values = {}
-    for name in VARIABLES:
-        if value := given.get(name):  # set to nothing is not set
-            values[name] = value
-        elif file := given.get(f"{name}_FILE"):
-            values[name] = _read(f"{name}_FILE", Path(file)).strip()
-    store, uri = "WEBLOOM_STORE", "MONGODB_URI"
-    if store not in values and not given.get(f"{store}_FILE"):
-        if value := given.get(uri):
-            values[store] = value
-        elif file := given.get(f"{uri}_FILE"):
-            values[store] = _read(f"{uri}_FILE", Path(file)).strip()
-    return values
+class _Given(NamedTuple):
+    name: str  # the variable's, or its alias
+    value: str
 
 
-def _from_file(given: Mapping[str, str]) -> dict[str, str]:
+def _from_environment(given: Mapping[str, str]) -> dict[str, _Given]:
+    found = {}
+    for variable in VARIABLES:
+        for name in (variable, ALIASES.get(variable, variable)):
+            if value := given.get(name):  # set to nothing is not set
+                found[variable] = _Given(name, value)
+                break
+            if file := given.get(f"{name}_FILE"):
+                found[variable] = _Given(name, _read(f"{name}_FILE", Path(file)).strip())
+                break
+    return found
+
+
+def _from_file(given: Mapping[str, str]) -> dict[str, _Given]:
     named = given.get("WEBLOOM_ENV_FILE")
     path = Path(named or SETTINGS_FILE)
     if not named and not path.exists():
@@ -362,12 +370,13 @@ def _read(variable: str, path: Path) -> str:
         raise SettingsError(f"{variable}: can't read {path}: {error}") from error
 
 
-def _explain(error: Any, values: Mapping[str, str]) -> str:
+def _explain(error: Any, found: Mapping[str, _Given]) -> str:
     variable = str(error["loc"][0])
     field = VARIABLES[variable]
-    value = repr(shown(values[variable]))
+    name, given = found[variable]
+    value = repr(shown(given))
     if variable == "WEBLOOM_API_KEYS":
         value = "a value that is not shown"
     reason = error.get("ctx", {}).get("error")
     detail = f" ({reason})" if isinstance(reason, ValueError) else ""
-    return f"{variable}: got {value}, wants {field.description}{detail}"
+    return f"{name}: got {value}, wants {field.description}{detail}"

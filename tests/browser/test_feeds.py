@@ -107,6 +107,22 @@ def test_a_feed_is_edited(page: Page, site: Site, webloom: Webloom) -> None:
     expect(said(page, "Nothing has changed.")).to_be_visible()
 
 
+def test_a_feed_that_has_moved_is_pointed_at_its_new_url(
+    page: Page, site: Site, webloom: Webloom
+) -> None:
+    old = site.serve_feed("/before.rss", feed(2, first=30))
+    new = site.serve_feed("/after.rss", feed(2, first=30))
+    feed_id = add_feed(webloom, old, "Moving")["feedId"]
+    page.goto(f"/feeds/{feed_id}")
+    page.get_by_label("URL", exact=True).fill(new)
+    page.get_by_role("button", name="Save changes").click()
+    expect(said(page, "Saved.")).to_be_visible()
+    expect(page.get_by_text("Moved from")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("URL", exact=True)).to_have_value(new)
+    expect(page.get_by_text(old, exact=True)).to_be_visible()
+
+
 def test_a_feed_is_paused_imported_and_resumed(page: Page, site: Site, webloom: Webloom) -> None:
     add_feed(webloom, site.serve_feed("/paused.rss", feed(2, first=30)), "Now and then")
     page.goto("/feeds")

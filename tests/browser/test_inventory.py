@@ -205,6 +205,15 @@ def test_a_hostile_page_is_inert_text(page: Page, webloom: Webloom, site: Site) 
     assert_nothing_ran(page)
 
 
+def test_a_page_that_is_too_large_is_shown_with_what_was_read_of_it(
+    page: Page, webloom: Webloom, site: Site
+) -> None:
+    open_record(page, webloom, site.serve("/oversized", b"<p>a line</p>\n" * 800_000))
+    expect(section(page, "Summary")).to_contain_text("more than 10.5 MB")
+    source = section(page, "Source")
+    expect(source.get_by_text("Only the first 1,000,000 characters are kept")).to_be_visible()
+
+
 def test_a_large_source_stays_usable(page: Page, webloom: Webloom, site: Site) -> None:
     line = "<p class='row'>a line of a long page, as there are many of them</p>\n"
     body = line * (3_000_000 // len(line)) + "<p>the very end</p>"

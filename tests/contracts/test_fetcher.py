@@ -80,6 +80,18 @@ async def test_what_is_not_text_has_no_page_source(web: Web) -> None:
     assert (await web.fetcher.fetch(web.url("/some"))).page_source is None
 
 
+async def test_a_body_that_is_too_large_is_read_up_to_the_limit(web: Web) -> None:
+    headers = {**HTML, "Set-Cookie": "seen=yes"}
+    web.put("/oversized", Answer(headers=headers, body=b"x" * (MAX_BYTES + 1)))
+    received = await web.fetcher.fetch(web.url("/oversized"))
+    assert (received.status_code, received.final_url) == (200, web.url("/oversized"))
+    assert received.headers["content-type"] == HTML["Content-Type"]
+    assert received.cookies == {"seen": "yes"}
+    assert received.page_source == "x" * MAX_BYTES
+    assert received.details["body_truncated_at"] == MAX_BYTES
+    assert received.details["content_length"] is received.details["content_hash"] is None
+
+
 async def test_cookies_of_a_redirect_are_kept(web: Web) -> None:
     headers = {"Location": "/page", "Set-Cookie": "seen=yes"}
     web.put("/start", Answer(status=302, headers=headers))
@@ -144,6 +156,13 @@ async def test_the_body_of_an_error_is_not_kept(web: Web, file: Path) -> None:
     assert content_of(file) is None
 
 
+async def test_a_part_of_a_body_is_never_a_download(web: Web, file: Path) -> None:
+    web.put("/oversized", Answer(headers=HTML, body=b"x" * (MAX_BYTES + 1)))
+    failed = await failure(web, "download", web.url("/oversized"), file)
+    assert not failed.retryable
+    assert f"larger than {MAX_BYTES} bytes" in failed.reason
+
+
 async def test_a_file_that_can_not_be_written_is_a_failure(web: Web, tmp_path: Path) -> None:
     failed = await failure(web, "download", web.url("/page"), tmp_path / "missing" / "body")
     assert failed.retryable
@@ -182,11 +201,11 @@ async def test_the_number_of_redirects_is_bounded(web: Web, verb: str, file: Pat
 
 
 @each_verb
-async def test_the_size_of_a_body_is_bounded(web: Web, verb: str, file: Path) -> None:
+async def test_a_body_as_large_as_the_limit_is_whole(web: Web, verb: str, file: Path) -> None:
     web.put("/fits", Answer(headers=HTML, body=b"x" * MAX_BYTES))
-    assert (await asked(web, verb, web.url("/fits"), file)).status_code == 200
-    web.put("/large", Answer(headers=HTML, body=b"x" * (MAX_BYTES + 1)))
-    assert not (await failure(web, verb, web.url("/large"), file)).retryable
+    got = await asked(web, verb, web.url("/fits"), file)
+    assert got.status_code == 200
+    assert not isinstance(got, Received) or "body_truncated_at" not in got.details
 
 
 @each_verb

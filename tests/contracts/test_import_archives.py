@@ -158,6 +158,7 @@ async def furnish(store: ImportStore, clock: FakeClock) -> None:
     """Every kind of feed, run and posting that there is."""
     odd = {"mapping": {"$t": "a.b"}, "interval_minutes": 5.5, "enabled": False}
     await add_feed(store, "never", due=MAY, **odd)
+    await add_feed(store, "moved", moved_to="http://new.example/feed.xml")
     await import_all(store, [WHOLE, *postings("same", "changed", "closed"), posting("old")])
     clock.advance(60)
     claim = await begin(store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -25,7 +26,7 @@ from contracts.import_samples import (
     source,
     started,
 )
-from webloom.domain.feed import Feed, LastFetch
+from webloom.domain.feed import Feed, LastFetch, UrlTaken
 from webloom.domain.import_run import Phase, Reading, RunStatus
 from webloom.ports.import_store import ImportStore
 
@@ -92,7 +93,7 @@ async def test_an_edit_replaces_what_a_person_decides(imports: ImportProcesses) 
         await imports.pass_time(5)
         new = config(name="new name", url=feed.config.url, format="rss", mapping={"title": "t"})
         edited = await store.edit_feed(feed.feed_id, new, next_run_at=later(60))
-        assert edited is not None
+        assert isinstance(edited, Feed)
         assert (edited.config, edited.next_run_at) == (new, later(60))
         assert edited.created_at == feed.created_at
         assert edited.updated_at > feed.updated_at
@@ -102,9 +103,74 @@ async def test_an_edit_replaces_what_a_person_decides(imports: ImportProcesses) 
 async def test_the_url_of_a_feed_cannot_change(import_store: ImportStore) -> None:
     feed = await add_feed(import_store)
     edited = await import_store.edit_feed(feed.feed_id, config("other"), next_run_at=None)
-    assert edited is not None
+    assert isinstance(edited, Feed)
     assert (edited.config.url, edited.config.name) == (feed.config.url, "other")
     assert await import_store.feed_of(source("other")) is None
+
+
+# A feed that has moved.
+
+NEW_PLACE = "http://new.example/feed.xml"
+
+
+async def moved(store: ImportStore, feed: Feed, url: str | None) -> Feed | UrlTaken | None:
+    wanted = replace(feed.config, moved_to=url)
+    return await store.edit_feed(feed.feed_id, wanted, next_run_at=MAY)
+
+
+async def test_a_feed_that_has_moved_is_the_same_feed(import_store: ImportStore) -> None:
+    feed = await add_feed(import_store)
+    edited = await moved(import_store, feed, NEW_PLACE)
+    assert isinstance(edited, Feed)
+    assert (edited.feed_id, edited.config.url) == (feed.feed_id, SOURCE)
+    assert edited.config.fetch_url == NEW_PLACE
+    assert await import_store.feed_of(NEW_PLACE) == edited
+    assert await import_store.feed_of(SOURCE) == edited
+    claim = await begin(import_store)
+    assert (claim.run.source_url, claim.feed.config.fetch_url) == (SOURCE, NEW_PLACE)
+
+
+async def test_a_feed_can_move_again_and_back(import_store: ImportStore) -> None:
+    feed = await add_feed(import_store)
+    for url in (NEW_PLACE, source("third")):
+        edited = await moved(import_store, feed, url)
+        assert isinstance(edited, Feed)
+        assert edited.config.fetch_url == url
+    assert await import_store.feed_of(NEW_PLACE) is None
+    for back in (SOURCE, None):
+        edited = await moved(import_store, feed, back)
+        assert isinstance(edited, Feed)
+        assert edited.config == feed.config
+    assert await import_store.feed_of(source("third")) is None
+
+
+async def test_a_feed_does_not_move_to_the_url_of_another(import_store: ImportStore) -> None:
+    feed = await add_feed(import_store)
+    there = await add_feed(import_store, "there")
+    gone = await moved(import_store, await add_feed(import_store, "gone"), NEW_PLACE)
+    assert isinstance(gone, Feed)
+    assert await moved(import_store, feed, there.config.url) == UrlTaken(by=there)
+    assert await moved(import_store, feed, gone.config.url) == UrlTaken(by=gone)
+    assert await moved(import_store, feed, NEW_PLACE) == UrlTaken(by=gone)
+    assert await import_store.find_feed(feed.feed_id) == feed
+
+
+async def test_the_url_that_a_feed_has_moved_to_is_no_new_feed(import_store: ImportStore) -> None:
+    feed = await moved(import_store, await add_feed(import_store), NEW_PLACE)
+    given = config("again", url=NEW_PLACE)
+    assert await import_store.add_feed("another id", given, next_run_at=None) == (feed, False)
+    assert await import_store.feeds() == [feed]
+
+
+async def test_of_many_that_move_to_one_url_at_once_one_does(imports: ImportProcesses) -> None:
+    async with imports.open() as one, imports.open() as two:
+        feeds = [await add_feed(one, f"feed-{n}") for n in range(10)]
+        answers = await asyncio.gather(
+            *(moved((one, two)[n % 2], feed, NEW_PLACE) for n, feed in enumerate(feeds))
+        )
+        [winner] = [each for each in answers if isinstance(each, Feed)]
+        taken = [each for each in answers if isinstance(each, UrlTaken)]
+        assert [each.by.feed_id for each in taken] == [winner.feed_id] * 9
 
 
 async def test_an_edit_forgets_what_an_earlier_fetch_left(import_store: ImportStore) -> None:
@@ -112,7 +178,7 @@ async def test_an_edit_forgets_what_an_earlier_fetch_left(import_store: ImportSt
     await end(import_store, claim, all_read(0, 0), last_fetch=FETCH)
     assert (await feed_now(import_store)).last_fetch == FETCH
     edited = await import_store.edit_feed(claim.feed.feed_id, config(), next_run_at=None)
-    assert edited is not None
+    assert isinstance(edited, Feed)
     assert edited.last_fetch == LastFetch()
     assert edited.last_run_id == claim.run.run_id
 

@@ -138,6 +138,23 @@ async def test_the_indexes_of_the_seed_are_there(database: MongoDatabase) -> Non
     assert ledger["at_1"]["expireAfterSeconds"] == 7 * 24 * 3600
 
 
+async def test_a_feed_that_has_not_moved_is_stored_as_before(
+    database: MongoDatabase, store: MongoImportStore
+) -> None:
+    """So that documents of the version before need no upgrade, and it can read ours."""
+    feed = await add_feed(store)
+    for moved_to in ("http://new.example/", None):
+        wanted = replace(feed.config, moved_to=moved_to)
+        await store.edit_feed(feed.feed_id, wanted, next_run_at=None)
+        document = await database.feeds.find_one({"_id": feed.feed_id})
+        assert document is not None
+        assert document.get("movedTo", "nowhere") == (moved_to or "nowhere")
+        assert await store.find_feed(feed.feed_id) == await store.feed_of(wanted.fetch_url)
+    wanted_at = {"$or": [{"url": "http://x.example/"}, {"movedTo": "http://x.example/"}]}
+    plan = await database.feeds.find(wanted_at).explain()
+    assert "COLLSCAN" not in str(plan["queryPlanner"]["winningPlan"])
+
+
 async def test_what_looks_like_an_expression_is_text(store: MongoImportStore) -> None:
     for text in ("$title", "$$ROOT", "$$given.new", '{"$gt": ""}'):
         odd = posting("odd", text, title=text, company=text, location=text, categories=[text])

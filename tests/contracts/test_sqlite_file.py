@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,22 @@ async def test_a_restart_of_the_machine_frees_the_runs_of_its_producers(
     clock.restart_machine()
     async with open_sqlite_imports(place, clock) as store:
         assert (await claimed(store, "two")).token > claim.token
+
+
+async def test_feeds_of_a_version_that_knew_of_no_move_can_move(
+    place: Place, clock: FakeClock
+) -> None:
+    async with open_sqlite_imports(place, clock) as store:
+        feed = await add_feed(store)
+    with closing(sqlite3.connect(database_file(place))) as connection:
+        connection.execute("DROP INDEX feeds_moved")
+        [(config,)] = connection.execute("SELECT config FROM feeds").fetchall()
+        assert "moved" not in config  # it is written as before, and can be read by that version
+    async with open_sqlite_imports(place, clock) as store:
+        assert await store.find_feed(feed.feed_id) == feed
+        wanted = replace(feed.config, moved_to="http://new.example/")
+        moved = await store.edit_feed(feed.feed_id, wanted, next_run_at=None)
+        assert await store.feed_of("http://new.example/") == moved is not None
 
 
 async def test_a_large_message_comes_whole_and_leaves_nothing(

@@ -32,6 +32,7 @@ import aiohttp
 from forks import Service, run_command, start_service
 from patience import PATIENCE_SECONDS
 from servers.private import free_port
+from webloom.settings import ALIASES
 
 Value = TypeVar("Value")
 
@@ -161,7 +162,7 @@ def environment(data_dir: Path, **settings: object) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("WEBLOOM_") and name != "MONGODB_URI"
+        if not name.startswith("WEBLOOM_") and name not in ALIASES.values()
     }
     data_dir.parent.mkdir(parents=True, exist_ok=True)
     return kept | {

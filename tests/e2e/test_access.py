@@ -381,3 +381,53 @@ async def test_no_page_is_told_that_it_may_ask(home: Api, at_home: Webloom) -> N
     assert not [
         name for answer in asked for name in answer.headers if name.startswith("access-control")
     ]
+
+
+# What a browser may do with a response.
+
+
+SECURITY_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+}
+RESPONSES: list[tuple[str, str, dict[str, str], int, str]] = [
+    ("GET", "/health", {}, 200, "an answer"),
+    ("HEAD", "/health", {}, 200, "an answer without a body"),
+    ("GET", "/openapi.json", {}, 200, "the framework's own answer"),
+    ("GET", "/metrics", {}, 200, "text"),
+    ("GET", "/api/nothing", {}, 404, "no route"),
+    ("PUT", "/metadata", {}, 405, "no such method"),
+    ("GET", "/metadata", {}, 422, "a parameter that is missing"),
+    ("GET", "/health", {"Host": "evil.test"}, 421, "refused for its host"),
+    ("GET", "/health", {"Origin": "http://evil.test"}, 403, "refused for its origin"),
+    ("POST", "/nothing", {}, 405, "a page of the UI, asked for wrongly"),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status", "why"), RESPONSES, ids=[row[4] for row in RESPONSES]
+)
+async def test_every_response_of_the_api_has_security_headers(
+    home: Api, method: str, path: str, headers: dict[str, str], status: int, why: str
+) -> None:
+    answer = await home.call(method, path, headers=headers)
+    assert answer.status == status
+    assert {name: answer.headers.get(name) for name in SECURITY_HEADERS} == SECURITY_HEADERS
+
+
+async def test_a_response_to_a_request_without_a_key_has_security_headers(api: Api) -> None:
+    for refused in (await api.call("GET", SHUT), await api.call("GET", SHUT, headers=bearer("x"))):
+        assert refused.status in (401, 403)
+        assert SECURITY_HEADERS.items() <= refused.headers.items()
+
+
+async def test_headers_that_a_route_sets_itself_stay(home: Api) -> None:
+    async with home.client.get("/api/live", params={"topics": "overview"}) as stream:
+        assert stream.headers.getall("Cache-Control") == ["no-cache, no-transform"]
+        assert stream.headers["X-Content-Type-Options"] == "nosniff"
+    page = await home.call("GET", "/")
+    assert page.headers["cache-control"] == "no-cache"
+    assert "script-src" in page.headers["content-security-policy"]

@@ -172,6 +172,21 @@ async def test_fetch_shows_any_response(site: Site, env: Environment, path: str,
     assert says in shown.out
 
 
+async def test_fetch_shows_what_was_read_of_a_body_that_is_too_large(
+    site: Site, env: Environment
+) -> None:
+    url, small = f"http://{site.address}/ledger", {**env, "WEBLOOM_MAX_BODY": "5000"}
+    shown = await webloom("fetch", url, env=small)
+    assert shown.code == 0, shown.err
+    assert shown.out.startswith("200 OK")
+    assert "unknown: only the first 5,000 bytes were read" in shown.out
+    assert "the first 5,000 characters" in shown.out
+    assert "sha256:" not in shown.out
+    [fetched] = (await webloom("fetch", url, "--json", env=small)).objects
+    assert fetched["metadata"]["headers"]["content-type"].startswith("text/")
+    assert fetched["additional_details"]["content_hash"] is None
+
+
 async def test_fetch_json_has_the_shape_of_a_record(site: Site, env: Environment) -> None:
     url = f"http://{site.address}/shop"
     [fetched] = (await webloom("fetch", url, "--json", env=env)).objects
@@ -363,6 +378,19 @@ async def test_csv_has_no_cell_that_a_spreadsheet_would_run(site: Site, env: Env
     assert row["content_type"] == '\'=HYPERLINK("http://x","y")'
     assert (row["status"], row["status_code"], row["content_length"]) == ("COMPLETED", "200", "1")
     assert [each.name for each in target.parent.iterdir() if each.suffix == ".part"] == []
+
+
+async def test_a_page_that_is_too_large_is_exported_without_length_and_hash(
+    site: Site, env: Environment
+) -> None:
+    await fetched(site, {**env, "WEBLOOM_MAX_BODY": "5000"}, "/ledger")
+    exported = await webloom("export", "--format", "csv", env=env)
+    [row] = csv.DictReader(io.StringIO(exported.out, newline=""))
+    assert (row["status"], row["status_code"]) == ("COMPLETED", "200")
+    assert (row["content_length"], row["content_hash"]) == ("", "")
+    [record] = (await webloom("export", "--source", env=env)).objects
+    assert len(record["metadata"]["page_source"]) == 5000
+    assert record["additional_details"]["body_truncated_at"] == 5000
 
 
 async def test_export_says_what_is_wrong_with_a_date(env: Environment) -> None:

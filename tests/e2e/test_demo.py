@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from urllib.request import urlopen
 
-from e2e.test_cli import counts, environment, start, webloom
+from e2e.test_cli import counts, ends_quietly_after_one_line, environment, start, webloom
 from patience import PATIENCE_SECONDS
 from webloom.domain.inventory import Status
 from webloom.entrypoints.demo_site import demo_pages
@@ -50,6 +50,31 @@ async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None
     assert re.search(r"^/sale/clock .* 1 +- +- ", kept, re.MULTILINE), "a wall, a clock: no change"
     assert re.search(r"/sale/shirt +4 -> 5 +the price rose by 37\.59 % to 54\.90 EUR", changes)
     assert not re.search(r" $", shown.out, re.MULTILINE), "no line ends in blanks"
+
+
+async def test_demo_tells_programs_in_json_lines(tmp_path: Path) -> None:
+    shown = await webloom("demo", "--once", "--json", env=environment(tmp_path))
+    assert shown.code == 0, shown.err
+    kinds = [next(iter(each)) for each in shown.objects]  # every line is an object
+    assert list(dict.fromkeys(kinds)) == [
+        "site", "progress", "record", "feed", "importRun", "watch", "watchRun", "page", "price",
+        "change",
+    ]  # fmt: skip
+    told = {kind: [each[kind] for each in shown.objects if kind in each] for kind in kinds}
+    pages = len(demo_pages())
+    assert told["site"][0]["pages"] == pages
+    last = told["progress"][-1]
+    assert (last["COMPLETED"], last["FAILED_PERMANENT"]) == (pages - 7, 7)
+    assert {each["status"] for each in told["record"]} == {"COMPLETED", "FAILED_PERMANENT"}
+    assert len(told["importRun"]) == 2 * len(told["feed"])
+    assert [each["totalFetched"] for each in told["importRun"]].count(5000) == 2
+    assert [each["pagesProcessed"] for each in told["watchRun"]] == [6] * 8
+    assert {each["currency"] for each in told["price"]} >= {"EUR", "INR"}
+    assert all("about" in each for each in shown.objects if "page" in each or "record" in each)
+
+
+async def test_a_reader_who_has_seen_enough_ends_the_demo_quietly(tmp_path: Path) -> None:
+    await ends_quietly_after_one_line(await start("demo", "--json", env=environment(tmp_path)))
 
 
 async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: Path) -> None:

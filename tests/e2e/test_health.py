@@ -144,6 +144,28 @@ async def test_without_a_worker_it_is_degraded_until_one_comes(
         assert gone["queues"][0]["in_flight"] == 0
 
 
+async def test_it_is_degraded_and_ready_while_feeds_wait_for_a_scheduler(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    async with running("api", data_dir=data_dir) as it, running("worker", data_dir=data_dir):
+        api = Api(it.client, it.base)
+        assert (await healthy(api))["scheduler"] is None  # nothing waits for one
+        feed = {"url": "http://feeds.test/jobs.xml", "intervalMinutes": 60}
+        assert (await api.call("POST", "/api/feeds", json=feed)).status == 201
+        assert (await degraded(api))["scheduler"] == (
+            "No scheduler is alive, and 1 feed waits for one: "
+            "no import and no check begins or ends."
+        )
+        await api.ready()
+
+        async def told() -> bool:
+            troubles = (await api.call("GET", "/api/overview")).body["troubles"]
+            return any("1 feed waits" in each["what"] for each in troubles)
+
+        await until(told, what="the overview to say so")
+        async with running("scheduler", data_dir=data_dir):
+            assert (await healthy(api))["scheduler"] is None
+
+
 async def test_a_worker_tells_what_it_has_done(tmp_path: Path, site: WatchedSite) -> None:
     async with running("up", data_dir=tmp_path / "data", allow_addresses=ALLOWED) as it:
         api = Api(it.client, it.base)

@@ -385,6 +385,17 @@ async def test_feeds_are_added_edited_paused_resumed_and_removed(
     [changed] = edited.objects
     assert (changed["mapping"], changed["intervalMinutes"]) == ({}, None)
     assert (changed["format"], changed["name"]) == ("atom", "The guild")
+    elsewhere = f"{guild}?moved"
+    moved = await webloom("feeds", "edit", guild, "--url", elsewhere, "--json", env=env)
+    [at] = moved.objects
+    assert (at["url"], at["sourceUrl"], at["feedId"]) == (elsewhere, guild, changed["feedId"])
+    assert elsewhere in (await webloom("feeds", "list", env=env)).out
+    loom = url(site, "/jobs/loom.rss")
+    await webloom("feeds", "add", loom, env=env)
+    taken = await webloom("feeds", "edit", loom, "--url", elsewhere, env=env)
+    assert taken.code == 1
+    assert "this URL is a feed already: 'The guild'" in taken.err
+    await webloom("feeds", "remove", loom, "--yes", env=env)
     paused = await webloom("feeds", "pause", changed["feedId"], env=env)
     assert "is paused, without a schedule" in paused.out
     listed = await webloom("feeds", "list", env=env)

@@ -119,7 +119,7 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
     assert f"{CHAIR} is watched, and was not checked yet" in unseen.err
     findings = {each["check"]: each for each in doctor.objects}
     assert findings["scheduler"]["state"] == "warning"
-    assert "1 watch should" in findings["scheduler"]["detail"], "the other one is paused"
+    assert "1 watch waits" in findings["scheduler"]["detail"], "the other one is paused"
     assert findings["watches"]["detail"] == "2 watches, 1 of them on a schedule"
 
     entries = json.loads(exported.out)

@@ -303,7 +303,6 @@ async def api(wary: Webloom) -> AsyncIterator[Api]:
 
 
 MAX_BODY = 1 << 18
-TOO_LARGE = f"the body is larger than {MAX_BODY} bytes"
 TOO_SLOW = "no complete answer within 5 s"
 
 # Path, what the record says, whether it was tried three times, the reason of the row.
@@ -312,11 +311,6 @@ FAILURES: list[tuple[str, str, bool, str]] = [
     ("/drip-body", TOO_SLOW, True, "a body in drops"),
     ("/drip-headers", TOO_SLOW, True, "headers in drops"),
     ("/endless-continue", TOO_SLOW, True, "a promise again and again"),
-    ("/endless-body", TOO_LARGE, False, "a body without end"),
-    ("/one-byte-chunks", TOO_LARGE, False, "a body without end, byte by byte"),
-    ("/bomb?encoding=gzip&mebibytes=20", TOO_LARGE, False, "a bomb"),
-    ("/bomb?encoding=deflate&mebibytes=20", TOO_LARGE, False, "another bomb"),
-    ("/content-length-huge", TOO_LARGE, False, "a size that is far too large"),
     ("/gzip-corrupt", "corrupt", False, "corrupt"),
     ("/gzip-cut", "corrupt", False, "cut"),
     ("/brotli", "not asked for", False, "an encoding that was not asked for"),
@@ -341,8 +335,6 @@ FAILURES: list[tuple[str, str, bool, str]] = [
 async def test_what_hostile_sites_do_is_recorded_and_delays_nobody(
     api: Api, wary: Webloom, site: WatchedSite, other: WatchedSite
 ) -> None:
-    for encoding in ("gzip", "deflate"):
-        bomb(encoding, 20)  # is made but once, and takes a moment in which the site does nothing
     pages = [other.url(f"/page?{number}") for number in range(5)]
     hostile = [site.url(path) for path, *_ in FAILURES]
     await api.submitted(*hostile)
@@ -364,6 +356,42 @@ async def test_what_hostile_sites_do_is_recorded_and_delays_nobody(
     assert "unexpected" not in wary.log
     await api.ready()
     assert (await api.queue())["dead"] == 0
+
+
+# Path, bytes that are read, the reason of the row.
+OVERSIZED: list[tuple[str, int, str]] = [
+    ("/endless-body", MAX_BODY, "a body without end"),
+    ("/one-byte-chunks", MAX_BODY, "a body without end, byte by byte"),
+    ("/bomb?encoding=gzip&mebibytes=20", MAX_BODY, "a bomb"),
+    ("/bomb?encoding=deflate&mebibytes=20", MAX_BODY, "another bomb"),
+    ("/large", MAX_BODY, "a long page"),
+    ("/content-length-huge", len(PAGE), "a size that is far too large"),
+]
+
+
+async def test_a_page_that_is_too_large_is_completed_with_its_metadata(
+    api: Api, wary: Webloom, site: WatchedSite
+) -> None:
+    for encoding in ("gzip", "deflate"):
+        bomb(encoding, 20)  # is made but once, and takes a moment in which the site does nothing
+    urls = [site.url(path) for path, *_ in OVERSIZED]
+    await api.submitted(*urls)
+    for (_, size, why), url in zip(OVERSIZED, urls, strict=True):
+        record = await api.record(url)
+        metadata, details = record["metadata"], record["additional_details"]
+        assert record["status"] == "COMPLETED", (why, record["processing"])
+        assert record["processing"]["error_message"] is None, why
+        assert (metadata["status_code"], metadata["final_url"]) == (200, url), why
+        assert metadata["headers"] is not None, why
+        assert metadata["cookies"] == {}, why
+        assert details["body_truncated_at"] == size, why
+        assert (details["content_length"], details["content_hash"]) == (None, None), why
+        if metadata["page_source"] is None:  # zeros
+            assert details["source_omitted"] == "not text", why
+        else:
+            assert len(metadata["page_source"]) == size == details["source_truncated_at"], why
+            assert details["source_characters"] is None, why
+    assert "unexpected" not in wary.log
 
 
 # Type, body, the source that is kept, the reason of the row.

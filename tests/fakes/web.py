@@ -83,14 +83,21 @@ class FakeWeb:
             reached = self._reach(url, LastFetch())
         answer = reached.answer
         headers = plain_headers(answer.headers)
-        self._refuse_large(answer.body)
+        body, details = answer.body, {}
+        if len(body) > self._max_bytes:
+            body = body[: self._max_bytes]
+            details = {
+                "body_truncated_at": self._max_bytes,
+                "content_length": None,
+                "content_hash": None,
+            }
         return Received(
             status_code=answer.status,
             headers=headers,
             cookies=reached.cookies,
-            page_source=decode_body(answer.body, headers.get("content-type")),
+            page_source=decode_body(body, headers.get("content-type")),
             final_url=reached.url,
-            details={},
+            details=details,
             retry_after=answer.retry_after,
         )
 

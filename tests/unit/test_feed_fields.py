@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from unit.feed_postings import ReadPostings, atom_entry, job, json_job, rss_item
@@ -34,6 +36,54 @@ def test_the_source_of_an_item_is_its_company_where_no_other_is_named() -> None:
 
 def test_a_company_with_several_parts_is_its_name() -> None:
     assert job("<company><id>99</id><title>A &amp; B</title></company>").company == "A & B"
+
+
+# Descriptions
+
+
+def in_base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+WOVEN = "<p>Woven by händ</p>"
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n\x00\x00\x01").decode()
+CONTENT: list[tuple[str, str, str | None, str]] = [
+    ("application/octet-stream", in_base64(WOVEN), WOVEN, "bytes that are text"),
+    ("application/octet-stream", f"\n  {in_base64(WOVEN)[:9]}\n  {in_base64(WOVEN)[9:]}\n", WOVEN,
+     "broken into lines"),
+    ("application/rtf", in_base64("a text"), "a text", "another media type"),
+    ("application/json", in_base64("a text").rstrip("="), "a text", "without its padding"),
+    ("image/png", PNG, None, "a picture"),
+    ("application/octet-stream", PNG, None, "bytes that are no text"),
+    ("application/octet-stream", "A plain text, after all.", "A plain text, after all.",
+     "not Base64 after all"),
+    ("application/octet-stream", "A" * 6_000_004, None, "too long"),
+    ("text/plain", "d2VhdmVy", "d2VhdmVy", "a text that looks like Base64"),
+    ("text/x-woven; charset=utf-8", "d2VhdmVy", "d2VhdmVy", "another kind of text"),
+    ("html", "d2VhdmVy", "d2VhdmVy", "HTML that looks like Base64"),
+    ("application/xml", "d2VhdmVy", "d2VhdmVy", "XML that looks like Base64"),
+    ("application/xhtml+xml", "d2VhdmVy", "d2VhdmVy", "another XML that looks like Base64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "expected"), [row[:3] for row in CONTENT], ids=[row[3] for row in CONTENT]
+)
+def test_content_of_a_media_type_that_is_neither_text_nor_xml_is_base64(
+    kind: str, content: str, expected: str | None
+) -> None:
+    entry = f"><id>1</id><title>T</title><content type='{kind}'>{content}</content>"
+    assert atom_entry(entry).description == expected
+
+
+def test_atom_3_says_base64_by_its_mode() -> None:
+    content = f"<content mode='base64' type='text/html'>{in_base64(WOVEN)}</content>"
+    assert atom_entry(f"><id>1</id><title>T</title>{content}").description == WOVEN
+
+
+def test_content_that_is_no_text_gives_way_to_the_summary() -> None:
+    content = f"<summary>In short</summary><content type='image/png'>{PNG}</content>"
+    assert atom_entry(f"><id>1</id><title>T</title>{content}").description == "In short"
 
 
 # Places and categories

@@ -52,12 +52,48 @@ WRITTEN = [
     ("NT$ 2,320", "2320", "TWD"),
     ("294 元", "294", "CNY"),
     ("１，２００円", "1200", "JPY"),
+    ("1.837, 32 €", "1837.32", "EUR"),
+    ("1.837,\u00a032 €", "1837.32", "EUR"),
+    ("1,837. 32", "1837.32", None),
+    ("119. 95", "119.95", None),
+    ("119, 95 €", "119.95", "EUR"),
+    ("ab 119, 95 €", "119.95", "EUR"),
+    ("$ 119. 95", "119.95", "USD"),
+    ("1 837, 32 Kč", "1837.32", "CZK"),
+    ("Now only 1.837, 32 € instead of more", "1837.32", "EUR"),
+    ("As low as EUR 1,837. 32 with your card", "1837.32", "EUR"),
 ]
 
 
 @pytest.mark.parametrize(("text", "value", "currency"), WRITTEN, ids=[row[0] for row in WRITTEN])
 def test_amounts_are_read_as_shops_write_them(text: str, value: str, currency: str | None) -> None:
     assert read_amount(text) == Amount(Decimal(value), currency)
+
+
+TWO_NUMBERS = [
+    ("1, 2 or 3", ["1", "2", "3"], "a list of digits"),
+    ("1, 20 or 30", ["1", "20", "30"], "a list"),
+    ("10, 20, 30", ["10", "20", "30"], "a longer list"),
+    ("sizes 38, 40", ["38", "40"], "a list behind a word"),
+    ("Room 119. 95 guests were there", ["119", "95"], "two sentences"),
+    ("We sold 1,837. 32 are left", ["1837", "32"], "two sentences, and no currency"),
+    ("119. 95%", ["119"], "a share"),
+    ("119. 9", ["119", "9"], "one digit"),
+    ("119. 955", ["119", "955"], "three digits"),
+    ("5. 12,50", ["5", "12.50"], "another number with cents"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"), [row[:2] for row in TWO_NUMBERS], ids=[row[2] for row in TWO_NUMBERS]
+)
+def test_a_space_divides_numbers_of_a_list_or_a_sentence(text: str, values: list[str]) -> None:
+    assert [amount.value for amount in amounts_in(text)] == list(map(Decimal, values))
+
+
+def test_cents_behind_a_space_are_read_in_a_field_for_machines() -> None:
+    assert machine_amount("119. 95") == machine_amount("119. 95", "EUR") == Decimal("119.95")
+    assert machine_amount("1.837, 32 €", "EUR") == Decimal("1837.32")
 
 
 NO_PRICE = [

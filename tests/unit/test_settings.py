@@ -219,6 +219,24 @@ def test_the_address_of_mongodb_is_read_under_its_usual_name_too(elsewhere: Path
     )
 
 
+def test_the_batch_size_is_read_under_its_usual_name_too(elsewhere: Path) -> None:
+    assert load_settings({"BATCH_SIZE": "50"}).batch_size == 50
+    assert load_settings({"BATCH_SIZE": "50", "WEBLOOM_BATCH_SIZE": "70"}).batch_size == 70
+    assert load_settings({"BATCH_SIZE": "50", "WEBLOOM_BATCH_SIZE": ""}).batch_size == 50
+    (elsewhere / "size").write_text("30\n")
+    from_file = {"BATCH_SIZE_FILE": str(elsewhere / "size")}
+    assert load_settings(from_file).batch_size == 30
+    assert load_settings(from_file | {"WEBLOOM_BATCH_SIZE": "70"}).batch_size == 70
+    (elsewhere / "webloom.env").write_text("BATCH_SIZE=40\n")
+    assert load_settings({}).batch_size == 40
+    assert load_settings({"WEBLOOM_BATCH_SIZE": "70"}).batch_size == 70
+
+
+def test_a_bad_value_is_told_by_the_name_that_it_was_given_under() -> None:
+    assert refusal({"BATCH_SIZE": "none"}).startswith("BATCH_SIZE: got 'none', wants")
+    assert refusal({"MONGODB_URI": "nowhere"}).startswith("MONGODB_URI: got 'nowhere', wants")
+
+
 def test_a_key_on_a_misspelt_line_of_the_settings_file_is_not_shown(elsewhere: Path) -> None:
     (elsewhere / "webloom.env").write_text(f"WEBLOOM_API_KEYS {KEY}\n")
     assert KEY not in refusal({})

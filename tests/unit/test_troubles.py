@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
+from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
 from webloom.application.overview.observed import Down, Observed, QueueState
 from webloom.application.overview.troubles import troubles
 from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Watch, WatchConfig
+from webloom.ports.watch_store import WatchCounts
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 ALL_ROLES = frozenset({"worker", "scheduler"})
@@ -33,6 +37,7 @@ FEED = Feed(
     last_error="the server answered 500",
     failures=1,
 )
+PAUSED = replace(FEED, config=replace(FEED.config, enabled=False))
 WATCH = Watch(
     watch_id="w",
     config=WatchConfig(name="Shop", urls=["https://a.test/"], schedule=Schedule(every_minutes=60)),
@@ -66,6 +71,43 @@ def test_processes_that_are_missing_are_told() -> None:
         "No scheduler is alive: no import and no check of a watch begins or ends.",
     ]
     assert len(told(Observed(roles=frozenset({"worker"})))) == 1
+
+
+def test_what_waits_for_a_scheduler_is_counted() -> None:
+    observed = Observed(roles=frozenset({"worker"}), waiting=Waiting(feeds=2, watches=1))
+    assert told(observed) == [
+        (
+            "error",
+            "No scheduler is alive, and 2 feeds and 1 watch wait for one: "
+            "no import and no check begins or ends.",
+            "/system",
+        )
+    ]
+    assert told(replace(observed, roles=ALL_ROLES)) == []
+
+
+WAITING = [
+    ([], {}, Waiting(), "nothing"),
+    ([FEED], {}, Waiting(feeds=1), "a feed on a schedule"),
+    ([PAUSED], {}, Waiting(), "a paused feed"),
+    ([replace(PAUSED, active_run_id="r")], {}, Waiting(feeds=1), "a paused feed's run"),
+    ([], {"enabled": 2}, Waiting(watches=2), "watches on a schedule"),
+    ([], {"checking": 1}, Waiting(watches=1), "a paused watch's run"),
+    ([FEED], {"enabled": 2, "checking": 1}, Waiting(feeds=1, watches=2), "both"),
+]
+
+
+@pytest.mark.parametrize(
+    ("feeds", "watches", "waiting"), [row[:3] for row in WAITING], ids=[row[3] for row in WAITING]
+)
+def test_what_waits_for_a_scheduler(
+    feeds: list[Feed], watches: dict[str, int], waiting: Waiting
+) -> None:
+    counts = replace(WatchCounts(all=3, enabled=0, checking=0, failing=0), **watches)
+    assert Waiting.of(feeds, counts) == waiting
+    is_nothing = waiting == Waiting()
+    assert (missing_scheduler(waiting, {"worker", "api"}) is None) == is_nothing
+    assert missing_scheduler(waiting, {"scheduler"}) is None
 
 
 def test_queues_that_are_full_or_have_dead_letters_are_told() -> None:

@@ -78,6 +78,7 @@ test("only what differs is sent, but not the pausing, which has its own button",
   assert.deepEqual(changesOf(before, { ...before, name: "" }), { name: "" });
   assert.deepEqual(changesOf(before, { ...before, minutes: "" }), { intervalMinutes: null });
   assert.deepEqual(changesOf(before, { ...before, minutes: "60.0" }), {});
+  assert.deepEqual(changesOf(before, { ...before, url: " https://new.test/rss " }), { url: "https://new.test/rss" });
   assert.deepEqual(changesOf(before, { ...before, mapping: [{ id: 0, field: "title", path: "a" }] }), {
     mapping: { title: "a" },
   });

@@ -54,6 +54,7 @@ export function feed(changes: Partial<Schema<"FeedAnswer">> = {}): Schema<"FeedA
   return {
     feedId: "feed-1",
     url: "https://jobs.test/rss",
+    sourceUrl: "https://jobs.test/rss",
     name: "Jobs",
     format: "rss",
     intervalMinutes: 60,

@@ -463,9 +463,11 @@ export interface paths {
         head?: never;
         /**
          * Edit
-         * @description Change what is given of a feed; its URL can't change.
+         * @description Change what is given of a feed.
          *
-         *     `intervalMinutes: null` means the usual interval.
+         *     With another `url` it is fetched from there. It stays the feed that it is: its id, and the
+         *     `sourceUrl` of its runs and postings, so that none of them is new. A URL that is another
+         *     feed's is answered with 409. `intervalMinutes: null` means the usual interval.
          */
         patch: operations["edit_api_feeds__feedId__patch"];
         trace?: never;
@@ -1227,8 +1229,8 @@ export interface components {
         };
         /**
          * Health
-         * @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what
-         *         watches find) or `down`.
+         * @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
+         *         due, or there is no room for what watches find) or `down`.
          */
         Health: {
             status: string;
@@ -1236,6 +1238,8 @@ export interface components {
             dependencies: components["schemas"]["Dependency"][];
             /** @default null */
             storage?: string | null;
+            /** @default null */
+            scheduler?: string | null;
             queues: components["schemas"]["QueueHealth"][];
             workers: components["schemas"]["ProcessHealth"][];
             others: components["schemas"]["ProcessHealth"][];
@@ -1310,6 +1314,7 @@ export interface components {
          * @description What is to change of a feed.
          */
         EditFeedBody: {
+            url?: string;
             name?: string;
             /** @enum {string} */
             format?: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
@@ -1327,6 +1332,7 @@ export interface components {
         FeedAnswer: {
             feedId: string;
             url: string;
+            sourceUrl: string;
             name: string;
             /** @enum {string} */
             format: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
@@ -2640,7 +2646,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what */
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2649,7 +2655,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what */
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2689,7 +2695,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what */
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2698,7 +2704,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, or there is no room for what */
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
             503: {
                 headers: {
                     [name: string]: unknown;

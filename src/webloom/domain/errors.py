@@ -13,6 +13,7 @@ WebloomError
 │       └── StoreFull        it answers and can be read, but there is no room to write
 ├── FetchFailed              a fetch ended without a usable response; says whether to try again
 ├── FeedRefused              a feed's settings are wrong; names the setting
+├── FeedExists               a URL is a feed already; names the feed
 ├── FeedBusy                 a feed is being imported, so that this must wait
 ├── FeedUnreadable           what was fetched is no feed, or one that is refused
 ├── WatchRefused             a watch's settings are wrong; names the setting
@@ -85,6 +86,14 @@ class FetchFailed(WebloomError):
 
 class FeedRefused(WebloomError):
     pass
+
+
+class FeedExists(WebloomError):
+    """The text says which feed has the URL."""
+
+    def __init__(self, *, feed_id: str, name: str) -> None:
+        super().__init__(f"this URL is a feed already: {name!r}, {feed_id}")
+        self.feed_id = feed_id
 
 
 class FeedBusy(WebloomError):

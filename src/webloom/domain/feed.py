@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from webloom.domain.import_run import RunStatus
@@ -16,13 +17,18 @@ LONGEST_BACKOFF = timedelta(hours=24)
 class FeedConfig:
     """What a person decides about a feed."""
 
-    url: str  # normalised; one feed for each
+    url: str  # normalised; one feed for each. Its postings' keys are made of it, so that it stays
     name: str
     format: str = AUTO  # or the name of a format
     interval_minutes: float | None = None  # None: IMPORT_INTERVAL_MINUTES
     enabled: bool = True  # False: it is only imported on demand
     mapping: dict[str, str] = field(default_factory=dict)  # field of a posting: path in the item
     close_missing: bool = False  # the feed lists every open posting, so that others are closed
+    moved_to: str | None = None  # normalised; where it is fetched now. None: at its URL
+
+    @property
+    def fetch_url(self) -> str:
+        return self.moved_to or self.url
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +54,30 @@ class Feed:
     last_run_at: datetime | None = None
     failures: int = 0  # failed runs in a row
     last_fetch: LastFetch = field(default_factory=LastFetch)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UrlTaken:
+    """A URL belongs to another feed."""
+
+    by: Feed
+
+
+def decide_edit(
+    feed: Feed, config: FeedConfig, holders: Iterable[Feed] = ()
+) -> FeedConfig | UrlTaken:
+    """What a feed's settings become when a person wants them to be `config`.
+
+    Its own URL stays; it can be fetched from another one that no other feed has. `holders` are the
+    feeds that have the URL to fetch, at any of their two.
+    """
+    moved_to = None if config.moved_to == feed.config.url else config.moved_to
+    config = replace(config, url=feed.config.url, moved_to=moved_to)
+    if config.fetch_url != feed.config.fetch_url:
+        for holder in holders:
+            if holder.feed_id != feed.feed_id:
+                return UrlTaken(by=holder)
+    return config
 
 
 def failures_after(before: int, status: RunStatus, *, is_cancelled: bool) -> int:

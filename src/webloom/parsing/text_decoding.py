@@ -123,6 +123,19 @@ def decode(body: bytes, content_type: str | None) -> Decoded | None:
         return _decode(body, "cp1252")
 
 
+def without_cut_character(body: bytes) -> bytes:
+    """A body that was cut off somewhere, without the first bytes of a UTF-8 character at its end:
+    by them alone a UTF-8 text would seem to be in another encoding."""
+    for length in range(1, min(4, len(body) + 1)):
+        byte = body[-length]
+        if byte >= 0xC0:  # the first one of so many
+            needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return body[:-length] if length < needed else body
+        if byte < 0x80:
+            break
+    return body
+
+
 @lru_cache(maxsize=256)
 def _read_content_type(content_type: str) -> tuple[str, bool | None, str | None]:
     """The MIME type, whether it is text (None: look at the bytes), and the codec it declares."""

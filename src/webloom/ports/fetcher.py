@@ -27,10 +27,12 @@ class Fetcher(Protocol):
         """GET a normalised URL through the gate, following redirects.
 
         Size, time, headers and redirects are bounded; every hop is checked at the address that is
-        connected to. A response with any status, 4xx and 5xx included, is returned.
+        connected to. A response with any status, 4xx and 5xx included, is returned. Of a body that
+        is too large only the beginning is read: `details` then has `body_truncated_at`, the number
+        of bytes, and neither length nor hash.
 
         Raises FetchFailed for everything else: refused by the gate, no connection, a timeout, a
-        response that is broken or too large.
+        response that is broken.
         """
 
 
@@ -41,5 +43,6 @@ class Downloader(Protocol):
         """GET through the gate, and write the body to a file as it comes, transfer encodings
         undone. `known` makes the request conditional; a 304 is an answer as any other.
 
-        Raises FetchFailed as Fetcher does; what is in the file then is of no use.
+        Raises FetchFailed as Fetcher does, and for a body that is too large: a part of a feed or
+        of a page must not be taken for the whole. What is in the file then is of no use.
         """

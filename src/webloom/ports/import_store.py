@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from webloom.domain.feed import Feed, FeedConfig, LastFetch
+from webloom.domain.feed import Feed, FeedConfig, LastFetch, UrlTaken
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, Reading, RunStatus
 from webloom.parsing.job_posting import JobPosting
 
@@ -106,21 +106,23 @@ class ImportStore(Protocol):
     async def add_feed(
         self, feed_id: str, config: FeedConfig, *, next_run_at: datetime | None
     ) -> tuple[Feed, bool]:
-        """The feed of that URL, and whether it is new. One that was there stays as it is."""
+        """The feed of that URL, and whether it is new. One that was there stays as it is; so does
+        one that has moved to that URL."""
 
     async def find_feed(self, feed_id: str) -> Feed | None: ...
 
     async def feed_of(self, url: str) -> Feed | None:
-        """By its normalised URL."""
+        """By its normalised URL, or by the one that it has moved to."""
 
     async def feeds(self) -> list[Feed]:
         """All of them, by name."""
 
     async def edit_feed(
         self, feed_id: str, config: FeedConfig, *, next_run_at: datetime | None
-    ) -> Feed | None:
-        """Replace what a person decides; its URL can't change. What an earlier fetch left is
-        forgotten, so that the next one reads the feed anew. None: there is no such feed."""
+    ) -> Feed | UrlTaken | None:
+        """Replace what a person decides, as `decide_edit` has it: its URL stays, and where it has
+        moved to is no other feed's. What an earlier fetch left is forgotten, so that the next one
+        reads the feed anew. None: there is no such feed."""
 
     async def remove_feed(self, feed_id: str) -> bool:
         """Its runs and postings stay; a run that is under way is asked to end. False: unknown."""

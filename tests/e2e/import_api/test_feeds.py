@@ -28,6 +28,7 @@ async def test_a_feed_is_added_shown_and_listed(front: Api) -> None:
     feed_id = feed.pop("feedId")
     assert feed == {
         "url": url,
+        "sourceUrl": url,
         "name": "Jobs",
         "format": "auto",
         "intervalMinutes": None,
@@ -91,6 +92,34 @@ async def test_a_feed_is_edited_paused_resumed_and_removed(front: Api) -> None:
         assert answer.is_problem(404, "GET /api/feeds")
 
 
+async def test_a_feed_that_has_moved_keeps_its_identity(front: Api) -> None:
+    old, new = new_url(), new_url()
+    feed = await added(front, old, intervalMinutes=60)
+    path = f"/api/feeds/{feed['feedId']}"
+    moved = await front.call("PATCH", path, json={"url": new.replace("https://", "HTTPS://")})
+    assert moved.status == 200, moved.text
+    assert (moved.body["url"], moved.body["sourceUrl"], moved.body["name"]) == (new, old, new)
+    assert (moved.body["feedId"], moved.body["closeMissing"]) == (feed["feedId"], False)
+    again = await front.call("POST", "/api/feeds", json={"url": new})
+    assert again.is_problem(409, feed["feedId"])
+    exported = (await front.call("GET", "/api/feeds/opml")).text
+    assert new in exported
+    assert old not in exported
+    back = await front.call("PATCH", path, json={"url": old, "name": "Jobs"})
+    assert (back.body["url"], back.body["sourceUrl"], back.body["name"]) == (old, old, "Jobs")
+
+
+async def test_a_feed_does_not_move_to_the_url_of_another(front: Api) -> None:
+    feed, there = await added(front, new_url()), await added(front, new_url(), name="There")
+    path = f"/api/feeds/{feed['feedId']}"
+    refused = await front.call("PATCH", path, json={"url": there["url"], "name": "Moved"})
+    assert refused.is_problem(409, "'There'", there["feedId"])
+    assert refused.body["feed"] == there
+    for url, part in (("http://10.0.0.1/feed", "private"), ("feed.xml", "http://")):
+        assert (await front.call("PATCH", path, json={"url": url})).is_problem(422, part)
+    assert (await front.call("GET", path)).body == feed
+
+
 BAD_FEEDS: list[tuple[object, int, str]] = [
     ({}, 422, "url"),
     ([], 422, "object"),
@@ -124,7 +153,7 @@ async def test_a_bad_change_is_refused_and_changes_nothing(front: Api) -> None:
     feed = await added(front, new_url(), name="Kept")
     path = f"/api/feeds/{feed['feedId']}"
     for change, part in (
-        ({"url": new_url()}, "url"),
+        ({"url": None}, "url"),
         ({"format": "pdf"}, "pdf"),
         ({"name": None}, "name"),
         ({"name": ""}, "name: it is empty"),
@@ -140,7 +169,7 @@ async def test_how_a_feed_is_read_does_not_change_while_it_is(front: Api) -> Non
     feed = await added(front, new_url(), name="Busy")
     path = f"/api/feeds/{feed['feedId']}"
     run = await started(front, feed["url"])
-    for change in ({"format": "rss"}, {"mapping": {"company": "author"}}):
+    for change in ({"format": "rss"}, {"mapping": {"company": "author"}}, {"url": new_url()}):
         assert (await front.call("PATCH", path, json=change)).is_problem(409, "being imported")
     renamed = await front.call("PATCH", path, json={"name": "Renamed"})
     assert (renamed.body["name"], renamed.body["activeRunId"]) == ("Renamed", run["runId"])

@@ -62,6 +62,31 @@ async def test_an_import_over_servers_is_told_by_a_process_that_has_no_part_in_i
         assert (await jobs(here, cursor="x")).is_problem(422, "cursor")
 
 
+async def test_after_a_feed_has_moved_nothing_in_it_is_new(api: Api, site: FeedSite) -> None:
+    old, new = site.url("/feed?old"), site.url("/feed?new")
+    without_id = "<item><title>No id</title><link>https://jobs.test/9</link></item>"
+    site.feed = rss(item(1), item(2), without_id)
+    feed = await added(api, old, name=new_word("Moving"))
+    assert (await imported(api, old))["newJobs"] == 3
+    before = (await jobs(api, source=old)).body["data"]
+    assert (
+        await api.call("PATCH", f"/api/feeds/{feed['feedId']}", json={"url": new})
+    ).status == 200
+
+    run = await imported(api, new)
+    counts = ("totalFetched", "newJobs", "updatedJobs", "unchangedJobs", "failedJobs")
+    assert [run[name] for name in counts] == [3, 0, 0, 3, 0]
+    assert (run["sourceUrl"], run["feedId"]) == (old, feed["feedId"])
+    assert site.requests[-1].target == "/feed?new"
+    assert (await jobs(api, source=old)).body["data"] == before
+    site.feed = rss(item(1), item(2), item(3), without_id)
+    later = await imported(api, old)  # it is known by both
+    assert (later["newJobs"], later["unchangedJobs"]) == (1, 3)
+    assert site.requests[-1].target == "/feed?new"
+    keys = {job["dedupeKey"] for job in (await jobs(api, source=old)).body["data"]}
+    assert keys > {job["dedupeKey"] for job in before}
+
+
 async def test_an_import_is_counted_told_and_found(api: Api, site: FeedSite) -> None:
     url = site.url("/feed")
     company = new_word("Company")

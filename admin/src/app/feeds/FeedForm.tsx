@@ -17,6 +17,8 @@ type Props = {
   onSave: (settings: Settings, before: Settings, isImported: boolean) => Promise<void>;
 };
 
+const NEW_URL = "Of the feed itself: RSS, Atom, JSON Feed, or the XML of a job board.";
+const MOVED_URL = "Change it when the feed has moved. Its runs and postings stay, and none of them becomes new.";
 const CLOSE_MISSING =
   "Only for a feed that lists every open posting: after an import that read it to its end without a failed record, " +
   "what it no longer lists is closed, and opened again when it comes back. A feed that lists only its latest " +
@@ -54,19 +56,17 @@ export function FeedForm({ first, isNew, onSave }: Props) {
             void save();
           }}
         >
-          {isNew && (
-            <Field label="URL" hint="Of the feed itself: RSS, Atom, JSON Feed, or the XML of a job board.">
-              <Input
-                required
-                inputMode="url"
-                autoComplete="off"
-                spellCheck={false}
-                placeholder="https://example.com/jobs.rss"
-                value={settings.url}
-                onChange={(event) => set({ url: event.target.value })}
-              />
-            </Field>
-          )}
+          <Field label="URL" hint={isNew ? NEW_URL : MOVED_URL}>
+            <Input
+              required
+              inputMode="url"
+              autoComplete="off"
+              spellCheck={false}
+              placeholder="https://example.com/jobs.rss"
+              value={settings.url}
+              onChange={(event) => set({ url: event.target.value })}
+            />
+          </Field>
           <Field label="Name" hint={isNew ? "Empty: the URL is its name." : undefined}>
             <Input
               required={!isNew}

@@ -11,7 +11,7 @@ type Feed = Schema<"FeedAnswer">;
 /** Imports one feed, or all that are not paused. What is being imported already is no error. */
 export async function importNow(feed?: Feed): Promise<void> {
   try {
-    const { runs } = await api.post("/api/import/run", { body: { sourceUrl: feed?.url ?? null } });
+    const { runs } = await api.post("/api/import/run", { body: { sourceUrl: feed?.sourceUrl ?? null } });
     if (feed) say(`Importing ${feed.name}.`);
     else if (runs.length === 0) say("No feed is enabled: there is nothing to import.");
     else say(`Importing ${counted(runs.length, "feed")}.`);

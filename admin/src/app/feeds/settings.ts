@@ -60,6 +60,6 @@ export function changesOf(before: Settings, settings: Settings): Schema<"EditFee
 }
 
 function editable(settings: Settings) {
-  const { name, format, intervalMinutes, closeMissing, mapping } = newFeedOf(settings);
-  return { name: name ?? "", format, intervalMinutes, closeMissing, mapping };
+  const { url, name, format, intervalMinutes, closeMissing, mapping } = newFeedOf(settings);
+  return { url, name: name ?? "", format, intervalMinutes, closeMissing, mapping };
 }

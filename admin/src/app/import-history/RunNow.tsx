@@ -46,7 +46,7 @@ export function RunNow({
       >
         <option value="">All feeds</option>
         {feeds.data?.data.map((feed) => (
-          <option key={feed.feedId} value={feed.url}>
+          <option key={feed.feedId} value={feed.sourceUrl}>
             {feed.enabled ? feed.name : `${feed.name} (paused)`}
           </option>
         ))}

@@ -11,9 +11,9 @@ import { Head, Table, Td } from "@/components/Table";
 import { Time } from "@/components/Time";
 import { api, type Schema } from "@/lib/api";
 import { useAddress } from "@/lib/address";
-import { bytes, startOfDay } from "@/lib/format";
+import { startOfDay } from "@/lib/format";
 import { useResource } from "@/lib/resource";
-import { detailsOf, recordAddress } from "./details";
+import { detailsOf, recordAddress, sizeOf } from "./details";
 import { Filters } from "./filters";
 
 const LIMIT = 50;
@@ -86,7 +86,8 @@ function RecordTable({ records }: { records: Record[] }) {
 }
 
 function Row({ record }: { record: Record }) {
-  const { content_type, content_length } = detailsOf(record);
+  const { content_type } = detailsOf(record);
+  const size = sizeOf(detailsOf(record));
   const { attempt_number, error_message } = record.processing;
   return (
     <tr>
@@ -106,9 +107,7 @@ function Row({ record }: { record: Record }) {
       <Td isNumber>{record.metadata.status_code ?? "–"}</Td>
       <Td className="whitespace-nowrap">
         <span className="block max-w-40 truncate">{content_type?.split(";")[0] || "–"}</span>
-        {content_length !== undefined && (
-          <span className="block text-sm text-soft tabular-nums">{bytes(content_length)}</span>
-        )}
+        {size !== "–" && <span className="block text-sm text-soft tabular-nums">{size}</span>}
       </Td>
       <Td isNumber>{attempt_number}</Td>
       <Td>

@@ -14,7 +14,7 @@ type Props = {
 };
 
 export function FilterForm({ filters, feeds, onFilters, onClear }: Props) {
-  const isListed = feeds.some(({ url }) => url === filters.source);
+  const isListed = feeds.some(({ sourceUrl }) => sourceUrl === filters.source);
   const text = (name: "q" | "company" | "location", placeholder?: string) => (
     <FilterInput
       maxLength={200}
@@ -43,8 +43,8 @@ export function FilterForm({ filters, feeds, onFilters, onClear }: Props) {
         <Select value={filters.source} onChange={(event) => onFilters({ source: event.target.value })}>
           <option value="">all feeds</option>
           {filters.source && !isListed && <option value={filters.source}>{filters.source}</option>}
-          {feeds.map(({ url, name }) => (
-            <option key={url} value={url}>
+          {feeds.map(({ sourceUrl, name }) => (
+            <option key={sourceUrl} value={sourceUrl}>
               {name}
             </option>
           ))}

@@ -43,7 +43,7 @@ export function Health() {
       </Card>
       <Card title="Processes">
         <Loaded from={health} lines={5}>
-          {({ workers, others, at }) => (
+          {({ scheduler, workers, others, at }) => (
             <>
               {!workers.some((worker) => worker.alive) && (
                 <p className="mb-3 rounded-lg bg-warn-pale p-3 text-warn">
@@ -52,7 +52,7 @@ export function Health() {
               )}
               {!others.some(({ role, alive }) => role === "scheduler" && alive) && (
                 <p className="mb-3 rounded-lg bg-warn-pale p-3 text-warn">
-                  No scheduler is alive: no import and no check begins or ends by itself.{" "}
+                  {scheduler ?? "No scheduler is alive: no import and no check begins or ends by itself."}{" "}
                   <code>webloom scheduler</code> starts one.
                 </p>
               )}

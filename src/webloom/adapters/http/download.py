@@ -18,7 +18,7 @@ from typing import Self
 from aiohttp import ClientResponse, StreamReader
 from aiohttp.abc import AbstractResolver
 
-from webloom.adapters.http.body import refuse_declared
+from webloom.adapters.http.body import declares_more, too_large
 from webloom.adapters.http.client import GatedClient, Journey
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
@@ -127,8 +127,8 @@ class HttpDownloader:
             )
         if 200 <= response.status < 300 or self._any_status:
             limit = self._limits.max_bytes
-            if not self._may_cut:
-                refuse_declared(headers, limit)
+            if declares_more(headers, limit) and not self._may_cut:
+                raise too_large(limit)
             encoding = headers.get("content-encoding", "").strip().lower()
             with Spool(into, encoding, limit=limit, may_cut=self._may_cut) as spool:
                 await self._pour(response.content, spool, stall)

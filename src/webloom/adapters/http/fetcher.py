@@ -39,7 +39,8 @@ _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 class FetchLimits:
     total_seconds: float = 30.0  # for the whole chain, from first lookup to last byte
     connect_seconds: float = 10.0
-    max_body_bytes: int = 10 * 1024 * 1024  # on the wire and decompressed
+    # On the wire and decompressed; what is behind them is not read.
+    max_body_bytes: int = 10 * 1024 * 1024
     max_redirects: int = 5
     connections: int = 256  # open at the same time; a fetch beyond waits, within its total time
 
@@ -153,12 +154,17 @@ def _received(
         "timings_ms": timings,
         "http_version": "1.1" if response.version == HttpVersion11 else "1.0",
         "content_type": headers.get("content-type"),
-        "content_length": body.length,
-        "content_hash": f"sha256:{body.sha256}",
+        "content_length": body.size if body.is_whole else None,
+        "content_hash": f"sha256:{body.sha256}" if body.is_whole else None,
         "tls": response.tls,
     }
+    if not body.is_whole:
+        details["body_truncated_at"] = body.size
     if body.text is None:
         details["source_omitted"] = "not text"
+    elif not body.is_whole:
+        details["source_truncated_at"] = len(body.text)
+        details["source_characters"] = None  # nobody has counted them
     elif body.characters > MAX_SOURCE_CHARACTERS:
         details["source_truncated_at"] = MAX_SOURCE_CHARACTERS
         details["source_characters"] = body.characters

@@ -1,17 +1,19 @@
 """Feeds as documents.
 
     {_id, url, name, format, intervalMinutes, enabled, mapping: [{field, path}], closeMissing,
-     createdAt, updatedAt, nextRunAt, activeRunId, lastRunId, lastStatus, lastError, lastRunAt,
-     failures, lastFetch: {etag, lastModified, contentHash},
+     movedTo?, createdAt, updatedAt, nextRunAt, activeRunId, lastRunId, lastStatus, lastError,
+     lastRunAt, failures, lastFetch: {etag, lastModified, contentHash},
      revision, activeRun}
 
-`activeRunId` decides which run is the feed's; `activeRun` is that run as it began, from which its
-document is made, by whoever finds that it is not there. `revision` grows with every edit.
+`movedTo` is missing unless the feed has moved. `activeRunId` decides which run is the feed's;
+`activeRun` is that run as it began, from which its document is made when it is found missing.
+`revision` grows with every edit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from pymongo import ASCENDING, ReturnDocument
@@ -20,7 +22,7 @@ from pymongo.errors import DuplicateKeyError
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.import_runs_documents import whole_milliseconds
-from webloom.domain.feed import Feed, FeedConfig, LastFetch
+from webloom.domain.feed import Feed, FeedConfig, LastFetch, UrlTaken, decide_edit
 from webloom.domain.import_run import RunStatus
 
 WITHOUT_RUN = {"activeRun": False}
@@ -39,23 +41,21 @@ class Feeds:
             feed_id=feed_id, config=config, created_at=now, updated_at=now, next_run_at=next_run_at
         )
         document = feed_document(feed)
+        same = {"$or": [*_at(document["url"]), {"_id": document["_id"]}]}
         with self._db.use():
             while True:
-                try:
+                found = await self._feeds.find_one(same, WITHOUT_RUN)
+                if found is not None:
+                    return feed_of(found), False
+                with suppress(DuplicateKeyError):
                     await self._feeds.insert_one(document)
-                except DuplicateKeyError:
-                    same = {"$or": [{"url": document["url"]}, {"_id": document["_id"]}]}
-                    found = await self._feeds.find_one(same, WITHOUT_RUN)
-                    if found is not None:
-                        return feed_of(found), False
-                else:
                     return feed_of(document), True
 
     async def find(self, feed_id: str) -> Feed | None:
         return await self._one({"_id": plain(feed_id)})
 
     async def of_url(self, url: str) -> Feed | None:
-        return await self._one({"url": plain(url)})
+        return await self._one({"$or": _at(plain(url))})
 
     async def _one(self, wanted: Document) -> Feed | None:
         with self._db.use():
@@ -70,20 +70,40 @@ class Feeds:
 
     async def edit(
         self, feed_id: str, config: FeedConfig, next_run_at: datetime | None
-    ) -> Feed | None:
+    ) -> Feed | UrlTaken | None:
+        wanted = {"$or": _at(plain(config.fetch_url))}
+        with self._db.use():
+            while True:
+                found = await self._feeds.find_one({"_id": plain(feed_id)}, WITHOUT_RUN)
+                if found is None:
+                    return None
+                holders = await self._feeds.find(wanted, WITHOUT_RUN).to_list()
+                decided = decide_edit(feed_of(found), config, map(feed_of, holders))
+                if isinstance(decided, UrlTaken):
+                    return decided
+                if edited := await self._write_edit(found, decided, next_run_at):
+                    return feed_of(edited)
+
+    async def _write_edit(
+        self, found: Document, config: FeedConfig, next_run_at: datetime | None
+    ) -> Document | None:
+        """None: there was another edit meanwhile, or another feed has moved to that URL."""
         changed = config_document(config) | {
             "nextRunAt": next_run_at,
             "updatedAt": self._db.wall(),
             "lastFetch": fetch_document(LastFetch()),
         }
-        with self._db.use():
-            document = await self._feeds.find_one_and_update(
-                {"_id": plain(feed_id)},
-                {"$set": changed, "$inc": {"revision": 1}},
+        update: Document = {"$set": changed, "$inc": {"revision": 1}}
+        if config.moved_to is None:
+            update["$unset"] = {"movedTo": ""}
+        with suppress(DuplicateKeyError):
+            return await self._feeds.find_one_and_update(
+                {"_id": found["_id"], "revision": found["revision"]},
+                update,
                 WITHOUT_RUN,
                 return_document=ReturnDocument.AFTER,
             )
-        return None if document is None else feed_of(document)
+        return None
 
     async def due(self, now: datetime, limit: int) -> list[Feed]:
         with self._db.use():
@@ -96,8 +116,13 @@ class Feeds:
             return [feed_of(document) for document in await found.to_list()]
 
 
+def _at(url: str) -> list[Document]:
+    return [{"url": url}, {"movedTo": url}]
+
+
 def config_document(config: FeedConfig) -> Document:
-    return {
+    moved = {} if config.moved_to is None else {"movedTo": plain(config.moved_to)}
+    return moved | {
         "name": plain(config.name),
         "format": plain(config.format),
         "intervalMinutes": config.interval_minutes,
@@ -149,6 +174,7 @@ def feed_of(document: Document) -> Feed:
             enabled=document["enabled"],
             mapping=_mapping(document["mapping"]),
             close_missing=document["closeMissing"],
+            moved_to=document.get("movedTo"),
         ),
         created_at=document["createdAt"],
         updated_at=document["updatedAt"],

@@ -12,7 +12,7 @@ from webloom.adapters.mongodb.ledger import Entry, Ledger, Seen, Written
 from webloom.adapters.mongodb.posting_search import postings_page
 from webloom.adapters.mongodb.postings import Postings
 from webloom.adapters.mongodb.postings_open import OpenPostings
-from webloom.domain.feed import Feed, FeedConfig
+from webloom.domain.feed import Feed, FeedConfig, UrlTaken
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, Reading, count
 from webloom.ports.import_store import (
     Batch,
@@ -61,7 +61,7 @@ class MongoImportStore:
 
     async def edit_feed(
         self, feed_id: str, config: FeedConfig, *, next_run_at: datetime | None
-    ) -> Feed | None:
+    ) -> Feed | UrlTaken | None:
         return await self._feeds.edit(feed_id, config, next_run_at)
 
     async def remove_feed(self, feed_id: str) -> bool:

@@ -71,6 +71,7 @@ def of_jobs(*, is_sharded: bool) -> list[IndexModel]:
 OF_JOB_WORDS = [IndexModel(WORD)]
 OF_FEEDS = [
     IndexModel("url", unique=True),
+    IndexModel("movedTo", unique=True, sparse=True),
     IndexModel("nextRunAt"),
     IndexModel("activeRunId", partialFilterExpression={"activeRunId": {"$type": "string"}}),
 ]

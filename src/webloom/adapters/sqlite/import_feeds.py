@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, overload
 
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.domain.feed import Feed, FeedConfig, LastFetch
+from webloom.domain.feed import Feed, FeedConfig, LastFetch, UrlTaken, decide_edit
 from webloom.domain.import_run import RunStatus
 
 COLUMNS = (
     "feed_id, config, created_at, updated_at, next_run_at, active_run_id, last_run_id, "
     "last_status, last_error, last_run_at, failures, last_fetch"
 )
+MOVED_TO = "json_extract(config, '$.moved_to')"  # as the index has it
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -47,6 +47,14 @@ def encoded(value: object) -> str:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
         return msgspec.json.encode(_mended(msgspec.to_builtins(value))).decode()
+
+
+def _encoded_config(config: FeedConfig) -> str:
+    """A feed that has not moved is written as by versions that know of no move."""
+    fields = msgspec.to_builtins(config)
+    if config.moved_to is None:
+        del fields["moved_to"]
+    return encoded(fields)
 
 
 def _mended(value: Any) -> Any:
@@ -81,6 +89,15 @@ def find(connection: sqlite3.Connection, where: str, *values: object) -> list[Fe
     return [feed_of(row) for row in rows]
 
 
+def of_url(connection: sqlite3.Connection, url: str) -> list[Feed]:
+    """The feed with that URL first, then those that have moved to it."""
+    return find(
+        connection,
+        f"url = ?1 OR {MOVED_TO} = ?1 ORDER BY url <> ?1, feed_id",
+        plain(url),
+    )
+
+
 def one(connection: sqlite3.Connection, feed_id: str) -> Feed | None:
     return next(iter(find(connection, "feed_id = ?", plain(feed_id))), None)
 
@@ -92,7 +109,7 @@ def add(
     next_run_at: datetime | None,
     wall: int,
 ) -> tuple[Feed, bool]:
-    known = find(connection, "url = ? OR feed_id = ?", plain(config.url), plain(feed_id))
+    known = of_url(connection, config.url) or find(connection, "feed_id = ?", plain(feed_id))
     if known:
         return known[0], False
     connection.execute(
@@ -105,7 +122,7 @@ def add(
             plain(feed_id),
             plain(config.url),
             plain(config.name),
-            encoded(config),
+            _encoded_config(config),
             wall,
             wall,
             milliseconds(next_run_at),
@@ -121,18 +138,26 @@ def edit(
     config: FeedConfig,
     next_run_at: datetime | None,
     wall: int,
-) -> Feed | None:
+) -> Feed | UrlTaken | None:
     feed = one(connection, feed_id)
     if feed is None:
         return None
-    config = replace(config, url=feed.config.url)
+    decided = decide_edit(feed, config, of_url(connection, config.fetch_url))
+    if isinstance(decided, UrlTaken):
+        return decided
     connection.execute(
         """
         UPDATE feeds SET config = ?, name = ?, next_run_at = ?, updated_at = ?,
                          last_fetch = '{}', revision = revision + 1
         WHERE feed_id = ?
         """,
-        (encoded(config), plain(config.name), milliseconds(next_run_at), wall, plain(feed_id)),
+        (
+            _encoded_config(decided),
+            plain(decided.name),
+            milliseconds(next_run_at),
+            wall,
+            plain(feed_id),
+        ),
     )
     return one(connection, feed_id)
 
@@ -150,7 +175,7 @@ def row_of(feed: Feed) -> tuple[Any, ...]:
     """Of COLUMNS."""
     return (
         plain(feed.feed_id),
-        encoded(feed.config),
+        _encoded_config(feed.config),
         milliseconds(feed.created_at),
         milliseconds(feed.updated_at),
         milliseconds(feed.next_run_at),

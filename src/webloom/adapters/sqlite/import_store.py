@@ -14,14 +14,13 @@ from webloom.adapters.sqlite import (
     posting_rows,
     posting_writes,
 )
-from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.import_feeds import milliseconds
 from webloom.adapters.sqlite.inventory_writes import Moment
 from webloom.adapters.sqlite.posting_keys import open_keys
 from webloom.adapters.sqlite.posting_search import count_postings, postings_page
 from webloom.adapters.sqlite.posting_writes import Apply, Writing
-from webloom.domain.feed import Feed, FeedConfig
+from webloom.domain.feed import Feed, FeedConfig, UrlTaken
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, Reading
 from webloom.ports.import_store import (
     Batch,
@@ -71,9 +70,7 @@ class SqliteImportStore:
         return await self._db.read(lambda connection: import_feeds.one(connection, feed_id))
 
     async def feed_of(self, url: str) -> Feed | None:
-        found = await self._db.read(
-            lambda connection: import_feeds.find(connection, "url = ?", plain(url))
-        )
+        found = await self._db.read(lambda connection: import_feeds.of_url(connection, url))
         return found[0] if found else None
 
     async def feeds(self) -> list[Feed]:
@@ -83,7 +80,7 @@ class SqliteImportStore:
 
     async def edit_feed(
         self, feed_id: str, config: FeedConfig, *, next_run_at: datetime | None
-    ) -> Feed | None:
+    ) -> Feed | UrlTaken | None:
         return await self._write(
             lambda connection, moment: import_feeds.edit(
                 connection, feed_id, config, next_run_at, moment.wall

@@ -253,6 +253,10 @@ END;
     for table in tables
     for verb in ("INSERT", "UPDATE", "DELETE")
 )
+# Where feeds have moved to. It is added to any file that lacks it, too, for the same reason.
+MOVED = """
+CREATE INDEX IF NOT EXISTS feeds_moved ON feeds (json_extract(config, '$.moved_to'));
+"""
 # What brings a file of this layout to the next.
 CHANGES = {1: COPIES, 2: IMPORTS, 3: WATCHES, 4: ALERTS}
 
@@ -266,7 +270,7 @@ def prepare(connection: sqlite3.Connection, clock: Clock) -> float:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     _create_or_check(connection)
-    for statement in _statements(REVISIONS):
+    for statement in _statements(REVISIONS + MOVED):
         connection.execute(statement)
     connection.executemany(
         "INSERT OR IGNORE INTO revisions (pipeline) VALUES (?)", [(each,) for each in _COUNTED]

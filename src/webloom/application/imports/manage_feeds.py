@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from webloom.application.persist import spread
-from webloom.domain.errors import FeedBusy, FeedRefused
-from webloom.domain.feed import AUTO, Feed, FeedConfig, next_run
+from webloom.domain.errors import FeedBusy, FeedExists, FeedRefused
+from webloom.domain.feed import AUTO, Feed, FeedConfig, UrlTaken, next_run
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.feeds.mapping import check_mapping
 from webloom.ports.clock import Clock
@@ -41,23 +41,29 @@ class ManageFeeds:
             feed_id_of(normal), config, next_run_at=self._next_run(config)
         )
 
-    async def edit(self, feed_id: str, **changes: Any) -> Feed | None:
-        """None: there is no such feed. Raises FeedRefused, FeedBusy, StoreUnavailable."""
+    async def edit(self, feed_id: str, *, url: str | None = None, **changes: Any) -> Feed | None:
+        """None: there is no such feed. With `url` it is fetched from there, and stays the feed that
+        it is. Raises UrlRefused, FeedRefused, FeedExists, FeedBusy, StoreUnavailable."""
         feed = await self.store.find_feed(feed_id)
         if feed is None:
             return None
+        if url is not None:
+            changes |= _moved(feed.config, self.check(url), changes)
         config = replace(feed.config, **changes)
         refuse_bad(config)
         if feed.active_run_id is not None and _reads_otherwise(feed.config, config):
             raise FeedBusy(
                 f"{config.name} is being imported: wait until the run has ended, or cancel it, "
-                "before its format or mapping changes"
+                "before its URL, format or mapping changes"
             )
         next_run_at = feed.next_run_at
-        timing = ("enabled", "interval_minutes")
+        timing = ("enabled", "interval_minutes", "fetch_url")
         if any(getattr(config, name) != getattr(feed.config, name) for name in timing):
             next_run_at = self._next_run(config)
-        return await self.store.edit_feed(feed_id, config, next_run_at=next_run_at)
+        edited = await self.store.edit_feed(feed_id, config, next_run_at=next_run_at)
+        if isinstance(edited, UrlTaken):
+            raise FeedExists(feed_id=edited.by.feed_id, name=edited.by.config.name)
+        return edited
 
     def _next_run(self, config: FeedConfig) -> datetime | None:
         return next_run(
@@ -94,5 +100,17 @@ def refuse_bad(config: FeedConfig) -> None:
         raise FeedRefused(f"mapping: {error}") from error
 
 
+def _moved(config: FeedConfig, url: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A feed that is called by its URL is called by the new one."""
+    moved = {"moved_to": None if url == config.url else url}
+    if config.name == config.fetch_url and "name" not in changes:
+        moved["name"] = url[:LONGEST_NAME]
+    return moved
+
+
 def _reads_otherwise(one: FeedConfig, other: FeedConfig) -> bool:
-    return (one.format, one.mapping) != (other.format, other.mapping)
+    return (one.fetch_url, one.format, one.mapping) != (
+        other.fetch_url,
+        other.format,
+        other.mapping,
+    )

@@ -81,7 +81,7 @@ class ObtainFeed:
         part = path.with_suffix(f".{claim.token}.part")
         await asyncio.to_thread(self.spool.mkdir, parents=True, exist_ok=True)
         try:
-            got = await self._insist(claim.feed.config.url, part, known)
+            got = await self._insist(claim.feed.config.fetch_url, part, known)
             if 200 <= got.status_code <= 299:
                 await asyncio.to_thread(_answer(path).write_bytes, msgspec.json.encode(got))
                 await asyncio.to_thread(part.replace, path)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from webloom.application.overview.missing_scheduler import Waiting
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
 
@@ -35,6 +36,7 @@ class QueueState:
 class Observed:
     down: Sequence[Down] = ()
     roles: frozenset[str] | None = None  # of processes that are alive; None: nobody knows
+    waiting: Waiting = field(default_factory=Waiting)  # for a scheduler
     queues: Sequence[QueueState] = ()
     is_full: bool = False  # the storage budget is used up
     full: str | None = None  # of the database: what is full and what to do about it

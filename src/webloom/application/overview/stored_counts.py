@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from webloom.application.overview.missing_scheduler import Waiting
 from webloom.application.overview.sharing import Known
 from webloom.application.watch.manage_watches import all_watches
 from webloom.domain.feed import Feed
@@ -13,20 +14,25 @@ from webloom.domain.watch import Outcome, Watch
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.page_store import PageFilter, PageStore
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watch_store import WatchCounts, WatchStore
 
 FAILED_PAGES = 200  # that are counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Feeds:
-    count: int = 0
-    failing: list[Feed] = field(default_factory=list)
+    all: list[Feed] = field(default_factory=list)
+
+    @property
+    def failing(self) -> list[Feed]:
+        return [feed for feed in self.all if feed.failures]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Watches:
-    count: int = 0
+    counts: WatchCounts = field(
+        default_factory=lambda: WatchCounts(all=0, enabled=0, checking=0, failing=0)
+    )
     failing: list[Watch] = field(default_factory=list)
 
 
@@ -44,6 +50,10 @@ class Stored:
     feeds: Feeds
     watches: Watches
     failed_pages: FailedPages
+
+    @property
+    def waiting(self) -> Waiting:
+        return Waiting.of(self.feeds.all, self.watches.counts)
 
 
 class StoredCounts:
@@ -103,15 +113,14 @@ class StoredCounts:
         return sum(each.items for each in usage if each.collection in names)
 
     async def _look_at_feeds(self) -> Feeds:
-        feeds = await self._import_store.feeds()
-        return Feeds(count=len(feeds), failing=[feed for feed in feeds if feed.failures])
+        return Feeds(all=await self._import_store.feeds())
 
     async def _look_at_watches(self) -> Watches:
         counts = await self._watch_store.count_watches()
         failing: list[Watch] = []
         if counts.failing:
             failing = [each async for each in all_watches(self._watch_store) if each.failures]
-        return Watches(count=counts.all, failing=failing)
+        return Watches(counts=counts, failing=failing)
 
     async def _look_at_failed_pages(self) -> FailedPages:
         chosen = PageFilter(outcome=Outcome.FAILED)

@@ -6,6 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from webloom.application.overview.missing_scheduler import (
+    START_SCHEDULER,
+    Waiting,
+    missing_scheduler,
+)
 from webloom.application.overview.observed import Down, Observed, QueueState
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
@@ -26,7 +31,7 @@ def troubles(observed: Observed) -> list[Trouble]:
     """The worst first."""
     found = [
         *_of_dependencies(observed.down),
-        *_of_processes(observed.roles),
+        *_of_processes(observed.roles, observed.waiting),
         *_of_storage(observed),
         *_of_queues(observed.queues),
         *_of_feeds(observed.failing_feeds),
@@ -47,7 +52,7 @@ def _of_dependencies(down: Iterable[Down]) -> Iterator[Trouble]:
         )
 
 
-def _of_processes(roles: frozenset[str] | None) -> Iterator[Trouble]:
+def _of_processes(roles: frozenset[str] | None, waiting: Waiting) -> Iterator[Trouble]:
     if roles is None:
         return
     if "worker" not in roles:
@@ -60,8 +65,9 @@ def _of_processes(roles: frozenset[str] | None) -> Iterator[Trouble]:
     if "scheduler" not in roles:
         yield Trouble(
             level="error",
-            what="No scheduler is alive: no import and no check of a watch begins or ends.",
-            advice="Start one with `webloom scheduler`, or everything with `webloom up`.",
+            what=missing_scheduler(waiting, roles)
+            or "No scheduler is alive: no import and no check of a watch begins or ends.",
+            advice=START_SCHEDULER,
             where="/system",
         )
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from webloom.entrypoints.api.security_headers import RAW
+
 MAX_HEAD_BYTES = 64 * 1024
 MAX_UNREAD_BYTES = 4 * 1024 * 1024
 HEAD_SECONDS = 30.0
@@ -22,7 +24,8 @@ _TOO_LARGE = (
 )
 _ANSWER = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/problem+json\r\n"
-    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_TOO_LARGE), _TOO_LARGE)
+    + b"".join(b"%b: %b\r\n" % header for header in RAW)
+    + b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_TOO_LARGE), _TOO_LARGE)
 )
 
 

@@ -12,19 +12,19 @@ from starlette.responses import Response
 
 from webloom.application.imports.manage_feeds import LONGEST_NAME
 from webloom.bootstrap import Services
-from webloom.domain.errors import FeedRefused, UrlRefused
+from webloom.domain.errors import FeedExists, FeedRefused, UrlRefused
 from webloom.domain.feed import Feed
 from webloom.entrypoints.api.answers import answer, problem
 from webloom.entrypoints.api.asked import decode, refuse_unknown
 from webloom.entrypoints.api.import_schemas import (
     AddFeedBody,
     EditFeedBody,
-    FeedExists,
     FeedsAnswer,
     OpmlImported,
     OpmlRefusal,
     feed_answer,
 )
+from webloom.entrypoints.api.import_schemas import FeedExists as FeedExistsProblem
 from webloom.parsing.opml import Outline, read_opml, write_opml
 
 AT_ONCE = 100  # feeds of an OPML that are added together
@@ -59,14 +59,7 @@ class FeedRoutes:
             close_missing=body.close_missing,
         )
         if not is_new:
-            return problem(
-                409,
-                f"This URL is a feed already: {feed.config.name!r}. "
-                f"PATCH /api/feeds/{feed.feed_id} changes it.",
-                kind=FeedExists,
-                feed=feed_answer(feed),
-                feed_id=feed.feed_id,
-            )
+            return _exists(feed)
         return answer(feed_answer(feed), 201, {"Location": f"/api/feeds/{feed.feed_id}"})
 
     async def listing(self, request: Request) -> Response:
@@ -80,9 +73,11 @@ class FeedRoutes:
         return _found(await self._store.find_feed(feed_id))
 
     async def edit(self, request: Request, feed_id: FeedId) -> Response:
-        """Change what is given of a feed; its URL can't change.
+        """Change what is given of a feed.
 
-        `intervalMinutes: null` means the usual interval.
+        With another `url` it is fetched from there. It stays the feed that it is: its id, and the
+        `sourceUrl` of its runs and postings, so that none of them is new. A URL that is another
+        feed's is answered with 409. `intervalMinutes: null` means the usual interval.
         """
         body = decode(_edit_body, await request.body())
         changes = {
@@ -92,7 +87,11 @@ class FeedRoutes:
         }
         if "name" in changes:
             changes["name"] = _checked_name(changes["name"])
-        return _found(await self._manage.edit(feed_id, **changes))
+        try:
+            return _found(await self._manage.edit(feed_id, **changes))
+        except FeedExists as error:
+            holder = await self._store.find_feed(error.feed_id)
+            return problem(409, f"{error}. Try again.") if holder is None else _exists(holder)
 
     async def pause(self, feed_id: FeedId) -> Response:
         """Stop importing the feed on its schedule. It can still be imported on demand."""
@@ -111,7 +110,7 @@ class FeedRoutes:
     async def export_opml(self) -> Response:
         """All feeds as OPML, for any feed reader."""
         outlines = [
-            Outline(each.config.url, each.config.name) for each in await self._store.feeds()
+            Outline(each.config.fetch_url, each.config.name) for each in await self._store.feeds()
         ]
         return Response(
             write_opml(outlines, title="Feeds of Webloom", created=self._clock.now()),
@@ -145,6 +144,17 @@ class FeedRoutes:
         except (UrlRefused, FeedRefused) as refused:
             return OpmlRefusal(url=outline.url[:2000], name=outline.name[:200], reason=str(refused))
         return is_new
+
+
+def _exists(feed: Feed) -> Response:
+    return problem(
+        409,
+        f"This URL is a feed already: {feed.config.name!r}. "
+        f"PATCH /api/feeds/{feed.feed_id} changes it.",
+        kind=FeedExistsProblem,
+        feed=feed_answer(feed),
+        feed_id=feed.feed_id,
+    )
 
 
 def _found(feed: Feed | None) -> Response:

@@ -18,6 +18,7 @@ from prometheus_client import Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from webloom.entrypoints.api.answers import Refusal, problem
+from webloom.entrypoints.api.security_headers import with_defaults
 from webloom.entrypoints.api.ui import is_ui
 from webloom.settings import LONGEST_KEY, Settings
 
@@ -137,7 +138,7 @@ class Guard:
 
 
 class _Sent:
-    """Passes messages on and remembers whether the answer has begun."""
+    """Passes messages on, adds the security headers, and remembers whether the answer has begun."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -146,6 +147,7 @@ class _Sent:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            message["headers"] = with_defaults(list(message.get("headers", ())))
         await self._send(message)
 
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from webloom import __version__
 from webloom.application.overview import sharing
+from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
 from webloom.bootstrap import Services, queue_limits
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
@@ -75,8 +76,11 @@ class HealthRoutes:
         queues = {queue.name: queue for _, found in brokers for queue in found}
         processes = [_process(each) for each in seen.result or []]
         workers = [each for each in processes if each.role == "worker"]
-        status = "ok"
         no_room = services.room.full
+        # A process that can't write its heartbeat may well be alive.
+        is_known = seen.result is not None and no_room is None
+        scheduler = await self._scheduler(processes) if is_known else None
+        status = "ok"
         needs_store = services.settings.accepts_into_the_store
         is_store_down = store.state == "down" or no_room is not None
         if broker.state == "down" or (is_store_down and needs_store):
@@ -86,6 +90,7 @@ class HealthRoutes:
             or not any(worker.alive for worker in workers)
             or any(each.state == "down" for each in aside)
             or full.result
+            or scheduler
         ):
             status = "degraded"
         return Health(
@@ -93,10 +98,23 @@ class HealthRoutes:
             version=__version__,
             dependencies=[store, broker, *aside],
             storage=f"full: {no_room}" if no_room else STORAGE_FULL if full.result else None,
+            scheduler=scheduler,
             queues=[queues[name] for name in self._queues if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
         )
+
+    async def _scheduler(self, processes: list[ProcessHealth]) -> str | None:
+        """What is wrong with it. The stores are asked only while none is alive."""
+        roles = {each.role for each in processes if each.alive}
+        if "scheduler" in roles:
+            return None
+        feeds, watches = await asyncio.gather(
+            _ask(self._services.imports.feeds), _ask(self._services.watches.count_watches)
+        )
+        if feeds.result is None or watches.result is None:
+            return None
+        return missing_scheduler(Waiting.of(feeds.result, watches.result), roles)
 
     async def _store(self) -> Dependency:
         services = self._services

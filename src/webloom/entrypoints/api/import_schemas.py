@@ -33,6 +33,7 @@ class AddFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rena
 class EditFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """What is to change of a feed."""
 
+    url: str | msgspec.UnsetType = msgspec.UNSET  # where it has moved to; sourceUrl stays
     name: str | msgspec.UnsetType = msgspec.UNSET
     format: FormatName | msgspec.UnsetType = msgspec.UNSET
     interval_minutes: float | msgspec.UnsetType | None = msgspec.UNSET
@@ -45,7 +46,8 @@ class FeedAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     """A feed, its schedule, and how its last run went."""
 
     feed_id: str
-    url: str
+    url: str  # where it is fetched
+    source_url: str  # that its runs and postings name; another one once the feed has moved
     name: str
     format: FormatName
     interval_minutes: float | None
@@ -233,7 +235,8 @@ def feed_answer(feed: Feed) -> FeedAnswer:
     config = feed.config
     return FeedAnswer(
         feed_id=feed.feed_id,
-        url=config.url,
+        url=config.fetch_url,
+        source_url=config.url,
         name=config.name,
         format=config.format,
         interval_minutes=config.interval_minutes,

@@ -24,6 +24,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
+from webloom.entrypoints.api.security_headers import COMMON
+
 FOLDER = Path(__file__).parents[2] / "_ui"
 
 # What begins like this is the API's, and never a page.
@@ -38,12 +40,7 @@ POLICY = (
     "connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
+HEADERS = COMMON | {"Cross-Origin-Opener-Policy": "same-origin"}
 NOT_BUILT = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from rich.console import Console
-
 from webloom.bootstrap import Services
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.entrypoints.cli.import_feeds_report import show_runs
-from webloom.entrypoints.cli.output import plain, show_table, table
+from webloom.entrypoints.cli.demo_report import DemoReport
 from webloom.entrypoints.demo_feeds import demo_feeds
 
 POLL_SECONDS = 0.2
@@ -19,27 +16,22 @@ FIRST, KNOWN = "The first import:", "An import of feeds that an earlier demo has
 AGAIN = "The same feeds again, after some of their postings have changed:"
 
 
-async def show_imports(services: Services, address: str, to: Console, stop: asyncio.Event) -> bool:
+async def show_imports(
+    services: Services, address: str, report: DemoReport, stop: asyncio.Event
+) -> bool:
     """False: it was stopped before its end."""
-    feeds, are_new = await _add(services, address, to)
+    feeds, are_new = await _add(services, address, report)
     for heading in (FIRST if are_new else KNOWN, AGAIN):
         runs = await _import(services, feeds, stop)
         if runs is None:
             return False
-        to.print(f"{heading}\n")
-        show_runs(runs, to)
-        to.print()
-        for run in runs:
-            if run.error is not None:
-                to.print(plain(f"{run.source_name}: {run.error}"), soft_wrap=True)
-        to.print()
+        report.import_runs(heading, runs)
     return True
 
 
-async def _add(services: Services, address: str, to: Console) -> tuple[list[Feed], bool]:
+async def _add(services: Services, address: str, report: DemoReport) -> tuple[list[Feed], bool]:
     """The feeds, and whether there were none of them before."""
-    shown = table("job feed", "what it is")
-    feeds, are_new = [], True
+    shown, are_new = [], True
     for demo in demo_feeds():
         feed, is_new = await services.manage_feeds.add(
             f"http://{address}{demo.path}",
@@ -47,12 +39,10 @@ async def _add(services: Services, address: str, to: Console) -> tuple[list[Feed
             interval_minutes=MINUTES,
             close_missing=demo.close_missing,
         )
-        feeds.append(feed)
         are_new &= is_new
-        shown.add_row(plain(demo.name), plain(demo.about))
-    show_table(shown, to)
-    to.print()
-    return feeds, are_new
+        shown.append((demo.about, feed))
+    report.feeds(shown)
+    return [feed for _, feed in shown], are_new
 
 
 async def _import(

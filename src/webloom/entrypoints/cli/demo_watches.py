@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from rich.console import Console
-
 from webloom.bootstrap import Services
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
-from webloom.domain.storage_event import moment_of
 from webloom.domain.watch import RunStatus, Watch, WatchRun
-from webloom.entrypoints.cli.output import counted, plain, show_table, table
-from webloom.entrypoints.cli.price_curve import price_curve
+from webloom.entrypoints.cli.demo_report import DemoReport, ShownPage
 from webloom.entrypoints.demo_shop import shop_pages
-from webloom.ports.page_store import ChangeFilter, ChangeLog
+from webloom.ports.page_store import ChangeFilter
 
 WATCH_ID = "loom-and-weft"  # a second demo finds the watch of the first
 SECONDS = 6.0  # between two checks, for those who stay
@@ -24,22 +20,21 @@ MOST_PRICES = 24
 POLL_SECONDS = 0.1
 
 
-async def show_watches(services: Services, address: str, to: Console, stop: asyncio.Event) -> bool:
+async def show_watches(
+    services: Services, address: str, report: DemoReport, stop: asyncio.Event
+) -> bool:
     """False: it was stopped before its end."""
     watch = await _add(services, address)
-    to.print(
-        f"Watching the sale of Loom & Weft, {counted(len(watch.config.urls), 'page')}; "
-        f"{CHECKS} checks in a row, then one every {SECONDS:.0f} s:\n",
-        soft_wrap=True,
-    )
+    report.watching(watch)
     for number in range(1, CHECKS + 1):
         run = await _check(services, stop)
         if run is None:
             return False
-        to.print(f"check {number}: {_told(run)}", soft_wrap=True)
-    to.print()
-    await _show_pages(services, watch, to)
-    await _show_changes(services, watch, to)
+        report.check(number, run)
+    report.pages(await _pages(services, watch))
+    chosen = ChangeFilter(job_id=watch.watch_id)
+    changes, _ = await services.pages.change_logs(chosen, limit=MOST_CHANGES)
+    report.changes(changes)
     return True
 
 
@@ -70,53 +65,11 @@ async def _check(services: Services, stop: asyncio.Event) -> WatchRun | None:
     return None
 
 
-def _told(run: WatchRun) -> str:
-    tally = run.tally
-    said = [counted(tally.processed, "page"), f"{tally.changes} changed"]
-    if tally.price_changes:
-        said.append(f"{counted(tally.price_changes, 'price')} moved")
-    if run.failures:
-        path, reason = run.failures[0].url.rpartition("/")[2], run.failures[0].reason
-        said.append(f"{path} not seen: {reason}")
-    return plain(", ".join(said))
-
-
-async def _show_pages(services: Services, watch: Watch, to: Console) -> None:
-    shown = table("page", "what it is", "version", "price", "what it did", "availability")
+async def _pages(services: Services, watch: Watch) -> list[ShownPage]:
+    shown = []
     for each, url in zip(shop_pages(), watch.config.urls, strict=True):
         page = await services.pages.find_page(WATCH_ID, url)
-        if page is None:
-            continue
-        prices, _ = await services.pages.prices(WATCH_ID, url, limit=MOST_PRICES)
-        amounts = [record.price for record in reversed(prices)]
-        shown.add_row(
-            each.path,
-            plain(each.about),
-            str(page.version or "-"),
-            "-" if page.price is None else plain(f"{page.price:,.2f} {page.currency or ''}"),
-            price_curve(amounts) if amounts else "-",
-            plain(page.availability or "-"),
-        )
-    show_table(shown, to)
-    to.print()
-
-
-async def _show_changes(services: Services, watch: Watch, to: Console) -> None:
-    changes, _ = await services.pages.change_logs(
-        ChangeFilter(job_id=watch.watch_id), limit=MOST_CHANGES
-    )
-    to.print("The latest changes:\n")
-    shown = table("seen", "page", "version", "what changed")
-    for change in changes:
-        shown.add_row(
-            f"{moment_of(change.timestamp):%H:%M:%S} UTC",
-            plain(_path(change)),
-            f"{change.previous} -> {change.current}",
-            plain("; ".join(change.alerts)),
-        )
-    show_table(shown, to)
-    to.print()
-
-
-def _path(change: ChangeLog) -> str:
-    return "/" + change.url.split("/", 3)[3]
+        if page is not None:
+            prices, _ = await services.pages.prices(WATCH_ID, url, limit=MOST_PRICES)
+            shown.append(ShownPage(each.path, each.about, page, prices[::-1]))
+    return shown

@@ -18,6 +18,11 @@ import typer
 import uvloop
 
 from webloom import __version__
+from webloom.application.overview.missing_scheduler import (
+    START_SCHEDULER,
+    Waiting,
+    missing_scheduler,
+)
 from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services, queue_limits
 from webloom.domain.errors import BackendRefused, WebloomError
@@ -233,11 +238,13 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
     seen: list[SeenProcess] | None = None
     feeds: list[Feed] = []
     watches: list[Watch] = []
+    waiting = Waiting()
     is_full = False
     try:
         seen = await services.heartbeats.seen(ALIVE_SECONDS)
         feeds = await services.imports.feeds()
         watches = [each async for each in all_watches(services.watches)]
+        waiting = Waiting.of(feeds, await services.watches.count_watches())
         is_full = await services.pages.is_full()
         size = await services.sizes.size()
         yield _reached("store", services.store_link)
@@ -256,7 +263,7 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
             yield _depth(queue, depth, limits[queue])
     if seen is not None:
         yield _workers(seen)
-        for finding in (*_scheduler(feeds, watches, seen), *_feeds(feeds)):
+        for finding in (*_scheduler(waiting, seen), *_feeds(feeds)):
             yield finding
         yield _watches(watches)
         if is_full:
@@ -293,22 +300,10 @@ def _depth(queue: str, depth: QueueDepth, limit: int) -> Finding:
     )
 
 
-def _scheduler(
-    feeds: list[Feed], watches: list[Watch], seen: list[SeenProcess]
-) -> Iterator[Finding]:
+def _scheduler(waiting: Waiting, seen: list[SeenProcess]) -> Iterator[Finding]:
     """Whether anybody imports and checks what is on a schedule."""
-    due = {
-        "feed": sum(feed.config.enabled for feed in feeds),
-        "watch": sum(watch.config.enabled for watch in watches),
-    }
-    waiting = " and ".join(counted(number, noun) for noun, number in due.items() if number)
-    if waiting and not any(each.heartbeat.role == "scheduler" for each in seen):
-        yield Finding(
-            check="scheduler",
-            state="warning",
-            detail=f"none is running, and {waiting} should be seen to by one",
-            advice="Start `webloom up`, or `webloom scheduler` beside the workers.",
-        )
+    if detail := missing_scheduler(waiting, {each.heartbeat.role for each in seen}):
+        yield Finding(check="scheduler", state="warning", detail=detail, advice=START_SCHEDULER)
 
 
 def _watches(watches: list[Watch]) -> Finding:
@@ -336,7 +331,7 @@ def _feeds(feeds: list[Feed]) -> Iterator[Finding]:
             state="warning",
             detail=f"{visible(feed.config.name)} fails, {feed.failures} in a row: "
             f"{visible(feed.last_error or 'no reason is known')}",
-            advice=f"`webloom feed '{feed.config.url}'` shows what it is like now.",
+            advice=f"`webloom feed '{feed.config.fetch_url}'` shows what it is like now.",
         )
     rest = len(failing) - MOST_FEEDS
     yield Finding(

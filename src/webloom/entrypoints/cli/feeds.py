@@ -155,6 +155,10 @@ def add(
 @app.command("edit")
 def edit(
     given: FeedArgument,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", help="Where it is now; it stays the same feed."),
+    ] = None,
     name: OptionalName = None,
     form: OptionalFormat = None,
     every: Every = None,
@@ -164,14 +168,18 @@ def edit(
 ) -> None:
     """Change what is named and leave the rest. --map FIELD= takes the field out of the mapping.
 
-    The next import reads the feed anew, changed or not.
+    With --url a feed that has moved keeps its id, its runs and its postings. The next import reads
+    the feed anew, changed or not.
     """
-    named = {"name": _name(name), "format": form, "close_missing": close_missing}
+    moved_to = None if url is None else checked_url(load_settings(), url)
+    named = {"url": moved_to, "name": _name(name), "format": form, "close_missing": close_missing}
     changes: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
     if every is not None:
         changes["interval_minutes"] = every or None
     if not changes and not maps:
-        raise typer.BadParameter("name what to change: --name, --format, --every, --map, ...")
+        raise typer.BadParameter(
+            "name what to change: --url, --name, --format, --every, --map, ..."
+        )
 
     async def change(services: Services, feed: Feed) -> Feed | None:
         if maps:
@@ -232,7 +240,7 @@ def _for_each(
         async with open_services(load_settings(), must_exist=True) as services:
             feeds = [await named_feed(services, each) for each in given]
             for feed in feeds if ask else ():
-                confirm_removal(f"{visible(feed.config.name)}, {visible(feed.config.url)}")
+                confirm_removal(f"{visible(feed.config.name)}, {visible(feed.config.fetch_url)}")
             for feed in feeds:
                 changed = await change(services, feed)
                 if changed is None:
@@ -264,7 +272,7 @@ def _show(feeds: list[Feed], usual_minutes: float) -> None:
     for number in (0, 3, 4, 5):
         shown.columns[number].no_wrap = True
     for feed in feeds:
-        name, url = feed.config.name, feed.config.url
+        name, url = feed.config.name, feed.config.fetch_url
         shown.add_row(
             feed.feed_id,
             "" if name == url else plain(name),
@@ -279,7 +287,7 @@ def _show(feeds: list[Feed], usual_minutes: float) -> None:
 
 def _lines(feed: Feed, usual_minutes: float) -> Iterator[str]:
     """The same where a table has no room."""
-    name, url = feed.config.name, feed.config.url
+    name, url = feed.config.name, feed.config.fetch_url
     indent = " " * (len(feed.feed_id) + 2)
     yield f"{feed.feed_id}  {name}"
     if name != url:
@@ -326,5 +334,5 @@ def _when(moment: datetime) -> str:
 
 
 def _called(feed: Feed) -> str:
-    name, url = feed.config.name, feed.config.url
+    name, url = feed.config.name, feed.config.fetch_url
     return f"{url} ({feed.feed_id})" if name == url else f"{name} ({feed.feed_id}, {url})"

@@ -98,8 +98,11 @@ def _show_facts(details: Mapping[str, Any], to: Console) -> None:
     facts.add_row("[bold]time[/]", _times(details["timings_ms"]))
     facts.add_row("[bold]protocol[/]", f"HTTP/{details['http_version']}, {_tls(details['tls'])}")
     facts.add_row("[bold]type[/]", plain(details["content_type"] or "not said"))
-    facts.add_row("[bold]length[/]", f"{details['content_length']:,} bytes")
-    facts.add_row("[bold]hash[/]", plain(details["content_hash"]))
+    if (read := details.get("body_truncated_at")) is not None:
+        facts.add_row("[bold]length[/]", f"unknown: only the first {read:,} bytes were read")
+    else:
+        facts.add_row("[bold]length[/]", f"{details['content_length']:,} bytes")
+        facts.add_row("[bold]hash[/]", plain(details["content_hash"]))
     show_table(facts, to)
 
 
@@ -138,13 +141,19 @@ def _show_source(received: Received, to: Console) -> None:
         return
     lines = source.split("\n", SOURCE_LINES)
     rest = lines[SOURCE_LINES:]
-    whole = received.details.get("source_characters", len(source))
-    cut = "" if whole == len(source) else f", of which {len(source):,} would be kept"
     more = f", the first {SOURCE_LINES} lines" if rest else ""
-    to.print(f"[bold]Source[/]  {whole:,} characters{cut}{more}")
+    to.print(f"[bold]Source[/]  {_characters(source, received.details)}{more}")
     for line in lines[:SOURCE_LINES]:
         text = line.rstrip("\r").expandtabs(4)
         to.print(plain(shortened(text, LONGEST_LINE)), soft_wrap=True)
+
+
+def _characters(source: str, details: Mapping[str, Any]) -> str:
+    whole = details.get("source_characters", len(source))
+    if whole is None:
+        return f"the first {len(source):,} characters"
+    cut = "" if whole == len(source) else f", of which {len(source):,} would be kept"
+    return f"{whole:,} characters{cut}"
 
 
 def _phrase(status: int) -> str:

@@ -26,6 +26,10 @@ _OTHER_MARKS: Final = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４�
 _TO_USUAL_MARKS: Final = str.maketrans(_OTHER_MARKS, "012345678901234567890123456789.,,.'''''")
 _HAS_OTHER_MARKS: Final = re.compile(f"[{_OTHER_MARKS}]")
 _NUMBER: Final = re.compile(r"\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d{1,4}(?!\d))?|\d+(?:[.,]\d+)*")
+_CENTS_BEHIND_SPACE: Final = re.compile(  # of "1.837, 32 €"
+    r"(?<![\d.,'])(\d{1,15}|\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3}){0,3})([.,]) (\d{2})(?!\d|[.,]\d)"
+)
+_MOST_BESIDE: Final = 8  # characters, of a sign and the like
 _CENTS_APART: Final = re.compile(r"\s?(\d{2})(?![\d.,]|\s?[%€$£])")
 _SIGN_OF_NEXT: Final = re.compile(r"\d(?:\d{2}|\d?[.,' ]\d)")
 _NEGATIVE: Final = re.compile(r"(?:^|[\s(])[-−]$")
@@ -66,7 +70,7 @@ class Amount(NamedTuple):
 def amounts_in(text: str, regional: Sequence[str] = ()) -> list[Amount]:
     """The amounts in a short text, in its order. A number with no currency counts only where the
     text has nothing else that looks like money."""
-    text = _plain(text[:_LOOKED_AT])
+    text = _with_cents_joined(_plain(text[:_LOOKED_AT]), regional)
     amounts: list[Amount] = []
     end = 0
     numbers = list(islice(_NUMBER.finditer(text), _MOST_NUMBERS + 1))
@@ -95,6 +99,36 @@ def amount_at(before: str, rest: str, regional: Sequence[str] = ()) -> Amount | 
 def _plain(text: str) -> str:
     text = _SPACES.sub(" ", text)
     return text.translate(_TO_USUAL_MARKS) if _HAS_OTHER_MARKS.search(text) else text
+
+
+def _with_cents_joined(text: str, regional: Sequence[str] = ()) -> str:
+    """ "1.837, 32 €" as "1.837,32 €".
+
+    Two numbers of a sentence or a list stay two: they are one only where they are all of the text
+    but for a sign, or where the thousands are grouped by another mark and a currency is beside.
+    """
+    if ", " not in text and ". " not in text:
+        return text
+    return _CENTS_BEHIND_SPACE.sub(
+        lambda found: (
+            f"{found[1]}{found[3]}{found[4]}" if _is_one_number(found, regional) else found[0]
+        ),
+        text,
+        count=_MOST_NUMBERS,
+    )
+
+
+def _is_one_number(found: re.Match[str], regional: Sequence[str]) -> bool:
+    text, (start, end) = found.string, found.span()
+    before, after = text[max(0, start - 12) : start], text[end : end + 16]
+    if start <= _MOST_BESIDE and len(text) - end <= _MOST_BESIDE:
+        if any(map(str.isdigit, before + after)) or _NOT_MONEY.match(after):
+            return False
+        if not any(map(str.isalpha, before + after)):
+            return True
+    elif found[2] is None or found[2] == found[3]:
+        return False
+    return bool(sign_before(before, regional) or sign_after(after, regional))
 
 
 def _as_range(found: tuple[Amount, int], text: str, regional: Sequence[str]) -> Amount:
@@ -127,7 +161,7 @@ def machine_amount(value: Any, currency: str | None = None) -> Decimal | None:
         return _in_bounds(_decimal(str(value)), currency)
     if not isinstance(value, str):
         return None
-    text = _plain(value[:_LOOKED_AT]).strip()
+    text = _with_cents_joined(_plain(value[:_LOOKED_AT]).strip())
     if re.fullmatch(r"\d{1,15}(?:\.(?:\d{1,2}|\d{4,8}))?(?:[eE]\+?\d{1,2})?", text):
         return _in_bounds(_decimal(text), currency)
     amount = read_amount(text)

@@ -110,14 +110,15 @@ function Shown({
         <Facts
           items={[
             ["URL", <Out key="url" url={feed.url} />],
+            ...(feed.sourceUrl === feed.url ? [] : [["Moved from", feed.sourceUrl] as [string, string]]),
             ["Schedule", <Schedule key="schedule" feed={feed} />],
             ["Last run", <LastRunOf key="last" feed={feed} last={last} />],
             ["Added", <Time key="added" at={feed.createdAt} />],
             [
               "See also",
               <span key="more" className="flex flex-wrap gap-x-4">
-                <To href={addressOf("/jobs", {}, { source: feed.url })}>its postings</To>
-                <To href={addressOf("/import-history", {}, { q: feed.url })}>its imports</To>
+                <To href={addressOf("/jobs", {}, { source: feed.sourceUrl })}>its postings</To>
+                <To href={addressOf("/import-history", {}, { q: feed.sourceUrl })}>its imports</To>
               </span>,
             ],
           ]}

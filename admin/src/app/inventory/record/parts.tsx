@@ -6,8 +6,8 @@ import { Out } from "@/components/Links";
 import { Facts, Head, Table, Td } from "@/components/Table";
 import { Time, useNow } from "@/components/Time";
 import type { Schema } from "@/lib/api";
-import { bytes, counted, number } from "@/lib/format";
-import { detailsOf, type Details } from "../details";
+import { counted, number } from "@/lib/format";
+import { detailsOf, sizeOf, type Details } from "../details";
 import { Timings } from "./timings";
 
 type Record = Schema<"RecordAnswer">;
@@ -64,7 +64,7 @@ function Summary({ record, details }: { record: Record; details: Details }) {
         ["HTTP status", metadata.status_code ?? "–"],
         ["HTTP version", details.http_version ?? "–"],
         ["Type", details.content_type ?? "–"],
-        ["Size", details.content_length === undefined ? "–" : bytes(details.content_length)],
+        ["Size", sizeOf(details)],
         ["Hash", <code key="hash" className="text-sm">{details.content_hash ?? "–"}</code>],
         ["Known since", <Time key="since" at={record.created_at} />],
         [

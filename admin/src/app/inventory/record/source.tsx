@@ -8,9 +8,8 @@ import { SourceText } from "@/components/SourceText";
 import { Loaded } from "@/components/States";
 import { say, sayError } from "@/components/Toasts";
 import { addressOf, send, type Schema } from "@/lib/api";
-import { number } from "@/lib/format";
 import { useResource } from "@/lib/resource";
-import { detailsOf } from "../details";
+import { detailsOf, truncation } from "../details";
 
 const HEAD = 100_000; // characters in which a title is looked for
 
@@ -51,11 +50,8 @@ export function Source({ record }: { record: Schema<"RecordAnswer"> }) {
                   {title}
                 </p>
               )}
-              {details.source_truncated_at && (
-                <p className="mb-3 text-warn">
-                  Only the first {number(details.source_truncated_at)} of {number(details.source_characters ?? 0)}{" "}
-                  characters are kept.
-                </p>
+              {details.source_truncated_at !== undefined && (
+                <p className="mb-3 text-warn">{truncation(details)}</p>
               )}
               {found === "" ? (
                 <p className="text-soft">The body is empty.</p>

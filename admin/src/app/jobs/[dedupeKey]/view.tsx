@@ -23,7 +23,7 @@ export function View() {
     api.get("/api/jobs/{dedupeKey}", { path: { dedupeKey }, signal }),
   );
   const feeds = useResource("feeds", (signal) => api.get("/api/feeds", { signal }));
-  if (job.data) return <Shown job={job.data} feed={feeds.data?.data.find(({ url }) => url === job.data?.sourceUrl)} />;
+  if (job.data) return <Shown job={job.data} feed={feeds.data?.data.find(({ sourceUrl }) => sourceUrl === job.data?.sourceUrl)} />;
   if (job.error === undefined) return <PageSkeleton />;
   return (
     <>

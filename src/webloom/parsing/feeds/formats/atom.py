@@ -1,9 +1,17 @@
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Head, Record
+import base64
+import binascii
+from typing import Final
+
+from webloom.parsing.feeds.element import Element, Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format, has_other_records, names_of
 from webloom.parsing.feeds.formats.links import alternate
 from webloom.parsing.feeds.mapping import Values
+from webloom.parsing.text_decoding import decode_body
+
+_MOST_BASE64: Final = 6_000_000  # characters; more than any description may have
+_PLAIN_TYPES: Final = frozenset({"", "text", "html", "xhtml"})
 
 
 def _certainty(head: Head) -> int:
@@ -27,6 +35,50 @@ def _refine(values: Values, record: Record, context: Context) -> None:
     ]
     if categories:
         values["categories"] = categories
+    _decode_content(values, record)
+
+
+def _decode_content(values: Values, record: Record) -> None:
+    """Content of a media type that is neither text nor XML is Base64 (RFC 4287, 4.1.3.3). What is
+    not text after all gives way to the summary; what is not Base64 after all stays."""
+    content = record.first("content", record.prefix)
+    if content is None or content.children or not _says_base64(content):
+        return
+    encoded = content.text.strip()
+    if not encoded or values.get("description") != [encoded]:  # it comes from elsewhere
+        return
+    try:
+        decoded = _decoded(encoded)
+    except binascii.Error:
+        return
+    text = decode_body(decoded, content.attributes.get("type")) or ""
+    if not text.strip():
+        summary = record.first("summary", record.prefix)
+        text = "" if summary is None or summary.children else summary.text
+    if text.strip():
+        values["description"] = [text.strip()]
+    else:
+        del values["description"]
+
+
+def _says_base64(content: Element) -> bool:
+    if content.attributes.get("mode", "").strip().lower() == "base64":  # Atom 0.3
+        return True
+    kind = content.attributes.get("type", "").partition(";")[0].strip().lower()
+    if kind in _PLAIN_TYPES or kind.startswith("text/"):
+        return False
+    is_xml = kind.endswith(("/xml", "+xml")) or kind.startswith("application/xml-")
+    return "/" in kind and not is_xml
+
+
+def _decoded(encoded: str) -> bytes:
+    """Empty where it is too long to be a description. Raises binascii.Error."""
+    if len(encoded) > _MOST_BASE64:
+        return b""
+    if not encoded.isascii():
+        raise binascii.Error("not ASCII")
+    compact = "".join(encoded.split())
+    return base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True)
 
 
 FORMAT = Format(
