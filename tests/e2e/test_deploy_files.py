@@ -18,7 +18,8 @@ from webloom.settings import Settings, load_settings, unknown_variables
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-ROLES = ("api", "worker", "scheduler")
+ROLES = ("api", "worker", "import-worker", "scheduler")
+BROKERS = {"rabbitmq": "webloom_broker", "redis": "webloom_broker_import_feed"}
 
 
 class ComposeReader:
@@ -149,20 +150,39 @@ def test_every_service_that_stays_has_a_health_check(services: dict[str, dict[st
 
 def test_the_commands_are_ones_that_webloom_has(services: dict[str, dict[str, Any]]) -> None:
     for role in ROLES:
-        assert services[role]["command"] == [role]
-        assert role in COMMANDS
+        command = services[role]["command"]
+        assert command[0] == role.removeprefix("import-")
+        assert command[0] in COMMANDS
         check = services[role]["healthcheck"]["test"]
         assert check[1] != "webloom" or check[2] in COMMANDS, role
 
 
 def test_a_service_starts_after_what_it_needs(services: dict[str, dict[str, Any]]) -> None:
     for role in ROLES:
+        brokers = {
+            server for server, secret in BROKERS.items() if secret in services[role]["secrets"]
+        }
         assert services[role]["depends_on"] == {
             "mongodb-init": {"condition": "service_completed_successfully"},
             "mongodb": {"condition": "service_healthy"},
-            "rabbitmq": {"condition": "service_healthy"},
-            "redis": {"condition": "service_healthy"},
-        }
+            **{server: {"condition": "service_healthy"} for server in brokers},
+        }, role
+
+
+def test_the_workers_serve_every_queue_and_know_no_other_broker(
+    services: dict[str, dict[str, Any]], secrets: Path
+) -> None:
+    all_served = []
+    for role in ("worker", "import-worker"):
+        options = services[role]["command"][1:]
+        assert set(options[::2]) == {"--queue"}
+        served = options[1::2]
+        urls = _settings(services[role], secrets).broker_urls
+        assert all(urls[queue].startswith(("amqp:", "redis:")) for queue in served), role
+        known = {secret for secret in BROKERS.values() if secret in services[role]["secrets"]}
+        assert len(known) == len({urls[queue] for queue in served}) == 1, role
+        all_served += served
+    assert sorted(all_served) == sorted(load_settings({}).broker_urls)
 
 
 def test_only_the_api_is_published_and_on_loopback(
@@ -186,6 +206,8 @@ def test_the_made_secrets_and_the_variables_are_good_settings(
     for role in ROLES:
         settings = _settings(services[role], secrets)
         assert settings.store_url.startswith("mongodb://webloom:"), role
+    for role in ("api", "scheduler"):
+        settings = _settings(services[role], secrets)
         assert settings.broker_urls["metadata_queue"].startswith("amqp://webloom:"), role
         assert settings.broker_urls["import-feed"].startswith("redis://:"), role
     key = (secrets / "api_key").read_text().strip()

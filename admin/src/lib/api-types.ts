@@ -1273,6 +1273,7 @@ export interface components {
             retried: number;
             failed: number;
             started_at: string;
+            queues: string[];
             last_beat_seconds_ago: number;
             alive: boolean;
         };

@@ -36,6 +36,7 @@ class Observed:
     down: Sequence[Down] = ()
     roles: frozenset[str] | None = None  # of processes that are alive; None: nobody knows
     queues: Sequence[QueueState] = ()
+    unserved: Sequence[str] = ()  # queues that no living process serves
     is_full: bool = False
     failing_feeds: Sequence[Feed] = ()
     failing_watches: Sequence[Watch] = ()

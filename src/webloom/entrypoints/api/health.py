@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from webloom import __version__
 from webloom.application.overview import sharing
+from webloom.application.overview.serving import unserved
 from webloom.bootstrap import Services, queue_limits
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
@@ -75,11 +76,14 @@ class HealthRoutes:
         queues = {queue.name: queue for _, found in brokers for queue in found}
         processes = [_process(each) for each in seen.result or []]
         workers = [each for each in processes if each.role == "worker"]
+        alive = [each.heartbeat for each in seen.result or [] if each.age <= ALIVE_SECONDS]
+        waiting = [name for name, queue in queues.items() if queue.ready]
         status = "ok"
         if store.state == "down" or broker.state == "down":
             status = "down"
         elif (
             not any(worker.alive for worker in workers)
+            or unserved(waiting, alive)
             or any(each.state == "down" for each in aside)
             or full.result
         ):
@@ -251,6 +255,7 @@ def _process(seen: SeenProcess) -> ProcessHealth:
         retried=beat.retried,
         failed=beat.failed,
         started_at=beat.started_at,
+        queues=list(beat.queues),
         last_beat_seconds_ago=round(seen.age, 1),
         alive=seen.age <= ALIVE_SECONDS,
     )

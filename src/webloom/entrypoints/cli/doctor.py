@@ -9,7 +9,7 @@ import shutil
 import socket
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +18,7 @@ import typer
 import uvloop
 
 from webloom import __version__
+from webloom.application.overview.serving import unserved
 from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services, queue_limits
 from webloom.domain.errors import BackendRefused, WebloomError
@@ -254,7 +255,7 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
         for queue, depth in depths.items():
             yield _depth(queue, depth, limits[queue])
     if seen is not None:
-        yield _workers(seen)
+        yield _workers(seen, settings.broker_urls)
         for finding in (*_scheduler(feeds, watches, seen), *_feeds(feeds)):
             yield finding
         yield _watches(watches)
@@ -344,8 +345,16 @@ def _feeds(feeds: list[Feed]) -> Iterator[Finding]:
     )
 
 
-def _workers(seen: list[SeenProcess]) -> Finding:
+def _workers(seen: list[SeenProcess], queues: Iterable[str]) -> Finding:
     workers = [each for each in seen if each.heartbeat.role == "worker"]
+    idle = unserved(queues, [each.heartbeat for each in seen])
+    if workers and idle:
+        return Finding(
+            check="workers",
+            state="warning",
+            detail=f"{len(workers)} alive, and none serves {', '.join(idle)}",
+            advice=f"Start `webloom worker --queue {' --queue '.join(idle)}`.",
+        )
     if workers:
         return Finding(check="workers", state="ok", detail=f"{len(workers)} alive")
     return Finding(
