@@ -29,6 +29,7 @@ from webloom.entrypoints.api.health import STORAGE_FULL
 from webloom.entrypoints.cli.output import counted, visible
 from webloom.entrypoints.processes import refuse_open_bind
 from webloom.parsing.backend_url import shown
+from webloom.parsing.web_origin import ANY
 from webloom.ports.broker import QueueDepth
 from webloom.ports.connection import Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
@@ -124,6 +125,13 @@ def _settings(settings: Settings) -> Iterator[Finding]:
             state="problem",
             detail=str(error),
             advice="`webloom new-key` makes one.",
+        )
+    if ANY in settings.allow_origins:
+        yield Finding(
+            check="access",
+            state="warning",
+            detail="WEBLOOM_ALLOW_ORIGINS is *: any web page in your browser can use this API",
+            advice="Name the origins of the pages that should.",
         )
 
 
