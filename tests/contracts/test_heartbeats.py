@@ -111,10 +111,25 @@ async def test_a_process_tells_what_it_has_handled_on_each_queue(observers: Obse
         assert seen.heartbeat == replace(WORKER, handled=handled)
 
 
+async def test_a_process_tells_which_queues_it_serves(observers: Observers) -> None:
+    beat = replace(WORKER, queues=("import-feed", "watch-pages"))
+    async with observers.open() as one, observers.open() as two:
+        await one.beat(beat)
+        [seen] = await two.seen(within=60)
+        assert seen.heartbeat == beat
+        assert seen.heartbeat.serves("watch-pages")
+        assert not seen.heartbeat.serves("metadata_queue")
+
+
+def test_only_a_worker_that_names_no_queue_serves_all_of_them() -> None:
+    assert WORKER.serves("metadata_queue")
+    assert not replace(WORKER, role="scheduler").serves("metadata_queue")
+
+
 async def test_a_beat_from_before_has_handled_nothing(mongod: MongoServer) -> None:
     place = Place(folder=Path(), name="old beats", server=mongod)
     async with open_mongodb_at(place, FakeClock()) as database:
         heartbeats = MongoHeartbeats(database)
         await heartbeats.beat(WORKER)
-        await database.heartbeats.update_one({}, {"$unset": {"handled": True}})
+        await database.heartbeats.update_one({}, {"$unset": {"handled": True, "queues": True}})
         assert [each.heartbeat for each in await heartbeats.seen(60)] == [WORKER]

@@ -8,92 +8,25 @@ import re
 import shutil
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from e2e import compose_file
 from webloom.entrypoints.cli.main import COMMANDS
-from webloom.settings import Settings, load_settings, unknown_variables
+from webloom.settings import VARIABLES, Settings, load_settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-ROLES = ("api", "worker", "scheduler")
-
-
-class ComposeReader:
-    """The part of YAML that compose.yaml keeps to: block mappings and lists by indentation, flow
-    lists and empty flow mappings on one line, anchors, aliases and `<<`. Fails on anything else."""
-
-    def __init__(self, text: str) -> None:
-        bare = (re.sub(r"(^|\s+)# .*$|^#$", "", line) for line in text.splitlines())
-        self._lines = [line.rstrip() for line in bare if line.strip()]
-        self._anchors: dict[str, Any] = {}
-
-    def read(self) -> Any:
-        value = self._block(0)
-        assert not self._lines, f"not understood: {self._lines[0]}"
-        return value
-
-    def _block(self, indent: int) -> Any:
-        if self._lines[0].lstrip().startswith("- "):
-            return self._list(indent)
-        found: dict[str, Any] = {}
-        while self._lines and _indent(self._lines[0]) == indent:
-            matched = re.fullmatch(r"([\w./<-]+):(?: (.*))?", self._lines.pop(0).strip())
-            assert matched, "a line of a mapping wants `key: value`"
-            key, value = matched[1], self._value(indent, matched[2] or "")
-            if key == "<<":
-                found = value | found
-            else:
-                found[key] = value
-        return found
-
-    def _list(self, indent: int) -> list[Any]:
-        found = []
-        while self._lines and _indent(self._lines[0]) == indent:
-            line = self._lines.pop(0).strip()
-            assert line.startswith("- "), f"not an item: {line}"
-            if re.match(r"- \w+: ", line):  # a mapping whose first line is the item's
-                self._lines.insert(0, " " * (indent + 2) + line[2:])
-                found.append(self._block(indent + 2))
-            else:
-                found.append(_scalar(line[2:]))
-        return found
-
-    def _value(self, indent: int, text: str) -> Any:
-        if text.startswith("*"):
-            return self._anchors[text[1:]]
-        anchor, text = (text[1:], "") if text.startswith("&") else (None, text)
-        if text:
-            return _scalar(text)
-        assert _indent(self._lines[0]) > indent, "a key without a value"
-        value = self._block(_indent(self._lines[0]))
-        if anchor:
-            self._anchors[anchor] = value
-        return value
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def _scalar(text: str) -> Any:
-    if text == "{}":
-        return {}
-    if text.startswith("["):
-        items = re.findall(r'"(?:[^"\\]|\\.)*"|[^\s,\[\]]+', text)
-        return [_scalar(item) for item in items]
-    if text.startswith('"'):
-        return json.loads(text)
-    if text in ("true", "false"):
-        return text == "true"
-    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else text
+ROLES = ("api", "worker", "import-worker", "scheduler")
+BROKERS = {"rabbitmq": "webloom_broker", "redis": "webloom_broker_import_feed"}
 
 
 @pytest.fixture(scope="module")
 def compose() -> Any:
-    return ComposeReader((DEPLOY / "compose.yaml").read_text()).read()
+    return compose_file.read(DEPLOY / "compose.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +53,48 @@ def _settings(service: dict[str, Any], secrets: Path) -> Settings:
         for name, value in service["environment"].items()
     }
     return load_settings(environment)
+
+
+def test_compose_takes_the_file(compose: Any) -> None:
+    assert compose_file.problems(compose, DEPLOY) == []
+    misspelt = compose | {"volume": {}}
+    assert compose_file.problems(misspelt, DEPLOY) == ["volume is not a part of a file"]
+
+
+BROKEN: list[tuple[Callable[[Any], object], str, str]] = [
+    (lambda it: it["api"].update(comand=[]), "api: comand is not known", "a key of a service"),
+    (lambda it: it["api"].update(command="api"), "api: command: 'api'", "a shell's command"),
+    (lambda it: it["api"].update(mem_limit=512), "api: mem_limit: 512", "a number without a unit"),
+    (lambda it: it["api"].update(restart=False), "api: restart: False", "an unquoted no"),
+    (lambda it: it["api"].update(stop_grace_period="90"), "stop_grace_period", "no unit of time"),
+    (lambda it: it["api"].update(ports=["8081:8081"]), "no address", "published to everybody"),
+    (lambda it: it["api"].update(image="webloom:$TAG"), "without a default", "an unset variable"),
+    (lambda it: it["api"].update(tmpfs=["tmp"]), "api: tmpfs: tmp", "a path that is relative"),
+    (lambda it: it["api"]["environment"].update(X=True), "X is not a text", "an unquoted true"),
+    (lambda it: it["api"]["networks"].append("back"), "back is not declared", "a network"),
+    (lambda it: it["api"]["secrets"].append("key"), "key is not declared", "a secret"),
+    (lambda it: it["redis"].update(volumes=["data:/data"]), "data is not declared", "a volume"),
+    (lambda it: it["redis"].update(volumes=["./no:/x"]), "./no is not there", "a file"),
+    (lambda it: it["redis"]["healthcheck"].update(retry=3), "retry is not known", "a key in one"),
+    (lambda it: it["redis"]["healthcheck"].update(interval=10), "is no duration", "an interval"),
+    (lambda it: it["redis"].pop("healthcheck"), "redis has no health check", "waiting for health"),
+    (
+        lambda it: it["mongodb-init"].update(restart="always"),
+        "started again",
+        "an end that is none",
+    ),
+    (lambda it: it["api"]["depends_on"].update(x={}), "there is no service x", "a service"),
+    (lambda it: it["api"]["build"].update(dockerfile="no"), "no is not there", "a Dockerfile"),
+]
+
+
+@pytest.mark.parametrize(("breaks", "problem", "why"), BROKEN, ids=[row[2] for row in BROKEN])
+def test_what_compose_would_refuse_is_found(
+    compose: Any, breaks: Callable[[Any], object], problem: str, why: str
+) -> None:
+    broken = json.loads(json.dumps(compose))  # no part stands for another, as aliases do
+    breaks(broken["services"])
+    assert [each for each in compose_file.problems(broken, DEPLOY) if problem in each]
 
 
 def test_every_service_is_confined(services: dict[str, dict[str, Any]]) -> None:
@@ -149,20 +124,39 @@ def test_every_service_that_stays_has_a_health_check(services: dict[str, dict[st
 
 def test_the_commands_are_ones_that_webloom_has(services: dict[str, dict[str, Any]]) -> None:
     for role in ROLES:
-        assert services[role]["command"] == [role]
-        assert role in COMMANDS
+        command = services[role]["command"]
+        assert command[0] == role.removeprefix("import-")
+        assert command[0] in COMMANDS
         check = services[role]["healthcheck"]["test"]
         assert check[1] != "webloom" or check[2] in COMMANDS, role
 
 
 def test_a_service_starts_after_what_it_needs(services: dict[str, dict[str, Any]]) -> None:
     for role in ROLES:
+        brokers = {
+            server for server, secret in BROKERS.items() if secret in services[role]["secrets"]
+        }
         assert services[role]["depends_on"] == {
             "mongodb-init": {"condition": "service_completed_successfully"},
             "mongodb": {"condition": "service_healthy"},
-            "rabbitmq": {"condition": "service_healthy"},
-            "redis": {"condition": "service_healthy"},
-        }
+            **{server: {"condition": "service_healthy"} for server in brokers},
+        }, role
+
+
+def test_the_workers_serve_every_queue_and_know_no_other_broker(
+    services: dict[str, dict[str, Any]], secrets: Path
+) -> None:
+    all_served = []
+    for role in ("worker", "import-worker"):
+        options = services[role]["command"][1:]
+        assert set(options[::2]) == {"--queue"}
+        served = options[1::2]
+        urls = _settings(services[role], secrets).broker_urls
+        assert all(urls[queue].startswith(("amqp:", "redis:")) for queue in served), role
+        known = {secret for secret in BROKERS.values() if secret in services[role]["secrets"]}
+        assert len(known) == len({urls[queue] for queue in served}) == 1, role
+        all_served += served
+    assert sorted(all_served) == sorted(load_settings({}).broker_urls)
 
 
 def test_only_the_api_is_published_and_on_loopback(
@@ -176,8 +170,9 @@ def test_only_the_api_is_published_and_on_loopback(
 
 
 def test_every_variable_is_a_setting(services: dict[str, dict[str, Any]]) -> None:
+    known = {*VARIABLES, *(f"{name}_FILE" for name in VARIABLES)}
     for role in ROLES:
-        assert unknown_variables(services[role]["environment"]) == [], role
+        assert services[role]["environment"].keys() <= known, role
 
 
 def test_the_made_secrets_and_the_variables_are_good_settings(
@@ -186,6 +181,8 @@ def test_the_made_secrets_and_the_variables_are_good_settings(
     for role in ROLES:
         settings = _settings(services[role], secrets)
         assert settings.store_url.startswith("mongodb://webloom:"), role
+    for role in ("api", "scheduler"):
+        settings = _settings(services[role], secrets)
         assert settings.broker_urls["metadata_queue"].startswith("amqp://webloom:"), role
         assert settings.broker_urls["import-feed"].startswith("redis://:"), role
     key = (secrets / "api_key").read_text().strip()

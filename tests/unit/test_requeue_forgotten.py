@@ -96,6 +96,14 @@ async def test_without_a_worker_no_request_is_sent(room: Room) -> None:
     assert await room.forgotten() == REQUESTS
 
 
+async def test_a_worker_of_other_queues_is_none(room: Room) -> None:
+    imports_only = replace(BEAT, queues=("import-feed",))
+    await room.heartbeats.beat(imports_only)
+    assert await room.requeue() == 0
+    await room.heartbeats.beat(replace(imports_only, queues=("import-feed", METADATA_QUEUE)))
+    assert await room.requeue() == 3
+
+
 @pytest.mark.parametrize(
     ("ready", "delayed"), [(3, 0), (1, 2)], ids=["as many are ready", "as many wait"]
 )

@@ -110,6 +110,16 @@ def test_what_waits_for_a_scheduler(
     assert missing_scheduler(waiting, {"scheduler"}) is None
 
 
+def test_a_queue_where_messages_wait_and_that_nobody_serves_is_told() -> None:
+    alone = Observed(roles=ALL_ROLES, queues=[QUEUE], unserved=["import-feed", "watch-pages"])
+    what = "No worker serves the queue import-feed; waiting there: 99 messages."
+    assert told(alone) == [("error", what, "/queues/import-feed")]
+    assert told(replace(alone, queues=[replace(QUEUE, ready=0)])) == []
+    assert told(replace(alone, queues=[replace(QUEUE, ready=None)])) == []
+    [(_, no_worker, _)] = told(replace(alone, roles=frozenset({"scheduler"})))
+    assert no_worker.startswith("No worker is alive")
+
+
 def test_queues_that_are_full_or_have_dead_letters_are_told() -> None:
     full = replace(QUEUE, ready=100, dead=1)
     unknown = replace(QUEUE, ready=None, dead=None)

@@ -1277,6 +1277,7 @@ export interface components {
             retried: number;
             failed: number;
             started_at: string;
+            queues: string[];
             last_beat_seconds_ago: number;
             alive: boolean;
         };

@@ -1,6 +1,7 @@
 // The one way to the API: typed by its OpenAPI document, with the key where one is asked for.
 
 import type { components, paths } from "./api-types";
+import { apiAddress } from "./config";
 import { currentKey, noteKeyWanted } from "./key";
 import { noteAnswered, noteUnreachable } from "./reachable";
 
@@ -91,7 +92,7 @@ function lost(error: unknown, signal: AbortSignal | null | undefined): unknown {
 export async function send(address: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(address, {
+    response = await fetch(apiAddress(address), {
       cache: "no-store",
       ...init,
       headers: { ...keyHeaders(), ...(init.headers as Record<string, string> | undefined) },

@@ -5,6 +5,7 @@
 
 import { useEffect, useRef } from "react";
 import { keyHeaders } from "./api";
+import { apiAddress } from "./config";
 import { noteAnswered, noteUnreachable, onReachable } from "./reachable";
 
 const FIRST_PAUSE_MS = 500;
@@ -89,7 +90,7 @@ class Stream {
   private async read(abort: AbortController) {
     const headers: Record<string, string> = { ...keyHeaders(), Accept: "text/event-stream" };
     if (this.lastId !== null) headers["Last-Event-ID"] = this.lastId;
-    const response = await fetch(this.address, { headers, cache: "no-store", signal: abort.signal });
+    const response = await fetch(apiAddress(this.address), { headers, cache: "no-store", signal: abort.signal });
     noteAnswered();
     if (!response.ok || response.body === null) return;
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

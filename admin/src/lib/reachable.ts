@@ -1,5 +1,6 @@
 // Whether the API answers. While it does not, it is asked until it does.
 
+import { apiAddress } from "./config";
 import { Followed, useFollowed } from "./store";
 
 const RETRY_MS = 1500;
@@ -20,7 +21,7 @@ export function noteUnreachable() {
 async function ask() {
   asking = undefined;
   try {
-    await fetch("/health/live", { cache: "no-store" });
+    await fetch(apiAddress("/health/live"), { cache: "no-store" });
   } catch {
     noteUnreachable();
     return;

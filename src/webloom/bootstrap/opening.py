@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from webloom.bootstrap.network import network_policy
 from webloom.bootstrap.services import Services
 from webloom.domain.errors import StoreUnavailable, WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.politeness import HostLimits
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
@@ -26,9 +27,15 @@ from webloom.settings import Settings
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, clock: Clock | None = None, *, must_exist: bool = False
+    settings: Settings,
+    clock: Clock | None = None,
+    *,
+    must_exist: bool = False,
+    queues: Collection[str] | None = None,
 ) -> AsyncIterator[Services]:
-    """Raises StoreUnavailable when the embedded database can't be opened, or must exist and does
+    """With `queues`, only the brokers that serving these queues needs are opened.
+
+    Raises StoreUnavailable when the embedded database can't be opened, or must exist and does
     not. A server that can't be reached is waited for in the background; one that refuses us raises
     BackendRefused."""
     clock = clock or SystemClock()
@@ -41,12 +48,17 @@ async def open_services(
     async with AsyncExitStack() as stack:
         room = MachineRoom(settings, clock, stack)
         stores = await room.stores(settings.store_url)
-        brokers = {url: await room.broker(url) for url in set(settings.broker_urls.values())}
-        routes = {queue: brokers[url][0] for queue, url in settings.broker_urls.items()}
+        urls = _needed_urls(settings, queues)
+        brokers = {url: await room.broker(url) for url in set(urls.values())}
+        routes = {queue: brokers[url][0] for queue, url in urls.items()}
         yield Services(
             settings=settings,
             clock=clock,
-            broker=routes[METADATA_QUEUE] if len(brokers) == 1 else RoutedBroker(routes),
+            broker=(
+                routes[METADATA_QUEUE]
+                if queues is None and len(brokers) == 1
+                else RoutedBroker(routes)
+            ),
             store=stores.inventory,
             imports=stores.imports,
             pages=stores.pages,
@@ -69,7 +81,7 @@ async def open_services(
             broker_links=[
                 BrokerLink(
                     connected=connected,
-                    queues=[name for name, each in settings.broker_urls.items() if each == url],
+                    queues=[name for name, each in urls.items() if each == url],
                 )
                 for url, (_, connected) in sorted(
                     brokers.items(),
@@ -77,6 +89,16 @@ async def open_services(
                 )
             ],
         )
+
+
+def _needed_urls(settings: Settings, queues: Collection[str] | None) -> dict[str, str]:
+    """The broker of each queue that is used by whoever serves `queues`."""
+    if queues is None:
+        return settings.broker_urls
+    used = set(queues)
+    if CHECK_QUEUE in used:
+        used.add(settings.input_queue)  # where a check publishes what it has found
+    return {name: url for name, url in settings.broker_urls.items() if name in used}
 
 
 @asynccontextmanager

@@ -6,9 +6,9 @@ import asyncio
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.bootstrap import Services
@@ -19,10 +19,32 @@ from webloom.ports.heartbeats import Heartbeat
 
 BEAT_SECONDS = 5.0
 
-Served = dict[str, Slots]  # by queue
+
+@dataclass(kw_only=True)
+class Work:
+    """What a process does with its queues, as its heartbeats report it."""
+
+    slots: dict[str, Slots] = field(default_factory=dict)  # by queue
+    fetch_url: FetchUrl | None = None  # of a process that serves metadata_queue
+
+    def report(self, beat: Heartbeat) -> Heartbeat:
+        handled = {queue: slots.handled for queue, slots in self.slots.items()}
+        if self.fetch_url is None:
+            return replace(beat, handled=handled)
+        tally = self.fetch_url.tally
+        return replace(
+            beat,
+            handled=handled,
+            in_flight=len(self.fetch_url.in_flight),
+            completed=tally.completed,
+            retried=tally.retried,
+            failed=tally.failed,
+        )
 
 
-def first_beat(services: Services, role: str, slots: int = 0) -> Heartbeat:
+def first_beat(
+    services: Services, role: str, *, slots: int = 0, queues: Sequence[str] = ()
+) -> Heartbeat:
     return Heartbeat(
         process_id=uuid.uuid4().hex,
         role=role,
@@ -34,6 +56,7 @@ def first_beat(services: Services, role: str, slots: int = 0) -> Heartbeat:
         retried=0,
         failed=0,
         started_at=services.clock.now(),
+        queues=tuple(queues),
     )
 
 
@@ -56,25 +79,3 @@ async def beating(
         await ended(task)
         with suppress(Unavailable, BackendRefused):
             await services.heartbeats.leave(beat.process_id)
-
-
-def with_tally(fetch_url: FetchUrl, served: Served) -> Callable[[Heartbeat], Heartbeat]:
-    handled = with_handled(served)
-
-    def current(beat: Heartbeat) -> Heartbeat:
-        return replace(
-            handled(beat),
-            in_flight=len(fetch_url.in_flight),
-            completed=fetch_url.tally.completed,
-            retried=fetch_url.tally.retried,
-            failed=fetch_url.tally.failed,
-        )
-
-    return current
-
-
-def with_handled(served: Served) -> Callable[[Heartbeat], Heartbeat]:
-    def current(beat: Heartbeat) -> Heartbeat:
-        return replace(beat, handled={queue: slots.handled for queue, slots in served.items()})
-
-    return current

@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import SettingsError
@@ -31,11 +31,16 @@ OBJECTS_BETWEEN_COLLECTIONS = 20_000
 
 
 async def run_processes(
-    settings: Settings, roles: frozenset[str], *, on_ready: OnReady | None = None
+    settings: Settings,
+    roles: frozenset[str],
+    *,
+    queues: Collection[str] | None = None,
+    on_ready: OnReady | None = None,
 ) -> None:
     """Run the roles until SIGTERM or SIGINT, or until `on_ready` sets its event.
 
-    The first signal lets what is in flight finish; a second ends at once.
+    With `queues`, only their brokers are opened, and a worker serves nothing else. The first signal
+    lets what is in flight finish; a second ends at once.
     """
     refuse_open_bind(settings, roles)
     stop, ready = asyncio.Event(), asyncio.Event()
@@ -49,11 +54,14 @@ async def run_processes(
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     with _signals(stop):
-        async with open_services(settings) as services, asyncio.TaskGroup() as group:
+        async with (
+            open_services(settings, queues=queues) as services,
+            asyncio.TaskGroup() as group,
+        ):
             if "api" in roles:
                 group.create_task(serve(services, listener, ready, stop))
             if "worker" in roles:
-                group.create_task(run_worker(services, stop))
+                group.create_task(run_worker(services, stop, queues))
             if "storage-agent" in roles:
                 group.create_task(run_storage_agent(services, stop))
             if "scheduler" in roles:

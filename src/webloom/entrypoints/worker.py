@@ -1,52 +1,79 @@
-"""A worker: it serves every queue until it is told to stop."""
+"""A worker: it serves its queues until it is told to stop."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 
-from webloom.application.host_turns import HostTurns
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.bootstrap import Services, http_fetcher, open_check_page
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE
 from webloom.ending import ended
-from webloom.entrypoints.heartbeat import Served, beating, first_beat, with_handled, with_tally
+from webloom.entrypoints.heartbeat import Work, beating, first_beat
 from webloom.entrypoints.slots import LAST_WORDS_SECONDS, Slots
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
 
 
-async def run_worker(services: Services, stop: asyncio.Event) -> None:
-    """After `stop`, what is in flight is finished within the grace period."""
-    turns = services.host_turns
-    served: Served = {}
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_serve_urls(services, turns, stop, served))
-        group.create_task(serve_batches(services, stop, served))
-        group.create_task(_serve_checks(services, turns, stop, served))
-        group.create_task(_serve_events(services, stop, served))
-
-
-async def _serve_urls(
-    services: Services, turns: HostTurns, stop: asyncio.Event, served: Served
+async def run_worker(
+    services: Services, stop: asyncio.Event, queues: Collection[str] | None = None
 ) -> None:
+    """Serve the queues, all of them by default. After `stop`, what is in flight is finished within
+    the grace period."""
+    settings = services.settings
+    chosen = [name for name in settings.broker_urls if queues is None or name in queues]
+    slots = settings.slots if METADATA_QUEUE in chosen else 0
+    beat = first_beat(services, "worker", slots=slots, queues=chosen)
+    work = Work()
+    async with beating(services, beat, work.report):
+        log.info("worker started", extra={"slots": slots, "queues": chosen})
+        try:
+            async with asyncio.TaskGroup() as group:
+                for queue in chosen:
+                    group.create_task(_serving(queue, services, stop, work))
+        finally:
+            completed = work.fetch_url.tally.completed if work.fetch_url else 0
+            log.info("worker stopped", extra={"completed": completed})
+
+
+async def run_storage_agent(services: Services, stop: asyncio.Event) -> None:
+    """The storage agent alone."""
+    settings, work = services.settings, Work()
+    beat = first_beat(
+        services, "storage-agent", slots=settings.slots, queues=[settings.input_queue]
+    )
+    async with beating(services, beat, work.report):
+        log.info("storage agent started")
+        await _serve_events(services, stop, work)
+    log.info("storage agent stopped")
+
+
+def _serving(
+    queue: str, services: Services, stop: asyncio.Event, work: Work
+) -> Coroutine[object, object, None]:
+    if queue == METADATA_QUEUE:
+        return _serve_urls(services, stop, work)
+    if queue == IMPORT_QUEUE:
+        return serve_batches(services, stop, work)
+    if queue == CHECK_QUEUE:
+        return _serve_checks(services, stop, work)
+    return _serve_events(services, stop, work)
+
+
+async def _serve_urls(services: Services, stop: asyncio.Event, work: Work) -> None:
+    """Fetch what was submitted."""
     settings = services.settings
     async with http_fetcher(settings) as fetcher:
-        fetch_url = services.fetch_url(fetcher, turns)
-        beat = first_beat(services, "worker", settings.slots)
+        fetch_url = work.fetch_url = services.fetch_url(fetcher, services.host_turns)
         renewal = asyncio.create_task(fetch_url.renew_leases())
-        log.info("worker started", extra={"slots": settings.slots})
         try:
-            async with (
-                beating(services, beat, with_tally(fetch_url, served)),
-                services.broker.deliveries(METADATA_QUEUE, settings.slots) as deliveries,
-            ):
-                slots = served[METADATA_QUEUE] = Slots(fetch_url, deliveries)
+            async with services.broker.deliveries(METADATA_QUEUE, settings.slots) as deliveries:
+                slots = work.slots[METADATA_QUEUE] = Slots(fetch_url, deliveries)
                 slots.start(settings.slots)
                 try:
                     await slots.serve_until(stop)
@@ -56,7 +83,6 @@ async def _serve_urls(
                     await slots.give_back()
         finally:
             await ended(renewal)
-            log.info("worker stopped", extra={"completed": fetch_url.tally.completed})
 
 
 async def _begin_no_more(fetch_url: FetchUrl) -> None:
@@ -68,38 +94,23 @@ async def _begin_no_more(fetch_url: FetchUrl) -> None:
                 await asyncio.sleep(0.01)
 
 
-async def serve_batches(
-    services: Services, stop: asyncio.Event, served: Served | None = None
-) -> None:
-    """Store the batches of imports. Who serves the queue is added to `served`."""
-    slots = services.settings.import_concurrency
-    served = {} if served is None else served
-    await _serve(services, IMPORT_QUEUE, services.store_batch, slots, stop, served)
+async def serve_batches(services: Services, stop: asyncio.Event, work: Work | None = None) -> None:
+    """Store the batches of imports."""
+    count = services.settings.import_concurrency
+    await _serve(services, IMPORT_QUEUE, services.store_batch, count, stop, work or Work())
 
 
-async def _serve_checks(
-    services: Services, turns: HostTurns, stop: asyncio.Event, served: Served
-) -> None:
+async def _serve_checks(services: Services, stop: asyncio.Event, work: Work) -> None:
     """Look at the pages of watches."""
-    async with open_check_page(services, turns) as check_page:
-        slots = services.settings.watch_concurrency
-        await _serve(services, CHECK_QUEUE, check_page, slots, stop, served)
+    async with open_check_page(services, services.host_turns) as check_page:
+        count = services.settings.watch_concurrency
+        await _serve(services, CHECK_QUEUE, check_page, count, stop, work)
 
 
-async def _serve_events(services: Services, stop: asyncio.Event, served: Served) -> None:
+async def _serve_events(services: Services, stop: asyncio.Event, work: Work) -> None:
     """Store what was seen on pages: the storage agent."""
     settings = services.settings
-    await _serve(services, settings.input_queue, services.store_event, settings.slots, stop, served)
-
-
-async def run_storage_agent(services: Services, stop: asyncio.Event) -> None:
-    """The storage agent alone."""
-    served: Served = {}
-    beat = first_beat(services, "storage-agent", services.settings.slots)
-    async with beating(services, beat, with_handled(served)):
-        log.info("storage agent started")
-        await _serve_events(services, stop, served)
-    log.info("storage agent stopped")
+    await _serve(services, settings.input_queue, services.store_event, settings.slots, stop, work)
 
 
 async def _serve(
@@ -108,10 +119,10 @@ async def _serve(
     handle: Callable[[Delivery], Awaitable[None]],
     count: int,
     stop: asyncio.Event,
-    served: Served,
+    work: Work,
 ) -> None:
     async with services.broker.deliveries(queue, count) as deliveries:
-        slots = served[queue] = Slots(handle, deliveries)
+        slots = work.slots[queue] = Slots(handle, deliveries)
         slots.start(count)
         try:
             await slots.serve_until(stop)

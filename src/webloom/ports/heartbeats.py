@@ -22,6 +22,11 @@ class Heartbeat:
     started_at: datetime
     # Deliveries that were settled since the process started, by queue.
     handled: Mapping[str, int] = field(default_factory=dict)
+    queues: tuple[str, ...] = ()  # that it serves; workers of older versions leave it empty
+
+    def serves(self, queue: str) -> bool:
+        """A worker that names no queue is of a version whose workers served all of them."""
+        return queue in self.queues or (self.role == "worker" and not self.queues)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

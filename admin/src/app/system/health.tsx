@@ -119,7 +119,12 @@ function Processes({ processes, at }: { processes: Schema<"ProcessHealth">[]; at
       <tbody>
         {processes.map((each) => (
           <tr key={each.process_id}>
-            <Td className="font-medium">{each.role}</Td>
+            <Td>
+              <span className="font-medium">{each.role}</span>
+              {each.queues.length > 0 && (
+                <span className="block min-w-40 text-sm text-soft">{each.queues.join(", ")}</span>
+              )}
+            </Td>
             <Td>{each.alive ? <Badge tone="good">alive</Badge> : <Badge tone="bad">gone</Badge>}</Td>
             <Td>
               <Time at={at - each.last_beat_seconds_ago * 1000} ago />

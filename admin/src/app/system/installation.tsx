@@ -8,6 +8,7 @@ import { Facts } from "@/components/Table";
 import { Time } from "@/components/Time";
 import { sayError } from "@/components/Toasts";
 import { send, type Schema } from "@/lib/api";
+import { IS_API_ELSEWHERE } from "@/lib/config";
 import { bytes } from "@/lib/format";
 import { currentKey } from "@/lib/key";
 import type { Resource } from "@/lib/resource";
@@ -41,9 +42,9 @@ export function Installation({ system }: { system: Resource<Schema<"SystemAnswer
   );
 }
 
-/** A link; where a key is wanted, which a link can't carry, a button that saves it. */
+/** A link; where a key is wanted, which a link can't carry, or the API is elsewhere, a button that saves it. */
 function ApiFile({ address, name, children }: { address: string; name: string; children: string }) {
-  if (!currentKey()) {
+  if (!currentKey() && !IS_API_ELSEWHERE) {
     return (
       <LinkButton href={address} plain>
         {children}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from webloom.adapters.mongodb.client import MongoDatabase
@@ -41,4 +41,5 @@ def _seen(document: dict[str, Any], now: float) -> SeenProcess:
     known = document | {"process_id": document["_id"]}
     named = [field.name for field in fields(Heartbeat) if field.name in known]
     heartbeat = Heartbeat(**{name: known[name] for name in named})
+    heartbeat = replace(heartbeat, queues=tuple(heartbeat.queues))  # BSON has lists only
     return SeenProcess(heartbeat=heartbeat, age=max(0.0, now - document["beat"]))

@@ -47,4 +47,4 @@ class RequeueForgotten:
 
     async def _is_served(self) -> bool:
         seen = await self.heartbeats.seen(ALIVE_SECONDS)
-        return any(process.heartbeat.role == "worker" for process in seen)
+        return any(process.heartbeat.serves(METADATA_QUEUE) for process in seen)

@@ -38,6 +38,7 @@ class Observed:
     roles: frozenset[str] | None = None  # of processes that are alive; None: nobody knows
     waiting: Waiting = field(default_factory=Waiting)  # for a scheduler
     queues: Sequence[QueueState] = ()
+    unserved: Sequence[str] = ()  # queues that no living process serves
     is_full: bool = False  # the storage budget is used up
     full: str | None = None  # of the database: what is full and what to do about it
     failing_feeds: Sequence[Feed] = ()

@@ -16,6 +16,7 @@ from webloom.application.overview import sampler_counts as counted
 from webloom.application.overview.observed import Down, Observed, QueueState
 from webloom.application.overview.queue_states import LookAtQueues, QueueStates
 from webloom.application.overview.sampler import Sampler
+from webloom.application.overview.serving import unserved
 from webloom.application.overview.sharing import Shared, asked
 from webloom.application.overview.stored_counts import StoredCounts
 from webloom.application.overview.troubles import Trouble, troubles
@@ -148,6 +149,7 @@ class Survey:
             roles=None if problem else roles,
             waiting=stored.waiting,
             queues=queues.queues,
+            unserved=unserved([queue.name for queue in queues.queues], beats),
             is_full=bool(is_full),
             failing_feeds=stored.feeds.failing,
             failing_watches=stored.watches.failing,

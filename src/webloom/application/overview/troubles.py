@@ -32,6 +32,7 @@ def troubles(observed: Observed) -> list[Trouble]:
     found = [
         *_of_dependencies(observed.down),
         *_of_processes(observed.roles, observed.waiting),
+        *_of_unserved(observed),
         *_of_storage(observed),
         *_of_queues(observed.queues),
         *_of_feeds(observed.failing_feeds),
@@ -70,6 +71,22 @@ def _of_processes(roles: frozenset[str] | None, waiting: Waiting) -> Iterator[Tr
             advice=START_SCHEDULER,
             where="/system",
         )
+
+
+def _of_unserved(observed: Observed) -> Iterator[Trouble]:
+    """Of a queue that nobody uses, nobody needs to hear."""
+    if observed.roles is None or "worker" not in observed.roles:  # then that is the trouble
+        return
+    for queue in observed.queues:
+        if queue.ready and queue.name in observed.unserved:
+            yield Trouble(
+                level="error",
+                what=f"No worker serves the queue {queue.name}; waiting there: "
+                f"{_several(queue.ready, 'message')}.",
+                advice=f"Start one with `webloom worker --queue {queue.name}`, or one for every "
+                "queue with `webloom worker`.",
+                where=f"/queues/{queue.name}",
+            )
 
 
 def _of_storage(observed: Observed) -> Iterator[Trouble]:

@@ -2,6 +2,7 @@
 
 A page in the user's browser can send requests to a loopback address. Its Host header (after a DNS
 trick), its Origin or its Sec-Fetch-Site gives it away, and it is refused before anything happens.
+Pages of origins that WEBLOOM_ALLOW_ORIGINS names are let through: cors.py.
 """
 
 from __future__ import annotations
@@ -18,6 +19,13 @@ from prometheus_client import Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from webloom.entrypoints.api.answers import Refusal, problem
+from webloom.entrypoints.api.cors import (
+    AllowedOrigins,
+    HeaderList,
+    Headers,
+    is_preflight,
+    preflight_answer,
+)
 from webloom.entrypoints.api.security_headers import with_defaults
 from webloom.entrypoints.api.ui import is_ui
 from webloom.settings import LONGEST_KEY, Settings
@@ -33,8 +41,6 @@ BODY_SECONDS = 30.0
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
-Headers = dict[bytes, bytes]
-
 
 class Guard:
     """ASGI middleware, outermost."""
@@ -42,6 +48,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings, durations: Histogram) -> None:
         self._app = app
         self._hosts = _allowed_hosts(settings)
+        self._origins = AllowedOrigins(settings.allow_origins)
         self._any_address = not settings.binds_to_loopback
         self._key_hashes = [bytes.fromhex(each) for each in settings.api_key_hashes]
         self._durations = durations
@@ -54,20 +61,25 @@ class Guard:
         if scope["type"] != "http":
             return
         started = time.perf_counter()
-        sent = _Sent(send)
+        headers: Headers = dict(scope["headers"])
+        sent = _Sent(send, self._origins.response_headers(headers.get(b"origin")))
         try:
-            refusal = await self._serve(scope, receive, sent)
+            refusal = await self._serve(scope, headers, receive, sent)
             if refusal is not None and sent.status is None:
                 answer = problem(refusal.status, refusal.detail, refusal.headers)
                 await answer(scope, receive, sent)
         finally:
             self._observe(scope, sent.status, time.perf_counter() - started)
 
-    async def _serve(self, scope: Scope, receive: Receive, sent: _Sent) -> Refusal | None:
+    async def _serve(
+        self, scope: Scope, headers: Headers, receive: Receive, sent: _Sent
+    ) -> Refusal | None:
         body = None
         try:
-            headers: Headers = dict(scope["headers"])
             self._check_site(headers, scope["path"])
+            if self._is_answerable_preflight(scope, headers):
+                await preflight_answer()(scope, receive, sent)
+                return None
             self._check_key(headers, scope["path"])
             body = _body_of(scope, headers, receive)
             await self._app(scope, body or receive, sent)
@@ -104,11 +116,18 @@ class Guard:
                 "If it should be, name it in WEBLOOM_ALLOWED_HOSTS.",
             )
         origin = headers.get(b"origin")
+        if self._origins.admit(origin):
+            return
         if origin is not None and origin.partition(b"://")[2] != host:
             raise Refusal(403, f"Requests from pages of {_shown(origin)} are refused.")
         site = headers.get(b"sec-fetch-site", b"none")
         if site not in (b"none", b"same-origin") and not is_ui(path):
             raise Refusal(403, "Requests from pages of other sites are refused.")
+
+    def _is_answerable_preflight(self, scope: Scope, headers: Headers) -> bool:
+        return is_preflight(scope["method"], headers) and self._origins.admit(
+            headers.get(b"origin")
+        )
 
     def _is_allowed(self, host: bytes) -> bool:
         if host in self._hosts:
@@ -138,16 +157,18 @@ class Guard:
 
 
 class _Sent:
-    """Passes messages on, adds the security headers, and remembers whether the answer has begun."""
+    """Passes messages on, adds headers, and remembers whether the answer has begun."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, headers: HeaderList) -> None:
         self._send = send
+        self._headers = headers
         self.status: int | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = with_defaults(list(message.get("headers", ())))
+            headers = [*message.get("headers", ()), *self._headers]
+            message["headers"] = with_defaults(headers)
         await self._send(message)
 
 

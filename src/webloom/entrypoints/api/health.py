@@ -14,6 +14,7 @@ from starlette.responses import Response
 from webloom import __version__
 from webloom.application.overview import sharing
 from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
+from webloom.application.overview.serving import unserved
 from webloom.bootstrap import Services, queue_limits
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
@@ -80,6 +81,8 @@ class HealthRoutes:
         # A process that can't write its heartbeat may well be alive.
         is_known = seen.result is not None and no_room is None
         scheduler = await self._scheduler(processes) if is_known else None
+        alive = [each.heartbeat for each in seen.result or [] if each.age <= ALIVE_SECONDS]
+        waiting = [name for name, queue in queues.items() if queue.ready]
         status = "ok"
         needs_store = services.settings.accepts_into_the_store
         is_store_down = store.state == "down" or no_room is not None
@@ -88,6 +91,7 @@ class HealthRoutes:
         elif (
             is_store_down
             or not any(worker.alive for worker in workers)
+            or unserved(waiting, alive)
             or any(each.state == "down" for each in aside)
             or full.result
             or scheduler
@@ -277,6 +281,7 @@ def _process(seen: SeenProcess) -> ProcessHealth:
         retried=beat.retried,
         failed=beat.failed,
         started_at=beat.started_at,
+        queues=list(beat.queues),
         last_beat_seconds_ago=round(seen.age, 1),
         alive=seen.age <= ALIVE_SECONDS,
     )

@@ -95,6 +95,7 @@ class ProcessHealth(msgspec.Struct, kw_only=True):
     retried: int
     failed: int
     started_at: datetime
+    queues: list[str]  # that it serves
     last_beat_seconds_ago: float
     alive: bool
 

@@ -4,16 +4,14 @@
     /import-history/RUN     import-history/_.html: one file stands for every run
     anything else           404.html
 
-A file says which scripts it carries inside, so that its policy can name just those.
+A page's policy names the scripts that it carries inside: ui_policy.py.
 """
 
 from __future__ import annotations
 
-import base64
 import gzip
 import hashlib
 import mimetypes
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +23,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from webloom.entrypoints.api.security_headers import COMMON
+from webloom.entrypoints.api.ui_policy import policy
 
 FOLDER = Path(__file__).parents[2] / "_ui"
 
@@ -35,11 +34,7 @@ STAND_IN = "_"  # the name of a page that stands for all of its kind
 SMALLEST_PACKED = 1024
 PACKED = ("text/", "application/javascript", "application/json", "image/svg+xml")
 
-POLICY = (
-    "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
+API_BASE = ".api-base"  # in the folder of a UI that was built for an API elsewhere
 HEADERS = COMMON | {"Cross-Origin-Opener-Policy": "same-origin"}
 NOT_BUILT = """<!doctype html>
 <html lang="en">
@@ -50,8 +45,6 @@ NOT_BUILT = """<!doctype html>
 works: <a href="/health">/health</a>, <a href="/openapi.json">/openapi.json</a>.</p>
 </html>
 """
-
-_INLINE_SCRIPT = re.compile(rb"<script(?:\s[^>]*)?>(.*?)</script>", re.DOTALL)
 
 
 def is_ui(path: str) -> bool:
@@ -64,6 +57,7 @@ class _File:
     content: bytes
     media_type: str
     is_immutable: bool
+    api_base: str
 
     @cached_property
     def headers(self) -> dict[str, str]:
@@ -72,7 +66,7 @@ class _File:
             "Cache-Control": (
                 "public, max-age=31536000, immutable" if self.is_immutable else "no-cache"
             ),
-            "Content-Security-Policy": POLICY.format(scripts=self._script_hashes()),
+            "Content-Security-Policy": self._policy(),
             "Vary": "Accept-Encoding",
         }
 
@@ -82,12 +76,9 @@ class _File:
             return None
         return gzip.compress(self.content, 6, mtime=0)
 
-    def _script_hashes(self) -> str:
-        if not self.media_type.startswith("text/html"):
-            return ""
-        scripts = filter(None, _INLINE_SCRIPT.findall(self.content))
-        digests = {hashlib.sha256(code).digest() for code in scripts}
-        return "".join(f" 'sha256-{base64.b64encode(each).decode()}'" for each in sorted(digests))
+    def _policy(self) -> str:
+        page = self.content if self.media_type.startswith("text/html") else b""
+        return policy(page, self.api_base)
 
 
 class UiRoute(Route):
@@ -102,11 +93,14 @@ class UiRoute(Route):
 
 class AdminUi:
     def __init__(self, folder: Path = FOLDER) -> None:
+        noted = folder / API_BASE
+        api_base = noted.read_text() if noted.exists() else ""
         self._files = {
             path.relative_to(folder).as_posix(): _File(
                 content=path.read_bytes(),
                 media_type=_media_type(path),
                 is_immutable=path.relative_to(folder).as_posix().startswith(IMMUTABLE),
+                api_base=api_base,
             )
             for path in sorted(folder.rglob("*"))
             if path.is_file() and not path.name.startswith(".")
@@ -115,8 +109,8 @@ class AdminUi:
     async def answer(self, request: Request) -> Response:
         """A page, or a part of one."""
         if not self._files:
-            policy = {"Content-Security-Policy": POLICY.format(scripts="")}
-            return HTMLResponse(NOT_BUILT, headers=HEADERS | policy)
+            headers = HEADERS | {"Content-Security-Policy": policy()}
+            return HTMLResponse(NOT_BUILT, headers=headers)
         found = self._find(request.scope["raw_path"].decode("ascii", "replace").strip("/"))
         if found is None:
             return _answer(request, self._files["404.html"], 404)

@@ -10,7 +10,7 @@ import uvloop
 
 from webloom.application.dead_letters import act_on, all_ids, all_letters
 from webloom.bootstrap import open_services
-from webloom.domain.errors import SettingsError, WebloomError
+from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import (
     console,
@@ -22,6 +22,7 @@ from webloom.entrypoints.cli.output import (
     table,
     visible,
 )
+from webloom.entrypoints.cli.queue_names import require_queue
 from webloom.ports.broker import DeadLetter
 from webloom.settings import Settings, load_settings
 
@@ -143,13 +144,8 @@ async def _for_each(ids: list[str], act: Callable[[str], Awaitable[bool]]) -> in
 
 
 def _settings(queue: str) -> Settings:
-    """Raises SettingsError for a queue that Webloom has not: some brokers would make it."""
     settings = load_settings()
-    if queue not in settings.broker_urls:
-        raise SettingsError(
-            f"--queue: there is no queue {visible(queue)}; there are "
-            f"{', '.join(settings.broker_urls)}"
-        )
+    require_queue(settings, queue)
     return settings
 
 

@@ -9,7 +9,7 @@ import shutil
 import socket
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,6 +23,7 @@ from webloom.application.overview.missing_scheduler import (
     Waiting,
     missing_scheduler,
 )
+from webloom.application.overview.serving import unserved
 from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services, queue_limits
 from webloom.domain.errors import BackendRefused, WebloomError
@@ -33,6 +34,7 @@ from webloom.entrypoints.api.health import STORAGE_FULL
 from webloom.entrypoints.cli.output import counted, visible
 from webloom.entrypoints.processes import refuse_open_bind
 from webloom.parsing.backend_url import shown
+from webloom.parsing.web_origin import ANY
 from webloom.ports.broker import QueueDepth
 from webloom.ports.connection import Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
@@ -128,6 +130,13 @@ def _settings(settings: Settings) -> Iterator[Finding]:
             state="problem",
             detail=str(error),
             advice="`webloom new-key` makes one.",
+        )
+    if ANY in settings.allow_origins:
+        yield Finding(
+            check="access",
+            state="warning",
+            detail="WEBLOOM_ALLOW_ORIGINS is *: any web page in your browser can use this API",
+            advice="Name the origins of the pages that should.",
         )
 
 
@@ -262,7 +271,7 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
         for queue, depth in depths.items():
             yield _depth(queue, depth, limits[queue])
     if seen is not None:
-        yield _workers(seen)
+        yield _workers(seen, settings.broker_urls)
         for finding in (*_scheduler(waiting, seen), *_feeds(feeds)):
             yield finding
         yield _watches(watches)
@@ -342,8 +351,16 @@ def _feeds(feeds: list[Feed]) -> Iterator[Finding]:
     )
 
 
-def _workers(seen: list[SeenProcess]) -> Finding:
+def _workers(seen: list[SeenProcess], queues: Iterable[str]) -> Finding:
     workers = [each for each in seen if each.heartbeat.role == "worker"]
+    idle = unserved(queues, [each.heartbeat for each in seen])
+    if workers and idle:
+        return Finding(
+            check="workers",
+            state="warning",
+            detail=f"{len(workers)} alive, and none serves {', '.join(idle)}",
+            advice=f"Start `webloom worker --queue {' --queue '.join(idle)}`.",
+        )
     if workers:
         return Finding(check="workers", state="ok", detail=f"{len(workers)} alive")
     return Finding(

@@ -13,6 +13,7 @@ import uvloop
 
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import WebloomError
+from webloom.entrypoints.cli.queue_names import require_queue
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
 from webloom.parsing.backend_url import shown
 from webloom.ports.heartbeats import ALIVE_SECONDS
@@ -39,16 +40,30 @@ def api() -> None:
     uvloop.run(run_processes(settings, frozenset({"api"}), on_ready=say_where))
 
 
-def worker() -> None:
+def worker(
+    queues: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queue",
+            metavar="NAME",
+            help="Serve only this queue, and connect only to its broker; may be repeated.",
+        ),
+    ] = None,
+) -> None:
     """Run a worker: it fetches URLs, stores batches of feeds, and checks and stores watched pages.
     Start as many as you like."""
-    uvloop.run(run_processes(load_settings(), frozenset({"worker"})))
+    settings = load_settings()
+    for name in queues or ():
+        require_queue(settings, name)
+    uvloop.run(run_processes(settings, frozenset({"worker"}), queues=queues or None))
 
 
 def storage_agent() -> None:
     """Run the storage agent alone: it stores what others send to its queue. Workers do so too;
     start as many as you like."""
-    uvloop.run(run_processes(load_settings(), frozenset({"storage-agent"})))
+    settings = load_settings()
+    roles = frozenset({"storage-agent"})
+    uvloop.run(run_processes(settings, roles, queues=[settings.input_queue]))
 
 
 def scheduler() -> None:
@@ -71,7 +86,7 @@ def alive(
 
 
 async def _is_alive(settings: Settings, role: str) -> bool:
-    async with open_services(settings, must_exist=True) as services:
+    async with open_services(settings, must_exist=True, queues=()) as services:
         seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]
     return any(beat.role == role and beat.host == socket.gethostname() for beat in seen)
 

@@ -31,6 +31,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import Unavailable, WebloomError
+from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import (
     console,
     forsake_stdout,
@@ -168,7 +169,7 @@ class Feeder:
         if self._told_of_no_worker:
             return
         seen = await self._services.heartbeats.seen(WORKER_SECONDS)
-        if not any(each.heartbeat.role == "worker" for each in seen):
+        if not any(each.heartbeat.serves(METADATA_QUEUE) for each in seen):
             self._report.say(
                 "the queue is full and no worker is running: start one with `webloom worker`"
             )

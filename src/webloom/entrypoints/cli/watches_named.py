@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from webloom.application.overview.serving import unserved
 from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services
 from webloom.domain.errors import WebloomError
+from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.watch import Watch
 from webloom.entrypoints.cli.output import say, utf8_argument, visible
 from webloom.ports.heartbeats import ALIVE_SECONDS
-
-NEEDED = ("scheduler", "worker")  # to check a page
 
 
 async def named_watch(services: Services, given: str) -> Watch:
@@ -54,8 +54,12 @@ def when(moment: datetime) -> str:
 
 async def warn_if_idle(services: Services) -> None:
     """Say so where nobody is there to check pages."""
-    roles = {each.heartbeat.role for each in await services.heartbeats.seen(ALIVE_SECONDS)}
-    if missing := [role for role in NEEDED if role not in roles]:
+    seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]
+    present = {
+        "scheduler": any(beat.role == "scheduler" for beat in seen),
+        "worker": not unserved([CHECK_QUEUE, services.settings.input_queue], seen),
+    }
+    if missing := [role for role, is_there in present.items() if not is_there]:
         say(
             f"no {' and no '.join(missing)} is running, so nothing is checked yet: "
             "start `webloom up`",
