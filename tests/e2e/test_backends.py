@@ -14,7 +14,7 @@ import pymongo
 import pytest
 from redis.asyncio import Redis
 
-from e2e.running import Webloom, running, until, until_some
+from e2e.running import Webloom, environment, finished, running, until, until_some
 from forks import run_command
 from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
@@ -200,3 +200,26 @@ async def test_a_store_that_is_in_use_is_not_copied(tmp_path: Path) -> None:
         assert f"is in use: worker {worker.pid}" in refused.stderr
         assert await worker.stop() == 0
     assert webloom("copy", *addresses, env=env, cwd=tmp_path).returncode == 0
+
+
+async def test_a_storage_agent_runs_beside_another_programs_jobs(
+    mongod: MongoServer, tmp_path: Path
+) -> None:
+    """It makes and checks the collections of its pipeline only."""
+    database = f"beside-{uuid.uuid4().hex[:8]}"
+    with pymongo.MongoClient[dict[str, Any]](mongod.url) as client:
+        theirs = client[database]["jobs"]
+        theirs.insert_many([{"name": "crawl", "status": "active"}, {"name": "crawl"}])
+        before = list(theirs.find())
+        settings = {"store": mongod.url, "mongodb_database": database}
+        async with running("storage-agent", data_dir=tmp_path / "data", **settings) as agent:
+            assert await agent.stop() == 0
+        assert list(theirs.find()) == before
+        assert list(theirs.index_information()) == ["_id_"]
+        made = set(client[database].list_collection_names())
+        assert {"pages", "snapshots", "change_logs", "price_history", "job_runs"} <= made
+        assert made.isdisjoint({"metadata", "feeds", "import_logs"})
+        whole = await finished("worker", env=environment(tmp_path / "whole", **settings))
+        assert whole.returncode == 1
+        assert "jobs" in whole.stderr, "a worker for all queues says what is in its way"
+        client.drop_database(database)

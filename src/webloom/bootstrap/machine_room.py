@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from webloom.bootstrap.extras import extra
 from webloom.bootstrap.sqlite import sqlite_stores
 from webloom.bootstrap.stores import Stores
 from webloom.domain.import_run import IMPORT_QUEUE
+from webloom.domain.pipeline import Pipeline
 from webloom.parsing.backend_url import SQLITE
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
@@ -27,7 +29,7 @@ class MachineRoom:
         self._stack = stack
         self._files: dict[str, Database] = {}
 
-    async def stores(self, url: str) -> Stores:
+    async def stores(self, url: str, pipelines: Collection[Pipeline] = tuple(Pipeline)) -> Stores:
         if url.startswith(SQLITE):
             file = await self._file(url)
             # Batches of imports that come from elsewhere than this file.
@@ -36,7 +38,7 @@ class MachineRoom:
         with extra("mongodb", url):
             from webloom.bootstrap.mongodb import open_mongodb_stores
         return await self._stack.enter_async_context(
-            open_mongodb_stores(url, self._settings, self._clock)
+            open_mongodb_stores(url, self._settings, self._clock, pipelines)
         )
 
     async def broker(self, url: str) -> tuple[Broker, Connected]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from webloom.adapters.mongodb.archive import MongoInventoryArchive
@@ -32,12 +32,15 @@ from webloom.adapters.mongodb.watch_archives import (
 )
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
 from webloom.bootstrap.stores import Stores, retention
+from webloom.domain.pipeline import Pipeline
 from webloom.ports.clock import Clock
 from webloom.settings import Settings
 
 
 @asynccontextmanager
-async def open_mongodb_stores(url: str, settings: Settings, clock: Clock) -> AsyncIterator[Stores]:
+async def open_mongodb_stores(
+    url: str, settings: Settings, clock: Clock, pipelines: Collection[Pipeline]
+) -> AsyncIterator[Stores]:
     kept = retention(settings)
     names = CollectionNames(
         metadata=settings.metadata_collection,
@@ -59,6 +62,7 @@ async def open_mongodb_stores(url: str, settings: Settings, clock: Clock) -> Asy
         database=settings.mongodb_database,
         names=names,
         limit=settings.most_bytes,
+        pipelines=pipelines,
     ) as database:
         yield Stores(
             inventory=MongoInventoryStore(database),

@@ -15,8 +15,10 @@ from webloom.bootstrap.machine_room import MachineRoom
 from webloom.bootstrap.network import network_policy
 from webloom.bootstrap.services import Services
 from webloom.domain.errors import StoreUnavailable, WebloomError
+from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE
+from webloom.domain.pipeline import Pipeline
 from webloom.domain.politeness import HostLimits
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
@@ -33,7 +35,8 @@ async def open_services(
     must_exist: bool = False,
     queues: Collection[str] | None = None,
 ) -> AsyncIterator[Services]:
-    """With `queues`, only the brokers that serving these queues needs are opened.
+    """With `queues`, only what serving these queues needs is opened: their brokers, and the
+    collections of their pipelines.
 
     Raises StoreUnavailable when the embedded database can't be opened, or must exist and does
     not. A server that can't be reached is waited for in the background; one that refuses us raises
@@ -47,7 +50,7 @@ async def open_services(
         )
     async with AsyncExitStack() as stack:
         room = MachineRoom(settings, clock, stack)
-        stores = await room.stores(settings.store_url)
+        stores = await room.stores(settings.store_url, _pipelines(settings, queues))
         urls = _needed_urls(settings, queues)
         brokers = {url: await room.broker(url) for url in set(urls.values())}
         routes = {queue: brokers[url][0] for queue, url in urls.items()}
@@ -99,6 +102,17 @@ def _needed_urls(settings: Settings, queues: Collection[str] | None) -> dict[str
     if CHECK_QUEUE in used:
         used.add(settings.input_queue)  # where a check publishes what it has found
     return {name: url for name, url in settings.broker_urls.items() if name in used}
+
+
+def _pipelines(settings: Settings, queues: Collection[str] | None) -> list[Pipeline]:
+    of_queues = {
+        METADATA_QUEUE: Pipeline.INVENTORY,
+        IMPORT_QUEUE: Pipeline.IMPORTS,
+        settings.input_queue: Pipeline.WATCH,
+        CHECK_QUEUE: Pipeline.WATCH,
+    }
+    chosen = of_queues if queues is None else queues
+    return sorted({of_queues[queue] for queue in chosen})
 
 
 @asynccontextmanager

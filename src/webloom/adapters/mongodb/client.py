@@ -16,6 +16,7 @@ import random
 import re
 import time
 import warnings
+from collections import abc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.upgrade import note_what_is_untold
 from webloom.adapters.room import Room
 from webloom.domain.errors import BackendRefused, StoreFull, StoreUnavailable, WebloomError
+from webloom.domain.pipeline import Pipeline
 from webloom.ending import ended
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
@@ -88,6 +90,7 @@ class MongoDatabase:
         database: str,
         names: CollectionNames,
         limit: int | None,
+        pipelines: abc.Collection[Pipeline],
     ) -> None:
         aware: CodecOptions[dict[str, Any]] = CodecOptions(
             tz_aware=True, tzinfo=UTC, unicode_decode_error_handler="replace"
@@ -119,6 +122,7 @@ class MongoDatabase:
         self._clock = clock
         self._offset: float | None = None  # None: the server's clock was never seen
         self.room = Room(limit)
+        self._pipelines = pipelines
         self._is_prepared = False
         self._is_readable = False  # it was not prepared, as it was full, but can be read
         self._state = CONNECTING
@@ -262,28 +266,37 @@ class MongoDatabase:
                 "or newer: upgrade the server"
             )
         is_sharded = hello.get("msg") == "isdbgrid"
-        for collection, wanted in (
-            (self.records, indexes.of_records(is_sharded=is_sharded)),
-            (self.forgotten, indexes.OF_FORGOTTEN),
-            (self.heartbeats, indexes.OF_HEARTBEATS),
-            (self.feeds, indexes.OF_FEEDS),
-            (self.jobs, indexes.of_jobs(is_sharded=is_sharded)),
-            (self.job_words, indexes.OF_JOB_WORDS),
-            (self.import_logs, indexes.OF_IMPORT_LOGS),
-            (self.import_batches, indexes.OF_IMPORT_BATCHES),
-            (self.pages, indexes.of_pages(is_sharded=is_sharded)),
-            (self.snapshots, indexes.OF_SNAPSHOTS),
-            (self.price_history, indexes.OF_PRICE_HISTORY),
-            (self.change_logs, indexes.of_change_logs(is_sharded=is_sharded)),
-            (self.job_runs, indexes.OF_JOB_RUNS),
-            (self.watches, indexes.OF_WATCHES),
-            (self.watch_ledger, indexes.OF_WATCH_LEDGER),
-            (self.notices, indexes.OF_NOTICES),
-        ):
-            await indexes.make(collection, wanted, self.address)
+        of_pipelines = {
+            Pipeline.INVENTORY: (
+                (self.records, indexes.of_records(is_sharded=is_sharded)),
+                (self.forgotten, indexes.OF_FORGOTTEN),
+            ),
+            Pipeline.IMPORTS: (
+                (self.feeds, indexes.OF_FEEDS),
+                (self.jobs, indexes.of_jobs(is_sharded=is_sharded)),
+                (self.job_words, indexes.OF_JOB_WORDS),
+                (self.import_logs, indexes.OF_IMPORT_LOGS),
+                (self.import_batches, indexes.OF_IMPORT_BATCHES),
+            ),
+            Pipeline.WATCH: (
+                (self.pages, indexes.of_pages(is_sharded=is_sharded)),
+                (self.snapshots, indexes.OF_SNAPSHOTS),
+                (self.price_history, indexes.OF_PRICE_HISTORY),
+                (self.change_logs, indexes.of_change_logs(is_sharded=is_sharded)),
+                (self.job_runs, indexes.OF_JOB_RUNS),
+                (self.watches, indexes.OF_WATCHES),
+                (self.watch_ledger, indexes.OF_WATCH_LEDGER),
+                (self.notices, indexes.OF_NOTICES),
+            ),
+        }
+        await indexes.make(self.heartbeats, indexes.OF_HEARTBEATS, self.address)
+        for pipeline in self._pipelines:
+            for collection, wanted in of_pipelines[pipeline]:
+                await indexes.make(collection, wanted, self.address)
         for collection in (self.locks, self.copies):
             await indexes.make_collection(collection)
-        await note_what_is_untold(self.change_logs, self.job_runs, self.notices)
+        if Pipeline.WATCH in self._pipelines:
+            await note_what_is_untold(self.change_logs, self.job_runs, self.notices)
 
     def _note_trouble(self, error: WebloomError) -> None:
         if self._trouble is None:
@@ -302,14 +315,21 @@ class MongoDatabase:
 
 @asynccontextmanager
 async def open_mongodb(
-    url: str, clock: Clock, *, database: str, names: CollectionNames, limit: int | None = None
+    url: str,
+    clock: Clock,
+    *,
+    database: str,
+    names: CollectionNames,
+    limit: int | None = None,
+    pipelines: abc.Collection[Pipeline] = tuple(Pipeline),
 ) -> AsyncIterator[MongoDatabase]:
-    """`database` is used unless the URL names one; `limit` is in bytes. A server that can't be
-    reached is waited for in the background; what a person has to see to raises BackendRefused."""
+    """`database` is used unless the URL names one; `limit` is in bytes. Only the collections of
+    `pipelines` are made and checked: others may be other programs'. A server that can't be reached
+    is waited for in the background; what a person has to see to raises BackendRefused."""
     wait_in_the_call_itself()
     client = _client(url)
     try:
-        opened = MongoDatabase(client, shown(url), clock, database, names, limit)
+        opened = MongoDatabase(client, shown(url), clock, database, names, limit, pipelines)
         with suppress(StoreUnavailable):
             await opened.connect()
         keeper = asyncio.create_task(opened.keep())
