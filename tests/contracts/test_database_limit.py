@@ -4,8 +4,10 @@ else ever does, and at the limit every pipeline waits."""
 from __future__ import annotations
 
 import random
+import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -78,12 +80,12 @@ async def installation(
                 foreign = direct[settings["WEBLOOM_MONGODB_DATABASE"]]["theirs"]
                 foreign.insert_many([{"body": bytes(MIB // 4)} for _ in range(4 * size // MIB)])
 
-        async def fill_queue(size: int) -> None:
-            for number in range(size // 100_000):
-                message = Message(id=f"{number}", body=random.Random(number).randbytes(100_000))
-                await services.broker.publish(METADATA_QUEUE, message)
+        async def fill_file(size: int) -> None:
+            with closing(sqlite3.connect(services.settings.database)) as direct, direct:
+                direct.execute("CREATE TABLE theirs (body)")
+                direct.execute("INSERT INTO theirs VALUES (zeroblob(?))", (size,))
 
-        weigh_down = fill_foreign if request.param == "mongodb" else fill_queue
+        weigh_down = fill_foreign if request.param == "mongodb" else fill_file
         yield Installation(services=services, weigh_down=weigh_down)
 
 
@@ -142,7 +144,8 @@ async def test_at_the_limit_every_pipeline_waits_and_all_can_be_read(
 async def test_what_uses_how_much_is_told(installation: Installation) -> None:
     await installation.store(0)
     await installation.weigh_down(MIB)
-    size = await installation.services.sizes.size()
+    services = installation.services
+    size = await services.sizes.size()
     assert size.limit == LIMIT
     assert size.full is None
     names = {each.name: each for each in size.collections}
@@ -150,7 +153,6 @@ async def test_what_uses_how_much_is_told(installation: Installation) -> None:
     assert names["snapshots"].bytes > 40_000
     assert size.collections == sorted(size.collections, key=lambda each: -each.bytes)
     assert all(each.is_ours for name, each in names.items() if name != "theirs")
-    if "theirs" in names:
-        assert not names["theirs"].is_ours
-        assert names["theirs"].bytes >= MIB
+    assert names["theirs"].bytes >= MIB
+    assert names["theirs"].is_ours == services.settings.accepts_into_the_store
     assert sum(each.bytes for each in size.collections) == pytest.approx(size.bytes, rel=0.2)

@@ -48,12 +48,12 @@ class Room:
         before, self._size = self._beyond_limit(), size
         self._measured_at = time.monotonic()
         if before is None and (reason := self._beyond_limit()) is not None:
-            log.error("the database has reached its limit", extra={"error": reason})
+            log.warning("the database has reached its limit", extra={"error": reason})
 
     def note_refusal(self, reason: str) -> None:
         """A write was refused for want of room."""
         if self._refusal is None:
-            log.error("the database is full", extra={"error": reason})
+            log.warning("the database is full", extra={"error": reason})
         self._refusal = reason
 
     def note_written(self) -> None:
