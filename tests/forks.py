@@ -23,7 +23,9 @@ from typing import BinaryIO
 from patience import PATIENCE_SECONDS
 
 WARM = Path(__file__).with_name("warm_process.py")
-READ_BY_IMPORTS = "SSL_CERT_FILE"  # a process that has imported aiohttp trusts whom it trusts
+# A process that has imported aiohttp goes on trusting those whom it trusted then.
+TRUSTED = "SSL_CERT_FILE"
+TRUSTED_BY_ALL = os.environ.get(TRUSTED)
 
 
 class Fork:
@@ -81,7 +83,7 @@ def start_webloom(
 def start_service(*arguments: str, env: Mapping[str, str], folder: Path, log: Path) -> Service:
     """With all its output in the log."""
     with log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
-        if READ_BY_IMPORTS in env:
+        if env.get(TRUSTED) != TRUSTED_BY_ALL:
             command = (sys.executable, "-m", "webloom", *arguments)
             return subprocess.Popen(
                 command, env=env, cwd=folder, stdin=nothing, stdout=output, stderr=output
@@ -138,7 +140,11 @@ class _Warm:
                 self._orders, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 with its:
                     command = (sys.executable, WARM, str(its.fileno()))
-                    self._process = subprocess.Popen(command, pass_fds=[its.fileno()])
+                    trusted = {TRUSTED: TRUSTED_BY_ALL} if TRUSTED_BY_ALL else {}
+                    env = {name: value for name, value in os.environ.items() if name != TRUSTED}
+                    self._process = subprocess.Popen(
+                        command, pass_fds=[its.fileno()], env=env | trusted
+                    )
         return self._orders
 
 
