@@ -162,7 +162,7 @@ async def test_fetch_shows_redirects_headers_cookies_and_the_source(
         ("/till", "500 Internal Server Error"),
         ("/cloth/sold-out", "410 Gone"),
         ("/swatch.png", "the body is not text"),
-        ("/ledger", "of which 1,000,000 would be kept"),
+        ("/ledger", "; the first 1,000,000 would be kept"),
         ("/history", "Façonné"),
     ],
 )

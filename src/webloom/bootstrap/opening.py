@@ -95,7 +95,7 @@ async def open_services(
 
 
 def _needed_urls(settings: Settings, queues: Collection[str] | None) -> dict[str, str]:
-    """The broker of each queue that is used by whoever serves `queues`."""
+    """The broker of each queue that a process needs to serve `queues`."""
     if queues is None:
         return settings.broker_urls
     used = set(queues)

@@ -122,7 +122,7 @@ class ImportStore(Protocol):
     ) -> Feed | UrlTaken | None:
         """Replace what a person decides, as `decide_edit` has it: its URL stays, and where it has
         moved to is no other feed's. What an earlier fetch left is forgotten, so that the next one
-        reads the feed anew. None: there is no such feed."""
+        reads the whole feed. None: there is no such feed."""
 
     async def remove_feed(self, feed_id: str) -> bool:
         """Its runs and postings stay; a run that is under way is asked to end. False: unknown."""

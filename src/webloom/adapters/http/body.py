@@ -77,7 +77,7 @@ async def _read(
     except ClientPayloadError:
         if not is_too_large:
             raise
-        # It ended before its declared end, which nobody was going to read.
+        # The connection ended early, but the rest would not have been read.
     return bytes(body), not is_too_large
 
 

@@ -146,10 +146,10 @@ def _expire_runs(connection: sqlite3.Connection, wall: int) -> tuple[int, int]:
 
 
 class Goal(NamedTuple):
-    """How many bytes may be left."""
+    """Prune until no more bytes than these are used."""
 
     bytes: int
-    with_untold: int  # change logs that people are still to be told of go until then
+    with_untold: int  # the same for change logs whose notifications are not sent yet: they go last
 
 
 def goal(used: int, budget: int, *, excess: int = 0) -> Goal | None:

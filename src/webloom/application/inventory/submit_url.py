@@ -150,7 +150,7 @@ class _Store:
         self._is_down = False
 
     async def states(self, urls: list[str]) -> list[RequestState | None]:
-        """None also for a URL of which nothing can be known now."""
+        """None for an unknown URL, and for every URL while the store does not answer."""
         return await self._in_time(lambda: self._store.states(urls)) or [None] * len(urls)
 
     async def note_requests(self, noted: list[NotedRequest]) -> None:

@@ -169,7 +169,7 @@ def edit(
     """Change what is named and leave the rest. --map FIELD= takes the field out of the mapping.
 
     With --url a feed that has moved keeps its id, its runs and its postings. The next import reads
-    the feed anew, changed or not.
+    the whole feed, whether it has changed or not.
     """
     moved_to = None if url is None else checked_url(load_settings(), url)
     named = {"url": moved_to, "name": _name(name), "format": form, "close_missing": close_missing}

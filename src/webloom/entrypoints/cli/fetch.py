@@ -152,7 +152,7 @@ def _characters(source: str, details: Mapping[str, Any]) -> str:
     whole = details.get("source_characters", len(source))
     if whole is None:
         return f"the first {len(source):,} characters"
-    cut = "" if whole == len(source) else f", of which {len(source):,} would be kept"
+    cut = "" if whole == len(source) else f"; the first {len(source):,} would be kept"
     return f"{whole:,} characters{cut}"
 
 
