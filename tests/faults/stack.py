@@ -212,11 +212,14 @@ class Answer:
 
 @dataclass(kw_only=True)
 class Load:
-    """Posts a new URL every so often, whatever becomes of the others."""
+    """Posts a new URL every so often, whatever becomes of the others. After the first ones it slows
+    down: a busy machine has to serve them all before the time of the test is over."""
 
     client: Client
     site: Site
     per_second: float = 60.0
+    most_at_full_rate: int = 600
+    slow_rate: float = 5.0  # a second
     name: str = "steady"
     answers: list[Answer] = field(default_factory=list)
     asked: int = 0
@@ -252,7 +255,8 @@ class Load:
             while not stop.is_set():
                 group.create_task(self._post(self.site.url(f"/{self.name}/{self.asked}")))
                 self.asked += 1
-                await asyncio.sleep(1 / self.per_second)
+                is_slow = self.asked >= self.most_at_full_rate
+                await asyncio.sleep(1 / (self.slow_rate if is_slow else self.per_second))
 
     async def _post(self, url: str) -> None:
         asked = time.monotonic()

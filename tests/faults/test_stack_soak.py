@@ -100,7 +100,13 @@ async def soak(stack: Stack) -> tuple[tuple[Figures, Figures], Load]:
     until = time.monotonic() + SECONDS
     async with client_of(stack.base) as client:
         name = stack.kind.replace("+", "-")
-        load = Load(client=client, site=stack.site, per_second=PER_SECOND, name=name)
+        load = Load(
+            client=client,
+            site=stack.site,
+            per_second=PER_SECOND,
+            slow_rate=PER_SECOND,
+            name=name,
+        )
         async with load.running():
             await asyncio.sleep(WARM_UP)
             early = await figures(stack)

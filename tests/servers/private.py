@@ -132,7 +132,13 @@ class PrivateServer:
             self._process = None
 
     def pause(self) -> None:
+        """Returns when it has stopped: on a busy machine it may go on for a while after the
+        signal."""
         self._signal(signal.SIGSTOP)
+        if self._process is not None:
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while not _is_stopped(self._process.pid) and time.monotonic() < deadline:
+                time.sleep(0.005)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
@@ -163,14 +169,23 @@ class PrivateServer:
 
 def _at_work(group: int) -> bool:
     """Whether a process of the group lives; one that waits for its parent's attention does not."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    return any(state not in "ZX" for state in _states(group))
+
+
+def _is_stopped(group: int) -> bool:
+    return all(state in "TtZX" for state in _states(group))
+
+
+def _states(group: int) -> Iterator[str]:
+    """Of the threads of a process group."""
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            state, _, process_group, *_ = stat.read_text().rpartition(")")[2].split()
-        except (OSError, ValueError):
+            process_group = (process / "stat").read_text().rpartition(")")[2].split()[2]
+            if int(process_group) == group:
+                for thread in (process / "task").glob("*/stat"):
+                    yield thread.read_text().rpartition(")")[2].split()[0]
+        except (OSError, ValueError, IndexError):
             continue
-        if int(process_group) == group and state not in "ZX":
-            return True
-    return False
 
 
 def accepts(port: int) -> bool:
