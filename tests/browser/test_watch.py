@@ -361,6 +361,33 @@ def test_a_target_that_can_not_be_told_is_shown(
     assert_fits_a_phone(page)
 
 
+def test_a_job_that_another_program_checks_shows_what_it_has_counted(
+    page: Page, webloom: Webloom
+) -> None:
+    events = [
+        {"jobId": "their-shop", "url": f"https://shop.test/{number}", "diff": {"textChanged": True}}
+        for number in range(3)
+    ]
+    ask(webloom, "POST", "/api/watch/events", events)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not any(
+        each["pagesProcessed"] == 3
+        for each in ask(webloom, "GET", "/api/watches?jobId=their-shop")["data"]
+    ):
+        assert time.monotonic() < deadline, "the events are not counted"
+        time.sleep(POLL_SECONDS)
+    page.goto("/watch/their-shop")
+    settings = page.get_by_role("region", name="Settings")
+    expect(settings).to_contain_text("3 checks, 3 changes")
+    expect(settings).to_contain_text("checked by another program")
+    head = page.get_by_role("main")
+    expect(head.get_by_text("external", exact=True)).to_be_visible()
+    expect(head.get_by_role("button", name=re.compile("^Run now|^Pause|^Resume"))).to_have_count(0)
+    expect(head.get_by_role("button", name=re.compile("^Remove"))).to_be_visible()
+    assert_accessible(page)
+    assert_fits_a_phone(page)
+
+
 def test_the_text_of_a_hostile_page_is_text(
     page: Page, webloom: Webloom, site: Site, added: Added
 ) -> None:

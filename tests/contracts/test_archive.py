@@ -636,7 +636,7 @@ async def test_a_file_of_an_older_layout_is_brought_to_this_one_with_all_it_hold
             state = await state_of(whole.store, url("running"))
             assert state.in_progress_for is not None
             assert state.in_progress_for > LEASE
-    assert layout_of(database_file(place)) == VERSION == 5
+    assert layout_of(database_file(place)) == VERSION == 6
     assert schema_of(database_file(place)) == tables
 
 
@@ -657,8 +657,8 @@ async def test_a_file_of_a_later_layout_is_refused_and_left_alone(
     async with open_sqlite_whole(place, clock) as whole:
         await complete(whole.store)
     with closing(sqlite3.connect(database_file(place))) as connection:
-        connection.execute("PRAGMA user_version = 6")
-    with pytest.raises(StoreUnavailable, match=r"layout 6 .* knows layout 5"):
+        connection.execute("PRAGMA user_version = 7")
+    with pytest.raises(StoreUnavailable, match=r"layout 7 .* knows layout 6"):
         async with open_database(database_file(place), clock):
             pass
-    assert layout_of(database_file(place)) == 6
+    assert layout_of(database_file(place)) == 7

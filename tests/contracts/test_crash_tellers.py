@@ -25,7 +25,7 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
 from webloom.application.watch.tell_people import TellPeople
-from webloom.domain.watch import Target
+from webloom.domain.watch import RunStatus, Target
 from webloom.ports.notifier import Told
 from webloom.ports.page_store import Retention
 
@@ -126,7 +126,12 @@ class Room:
 
     async def change(self, page: str, number: int = 1) -> None:
         made = event(page, claimed=number + 1, is_change=True, changes={"textChanged": True})
-        late = replace(made, alerts=[str(number)], run_id=f"unknown {number}")
+        late = replace(
+            made,
+            alerts=[str(number)],
+            run_id=f"unknown {number}",
+            closes_run=RunStatus.COMPLETED,
+        )
         await self._store.store_event(late)
 
     async def told(self) -> list[str]:

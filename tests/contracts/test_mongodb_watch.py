@@ -30,14 +30,20 @@ from contracts.page_samples import (
 )
 from fakes.clock import FakeClock
 from servers.mongod import MongoServer
-from webloom.adapters.mongodb import page_budget
+from webloom.adapters.mongodb import page_budget, watch_metrics
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_budget import Budget
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.upgrade import note_what_is_untold
+from webloom.adapters.mongodb.watch_documents import METRICS
+from webloom.adapters.mongodb.watch_metrics import WatchMetrics
+from webloom.adapters.mongodb.watch_store import MongoWatchStore
 from webloom.domain.errors import EventRefused, StorageFull
+from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
+from webloom.domain.watch import Metrics, RunStatus, WatchConfig
 from webloom.ports.page_store import ChangeFilter, Retention
+from webloom.ports.watch_store import NewRun
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -48,6 +54,7 @@ COLLECTIONS = (
     "change_logs",
     "job_runs",
     "watch_ledger",
+    "watches",
 )
 WRITES = (
     "insert_one",
@@ -58,7 +65,7 @@ WRITES = (
     "find_one_and_update",
 )
 MOST_AT_ONCE = 8  # writes of an event among which are those that are made at the same time
-TIMES = ("expireAt", "startedAt", "updatedAt", "lastRunAt", "runDuration", "made")
+TIMES = ("expireAt", "startedAt", "createdAt", "updatedAt", "lastRunAt", "runDuration", "made")
 
 
 class Died(Exception):
@@ -141,10 +148,14 @@ async def put_back(database: MongoDatabase, documents: Dump) -> None:
 
 
 def without_times(documents: Dump) -> Dump:
-    return {
+    """And without the ids of runs, which hold a time."""
+    kept = {
         name: [{key: each[key] for key in each if key not in TIMES} for each in rows]
         for name, rows in documents.items()
     }
+    for watch in kept["watches"]:
+        watch["openCounts"] = list(watch["openCounts"].values())
+    return kept
 
 
 def whole(text: str, version: int, ts: int, **more: Any) -> StorageEvent:
@@ -171,6 +182,11 @@ SCENARIOS: dict[str, tuple[list[StorageEvent], StorageEvent]] = {
     "one whose change came before its content": (
         [whole("a", 1, 1000), whole("b", 2, 2000, has_content=False)],
         whole("b", 2, 2000),
+    ),
+    "one that opens its run": ([], whole("a", 1, 1000, run_id="theirs")),
+    "one that closes its run": (
+        [whole("a", 1, 1000, run_id="theirs"), whole("z", 1, 9000)],
+        whole("b", 2, 2000, run_id="theirs", closes_run=RunStatus.PARTIAL),
     ),
     "a number that is taken": ([whole("a", 1, 1000), whole("b", 3, 3000)], whole("c", 3, 2000)),
 }
@@ -237,6 +253,10 @@ async def test_documents_are_as_other_programs_know_them(database: MongoDatabase
     [run] = await database.job_runs.find({"jobId": JOB}).to_list()
     assert (run["pagesProcessed"], run["changesDetected"], run["priceChangesDetected"]) == (2, 1, 1)
     assert (run["status"], run["runId"]) == ("completed", f"{JOB}:2024-04-05")
+    watch = await database.watches.find_one({"jobId": JOB})
+    assert watch is not None
+    assert [watch[name] for name in METRICS] == [2, 1, 1]
+    assert (watch["external"], watch["nextRunAt"], watch["lastStatus"]) == (True, None, "completed")
 
 
 async def test_what_is_superseded_expires_by_itself(database: MongoDatabase) -> None:
@@ -408,6 +428,59 @@ async def test_what_an_earlier_version_was_about_to_tell_is_told_once(
     assert await store.gather_alerts(JOB, "over", "three") == []
     [noticed], _ = await store.change_logs(ChangeFilter(batch="noticed"), limit=9)
     assert noticed.run_id == "noticed"
+
+
+async def test_metrics_are_exact_whatever_is_settled(
+    database: MongoDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes count more runs than stay open, again and again."""
+    monkeypatch.setattr(watch_metrics, "MOST_OPEN", 3)
+    stores = [store_on(database), store_on(database)]
+    day = 24 * 3600 * 1000
+    events = [
+        event(text, ts=TS + day * n + part) for n in range(8) for part, text in enumerate("ab")
+    ]
+    for part in range(4):
+        await asyncio.gather(
+            *(stores[n % 2].store_event(each) for n, each in enumerate(events[part:] + events))
+        )
+    watch = await database.watches.find_one({"_id": JOB})
+    assert watch is not None
+    assert watch["settlements"] > 0
+    assert len(watch["openCounts"]) <= 4
+    assert [watch[name] for name in METRICS] == [len(events), 0, 0]
+
+
+async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
+    database: MongoDatabase,
+) -> None:
+    watches = MongoWatchStore(database, retention=Retention())
+    for watch_id in ("ours", "busy"):
+        config = WatchConfig(name=watch_id, urls=[URL], schedule=Schedule(every_minutes=60))
+        await watches.add_watch(watch_id, config, next_run_at=None)
+        await watches.start_run(watch_id, NewRun(run_id=f"first of {watch_id}", trigger="manual"))
+        await watches.finish_run(f"first of {watch_id}", next_run_at=None, instead_of=None)
+    await watches.start_run("busy", NewRun(run_id="second", trigger="manual"))
+    store = store_on(database)
+    for ts in (TS, TS + 1, TS + 24 * 3600 * 1000):
+        await store.store_event(event("a", ts=ts, is_change=True))
+    unset = dict.fromkeys([*METRICS, "openCounts", "settlements"], True)
+    await database.watches.update_many({}, {"$unset": unset})
+    await database.watches.delete_one({"_id": JOB})
+    metrics = WatchMetrics(database.watches, database.job_runs)
+    for _ in range(2):
+        await metrics.make_up(database.wall())
+        found, _ = await watches.watches(limit=9)
+        counted = {each.watch_id: each.metrics for each in found}
+        assert counted == {
+            "ours": Metrics(pages_processed=1),
+            "busy": Metrics(pages_processed=1),
+            JOB: Metrics(pages_processed=3, changes=3),
+        }
+    await watches.finish_run("second", next_run_at=None, instead_of=None)
+    busy = await watches.find_watch("busy")
+    assert busy is not None
+    assert busy.metrics == Metrics(pages_processed=2)
 
 
 @pytest.mark.usefixtures("steady_sizes")

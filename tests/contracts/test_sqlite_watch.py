@@ -22,11 +22,11 @@ from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.page_versions import MOST_CHAINED
 from webloom.adapters.sqlite.schema import APPLICATION_ID, COPIES, IMPORTS, TABLES, VERSION
-from webloom.adapters.sqlite.watch_schema import WATCHES
+from webloom.adapters.sqlite.watch_schema import ALERTS, WATCHES
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent
-from webloom.domain.watch import RunStatus, Tally
+from webloom.domain.watch import Metrics, RunStatus, Tally, external_config
 from webloom.parsing.deltas import compressed
 from webloom.parsing.storage_event import canonical
 from webloom.ports.page_store import ChangeFilter, PageFilter, PageStore, Retention, Stored, Version
@@ -546,3 +546,40 @@ async def test_a_run_that_is_in_progress_when_the_file_gets_its_layout_is_told(
         [notice] = await store.watches.due_notices(clock.now(), limit=9)
         assert notice.batch == "r3"
     assert rows(tmp_path, "SELECT run_id, batch FROM change_logs WHERE batch = 'r3'")
+
+
+async def test_watches_of_an_earlier_layout_get_the_metrics_of_what_is_kept(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    file = tmp_path / "webloom.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(TABLES + COPIES + IMPORTS + WATCHES + ALERTS)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 5")
+        config = '{"name": "ours", "urls": ["https://a.test/"], "schedule": {"every_minutes": 60}}'
+        connection.execute(
+            "INSERT INTO watches (watch_id, name, config, created_at, updated_at, failures) "
+            "VALUES ('ours', 'ours', ?, 0, 0, 0)",
+            (config,),
+        )
+        for run, watch, status, trigger in (
+            ("r1", "ours", "completed", "manual"),
+            ("r2", "ours", "in_progress", "manual"),  # is added when it ends
+            ("theirs:1970-01-01", "theirs", "completed", "events"),
+            ("theirs:1970-01-02", "theirs", "completed", "events"),
+        ):
+            connection.execute(
+                "INSERT INTO job_runs (run_id, watch_id, status, trigger, started_at, updated_at, "
+                "finished_at, processed, changes, price_changes) VALUES (?, ?, ?, ?, 1, 2, 3, 4, "
+                "2, 1)",
+                (run, watch, status, trigger),
+            )
+        connection.commit()
+    async with opened(tmp_path, clock) as store:
+        found, _ = await store.watches.watches(limit=9)
+        assert [(each.watch_id, each.is_external, each.metrics) for each in found] == [
+            ("ours", False, Metrics(pages_processed=4, changes=2, price_changes=1)),
+            ("theirs", True, Metrics(pages_processed=8, changes=4, price_changes=2)),
+        ]
+        assert (found[1].config, found[1].next_run_at) == (external_config("theirs"), None)
+        assert found[1].last_status is RunStatus.COMPLETED

@@ -14,7 +14,7 @@ from fakes.notifier import FakeNotifier
 from webloom.application.watch.tell_people import TellPeople
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.storage_event import StorageEvent
-from webloom.domain.watch import Target, WatchRun
+from webloom.domain.watch import RunStatus, Target, WatchRun
 from webloom.ports.notifier import Told
 from webloom.ports.page_store import ChangeFilter, Late
 
@@ -38,15 +38,16 @@ async def test_alerts_are_late_when_no_run_is_to_tell_them(watching: Watching) -
     run = await begin(watching)
     for each in (
         change("a", run_id=run.run_id),
-        change("b", None, run_id="unknown"),
-        change("c", run_id="unknown"),
+        change("b", None, run_id="closed", closes_run=RunStatus.COMPLETED),
+        change("c", run_id="closed"),
         change("d"),
+        change("g", run_id="opened"),
         change("e", job_id="other", run_id=run.run_id),
         event("f", alerts=["of no change"]),
     ):
         await watching.pages.store_event(each)
     late = {
-        Late(job_id=JOB, run_id="unknown"),
+        Late(job_id=JOB, run_id="closed"),
         Late(job_id=JOB, run_id=None),
         Late(job_id="other", run_id=run.run_id),
     }

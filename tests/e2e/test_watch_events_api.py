@@ -127,6 +127,11 @@ async def test_the_message_of_the_documents_is_stored_as_they_say(api: Api) -> N
     for name in ("title", "text", "images", "links", "metadata"):
         assert page[name] == message["parsed"][name]
     assert (page["price"], page["currency"]) == (79999, "INR")
+    job = (await api.call("GET", "/api/watches/abc123")).body
+    counted = ("pagesProcessed", "changesDetected", "priceChangesDetected")
+    assert [job[name] for name in counted] == [1, 1, 1]
+    assert (job["external"], job["enabled"], job["nextRunAt"]) == (True, False, None)
+    assert (job["lastStatus"], job["lastRunAt"]) == ("completed", "2024-04-05T19:34:38.910000Z")
 
     versions = (await api.call("GET", "/api/watch/pages/versions", params=named)).body["data"]
     [version] = versions
@@ -292,3 +297,37 @@ async def test_without_room_events_wait_and_everybody_is_told(tmp_path: Path) ->
             path = f"/api/watches/{each['jobId']}"
             assert (await api.call("DELETE", path, params={"pages": "true"})).status == 204
         assert (await api.call("GET", "/health")).body["storage"] is None
+
+
+async def test_an_event_opens_its_run_and_another_one_closes_it(api: Api) -> None:
+    first = event(runId=f"run-{uuid.uuid4().hex}", ts=1000, diff={"textChanged": True})
+    await sent(api, first)
+    await stored(api, first)
+    await settled(api)
+    run = (await api.call("GET", f"/api/watch/runs/{first['runId']}")).body
+    assert (run["status"], run["finishedAt"], run["pagesProcessed"]) == ("in_progress", None, 1)
+    await sent(api, first | {"url": "https://shop.test/2", "ts": 2000, "runStatus": "partial"})
+    await settled(api)
+    run = (await api.call("GET", f"/api/watch/runs/{first['runId']}")).body
+    assert (run["status"], run["pagesProcessed"], run["changesDetected"]) == ("partial", 2, 2)
+    job = (await api.call("GET", f"/api/watches/{first['jobId']}")).body
+    assert (job["lastRunId"], job["lastStatus"]) == (first["runId"], "partial")
+    assert (job["pagesProcessed"], job["changesDetected"]) == (2, 2)
+
+
+async def test_an_external_watch_is_not_checked_by_webloom(api: Api) -> None:
+    theirs = event()
+    await sent(api, theirs)
+    await stored(api, theirs)
+    await settled(api)
+    path = f"/api/watches/{theirs['jobId']}"
+    for refused in (
+        await api.call("POST", f"{path}/run"),
+        await api.call("POST", f"{path}/resume"),
+        await api.call("PATCH", path, json={"urls": ["https://shop.test/9"]}),
+    ):
+        assert refused.status == 422, refused.text
+        assert "another program" in refused.body["detail"]
+    renamed = await api.call("PATCH", path, json={"name": "Their shop"})
+    assert (renamed.status, renamed.body["name"]) == (200, "Their shop")
+    assert (await api.call("DELETE", path)).status == 204

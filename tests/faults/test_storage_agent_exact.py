@@ -51,6 +51,8 @@ def masked(state: State) -> State:
     for name, found in state.items():
         if name.startswith(f"run {UNTIMED}:"):
             runs.update(found["tally"])
+        elif name == f"watch {UNTIMED}":
+            kept[name] = found | {"last_run": None, "last_run_at": None}
         elif name.startswith(f"{UNTIMED} "):
             page = found["page"] | {"last_updated": None, "last_checked": None}
             kept[name] = {

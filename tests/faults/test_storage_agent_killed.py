@@ -70,20 +70,34 @@ EVENTS: list[dict[str, Any]] = [
 ]
 
 
+EXTERNAL = " of others"
+EXTERNAL_EVENTS = [  # and whether they are of a run that they open
+    (event(1, 1000, "first", (100, None)), True),
+    (event(2, 2000, "second", (90, 100), runStatus="completed"), True),
+    (event(3, 3000, "third"), False),
+]
+
+
 def is_of_run(each: dict[str, Any]) -> bool:
     return each["snapshotHash"] in ("second", "late", "unseen", "before all")
 
 
 async def add_job(services: Services, job_id: str) -> list[dict[str, Any]]:
-    """A watch with a run in progress, and events for it: some count for that run."""
+    """A watch with a run in progress, and events for it: some count for that run. And events of a
+    job that only another program knows."""
     watch, _ = await services.manage_watches.add(
         [PAGE], watch_id=job_id, enabled=False, schedule=Schedule(every_minutes=60)
     )
     started = await services.start_watch(watch.watch_id, "manual")
     assert started is not None
-    return [
+    ours = [
         each | {"jobId": job_id} | ({"runId": started.run.run_id} if is_of_run(each) else {})
         for each in EVENTS
+    ]
+    other_job = f"{job_id}{EXTERNAL}"
+    return ours + [
+        each | {"jobId": other_job} | ({"runId": f"{other_job}, run 1"} if is_first else {})
+        for each, is_first in EXTERNAL_EVENTS
     ]
 
 
@@ -149,7 +163,13 @@ async def undisturbed(folder: Path) -> State:
     async with open_services(settings) as services:
         await publish(services, settings.input_queue, await add_job(services, "undisturbed"))
         await taken_over(services, settings.input_queue)
-        return await state_of(services, "undisturbed")
+        return await state_of_job(services, "undisturbed")
+
+
+async def state_of_job(services: Services, job_id: str) -> State:
+    """With that of the other program's job."""
+    others = await state_of(services, f"{job_id}{EXTERNAL}")
+    return await state_of(services, job_id) | {f"others: {name}": it for name, it in others.items()}
 
 
 class Trial:
@@ -190,7 +210,7 @@ class Trial:
         )
         wrong = []
         for point in self.points:
-            state = await state_of(self._services, self.job(point))
+            state = await state_of_job(self._services, self.job(point))
             wrong += [f"point {point}: {each}" for each in differences(expected, state)]
         return wrong
 
@@ -280,7 +300,7 @@ async def test_an_agent_killed_around_any_commit_to_sqlite_changes_nothing_that_
     async def check(settings: dict[str, str]) -> list[str]:
         async with open_services(load_settings(settings)) as services:
             await taken_over(services, "storage-agent")
-            wrong = differences(expected, await state_of(services, job))
+            wrong = differences(expected, await state_of_job(services, job))
         return [f"{settings['WEBLOOM_DATA_DIR']}: {each}" for each in wrong]
 
     async with deadly_agents(SERVERS) as servers:

@@ -22,6 +22,7 @@ from faults.stack import MakeStack, amqp_channel
 from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq.layout import Layout
+from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import Unavailable
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
@@ -158,7 +159,17 @@ async def state_of(services: Services, job_id: str | None = None) -> State:
                 "failures": sorted((each.url, each.reason) for each in run.failures),
             }
         if cursor is None:
-            return state
+            break
+    for watch in [each async for each in all_watches(services.watches)]:
+        if job_id in (None, watch.watch_id):
+            state[f"watch {'' if job_id else watch.watch_id}"] = {
+                "metrics": asdict(watch.metrics),
+                "is_external": watch.is_external,
+                "last_run": watch.last_run_id and watch.last_run_id.removeprefix(job_id or ""),
+                "last_status": watch.last_status,
+                "last_run_at": watch.last_run_at,
+            }
+    return state
 
 
 def run_name(run: WatchRun, job_id: str | None) -> str:

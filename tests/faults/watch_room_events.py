@@ -60,7 +60,7 @@ def events(rng: random.Random, *, count: int, pages: int) -> list[bytes]:
         made.append(msgspec.json.encode(_event(rng, url, FIRST_TS + number * 7)))
     for number in range(count // 20):
         whole = _event(rng, f"https://shop.example/untimed/{number}", 0)
-        whole |= {"jobId": UNTIMED, "ts": rng.choice([None, "soon", -1])}
+        whole |= {"jobId": UNTIMED, "runId": None, "ts": rng.choice([None, "soon", -1])}
         made.append(msgspec.json.encode(whole))
     return made
 
@@ -93,6 +93,8 @@ def _event(rng: random.Random, url: str, ts: int) -> dict[str, Any]:
         "alerts": rng.choice([[], ["the page changed"], None, "no list"]),
         "unknown": {"to": "us"},
     }
+    event["runId"] = rng.choice([None, None, f"run of {event['jobId']}"])
+    event["runStatus"] = rng.choice([None] * 20 + ["completed", "odd"])
     for name in rng.sample([*event], rng.choice([0, 0, 0, 1, 2])):
         if name not in ("jobId", "url", "ts"):
             del event[name]

@@ -11,6 +11,7 @@ import pytest
 
 from fakes.clock import NOON, FakeClock
 from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.application.watch.manage_watches import (
     MOST_TARGETS,
@@ -19,7 +20,9 @@ from webloom.application.watch.manage_watches import (
     all_watches,
 )
 from webloom.domain.errors import UrlRefused, WatchRefused
+from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
+from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Target, Watch
 from webloom.ports.page_store import Retention
 from webloom.ports.watch_store import NewRun
@@ -146,6 +149,28 @@ async def test_targets_that_are_given_as_they_are_shown_stay_what_they_are(
     assert (await edited(manage, watch, targets=[hidden[1]])).config.targets == [
         Target(url=other.url, secret="new")
     ]
+
+
+async def test_only_the_name_and_targets_of_an_external_watch_are_changed(
+    manage: ManageWatches, database: Database
+) -> None:
+    pages = SqlitePageStore(database, retention=Retention(), budget=1 << 40)
+    await pages.store_event(StorageEvent(job_id="theirs", url=URL, snapshot_hash="a", ts=0))
+    known = await manage.edit("theirs", name="Their shop", targets=[Target(url="json://a/b")])
+    assert known is not None
+    assert (known.config.name, known.is_external) == ("Their shop", True)
+    as_it_is = await manage.edit("theirs", urls=[], enabled=False, selection=Selection())
+    assert as_it_is is not None
+    refused: list[dict[str, Any]] = [
+        {"urls": [URL]},
+        {"enabled": True},
+        {"schedule": Schedule(every_minutes=5)},
+        {"selection": Selection(keep=["main"])},
+    ]
+    for changes in refused:
+        with pytest.raises(WatchRefused, match=f"{next(iter(changes))}: another program"):
+            await manage.edit("theirs", **changes)
+    assert as_it_is.config == known.config
 
 
 async def test_all_watches_are_listed_however_many(

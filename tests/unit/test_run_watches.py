@@ -20,14 +20,17 @@ from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.application.watch import run_watches
 from webloom.application.watch.run_watches import (
     FORGOTTEN,
+    IDLE_LOOK_SECONDS,
+    LONGEST_IDLE,
     LONGEST_SILENCE,
     REST_AFTER_LONG_LOOK,
     RunWatches,
     StartRun,
 )
-from webloom.domain.errors import StoreUnavailable
+from webloom.domain.errors import StoreUnavailable, WatchRefused
 from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.schedule import Schedule
+from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Outcome, RunStatus, Watch, WatchConfig, WatchRun
 from webloom.ports.page_store import Checked, Retention
 from webloom.ports.watch_store import Attended, RunFilter
@@ -321,6 +324,30 @@ async def test_pages_that_are_not_the_runs_do_not_end_it(world: World) -> None:
     await world.check("shop")
     await world.look()
     assert world.told == ["shop"]
+
+
+async def test_a_run_that_events_opened_is_closed_when_it_is_idle_for_an_hour(
+    world: World,
+) -> None:
+    event = StorageEvent(
+        job_id="theirs", url="https://theirs.test/", snapshot_hash="a", ts=0, run_id="their run"
+    )
+    await world.pages.store_event(event)
+    world.clock.advance(LONGEST_IDLE.total_seconds() - 1)
+    await world.look()
+    assert (await world.only_run()).status is RunStatus.IN_PROGRESS
+    world.clock.advance(IDLE_LOOK_SECONDS)
+    assert await world.look() == 0
+    assert (await world.only_run()).status is RunStatus.COMPLETED
+    assert (await world.watch("theirs")).last_status is RunStatus.COMPLETED
+    assert world.messages == []
+
+
+async def test_a_watch_that_others_check_is_not_run_on_demand(world: World) -> None:
+    event = StorageEvent(job_id="theirs", url="https://theirs.test/", snapshot_hash="a", ts=0)
+    await world.pages.store_event(event)
+    with pytest.raises(WatchRefused, match="theirs: another program"):
+        await StartRun(store=world.store)("theirs", "manual")
 
 
 async def test_a_run_on_demand_is_started_once(world: World) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from webloom.domain.errors import EventRefused
 from webloom.domain.storage_event import Claimed, Place, StorageEvent, renumbered
+from webloom.domain.watch import RunStatus
 from webloom.parsing.storage_event import MOST_PARSED, canonical, encoded, event_of
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -177,10 +178,26 @@ def test_amounts_are_decimals_digit_by_digit() -> None:
         ({"ts": "yesterday"}, "ts 'yesterday'"),
         ({"ts": -1}, "ts '-1'"),
         ({"availability": "maybe"}, "availability 'maybe'"),
+        ({"runStatus": "done"}, "runStatus 'done'"),
+        ({"runStatus": 1}, "runStatus '1'"),
     ],
 )
 def test_a_part_that_can_not_be_used_is_told(changes: dict[str, Any], problem: str) -> None:
     assert problem in read(**changes).problems[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "closes"),
+    [("completed", RunStatus.COMPLETED), ("failed", RunStatus.FAILED), ("in_progress", None)],
+)
+def test_an_event_may_say_how_its_run_ended(status: str, closes: RunStatus | None) -> None:
+    event = read(runId="r", runStatus=status)
+    assert (event.closes_run, event.problems) == (closes, [])
+
+
+def test_a_run_that_an_event_opens_is_in_progress_and_a_day_of_events_is_not() -> None:
+    assert read(runId="r").opening_status is RunStatus.IN_PROGRESS
+    assert read().opening_status is RunStatus.COMPLETED
 
 
 def test_keys_and_counts_are_of_the_event_and_not_of_its_delivery() -> None:

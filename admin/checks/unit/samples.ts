@@ -92,6 +92,10 @@ export function watch(changes: Partial<Watch> = {}): Watch {
     lastRunAt: null,
     lastStatus: null,
     consecutiveFailures: 0,
+    external: false,
+    pagesProcessed: 0,
+    changesDetected: 0,
+    priceChangesDetected: 0,
     ...changes,
   };
 }

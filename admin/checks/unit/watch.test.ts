@@ -3,6 +3,7 @@ import { test } from "node:test";
 import {
   changeWords,
   kindOf,
+  metricWords,
   pagePath,
   percent,
   price,
@@ -13,7 +14,7 @@ import {
   short,
   watchPath,
 } from "@/lib/watch";
-import { watchRun } from "./samples";
+import { watch, watchRun } from "./samples";
 import { sendJson, serve } from "./server";
 
 test("a watch's address holds any id", () => {
@@ -119,6 +120,12 @@ test("a run is told with what it found", () => {
     ),
     "6 pages, 4 changes, 1 price change, 1 failure",
   );
+});
+
+test("what all runs of a watch have counted", () => {
+  assert.equal(metricWords(watch()), "0 checks, 0 changes");
+  const counted = { pagesProcessed: 1_200, changesDetected: 1, priceChangesDetected: 2 };
+  assert.equal(metricWords(watch(counted)), "1,200 checks, 1 change, 2 price changes");
 });
 
 test("a run that goes on is told with what is left", () => {

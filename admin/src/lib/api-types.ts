@@ -1678,7 +1678,8 @@ export interface components {
         };
         /**
          * WatchAnswer
-         * @description A watch, its schedule, and how its last run went.
+         * @description A watch, its schedule, how its last run went, and what its runs have counted: those that have
+         *         ended, and those of events.
          */
         WatchAnswer: {
             jobId: string;
@@ -1697,6 +1698,10 @@ export interface components {
             lastRunAt: string | null;
             lastStatus: components["schemas"]["webloom.domain.watch.RunStatus"] | null;
             consecutiveFailures: number;
+            external: boolean;
+            pagesProcessed: number;
+            changesDetected: number;
+            priceChangesDetected: number;
         };
         /** TargetAnswer */
         TargetAnswer: {
@@ -1733,7 +1738,8 @@ export interface components {
         };
         /**
          * JobRun
-         * @description One run of a watch, or a day of events that name none. Each page counts once.
+         * @description One run of a watch, a run that another program's events opened, or a day of events that name
+         *         none. Each page counts once.
          */
         JobRun: {
             runId: string;
@@ -4277,7 +4283,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A watch, its schedule, and how its last run went. */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4388,7 +4394,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A watch, its schedule, and how its last run went. */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4491,7 +4497,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A watch, its schedule, and how its last run went. */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4558,7 +4564,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A watch, its schedule, and how its last run went. */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4607,7 +4613,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A watch, its schedule, and how its last run went. */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4656,7 +4662,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One run of a watch, or a day of events that name none. Each page counts once. */
+            /** @description One run of a watch, a run that another program's events opened, or a day of events that name */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4889,7 +4895,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One run of a watch, or a day of events that name none. Each page counts once. */
+            /** @description One run of a watch, a run that another program's events opened, or a day of events that name */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -109,6 +109,13 @@ export function runWords(run: Run): string {
   return parts.join(", ");
 }
 
+/** What all runs of a watch have counted. */
+export function metricWords(watch: Pick<Watch, "pagesProcessed" | "changesDetected" | "priceChangesDetected">): string {
+  const parts = [counted(watch.pagesProcessed, "check"), counted(watch.changesDetected, "change")];
+  if (watch.priceChangesDetected > 0) parts.push(counted(watch.priceChangesDetected, "price change"));
+  return parts.join(", ");
+}
+
 export async function runNow(watch: Pick<Watch, "jobId" | "name">): Promise<string> {
   const run = await api.post("/api/watches/{jobId}/run", { path: { jobId: watch.jobId } });
   const pages = run?.pagesTotal;

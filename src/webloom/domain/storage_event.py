@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from webloom.domain.watch import RunStatus
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -54,6 +56,7 @@ class StorageEvent:
     price: EventPrice | None = None
     availability: str | None = None
     run_id: str | None = None
+    closes_run: RunStatus | None = None  # its run is over, and this is how it went
     alerts: list[str] = field(default_factory=list)  # what its watch wants to be told of
     validators: Mapping[str, str] = field(default_factory=dict)  # etag, lastModified, bodyHash
     has_ts: bool = True  # False: `ts` is when it was received
@@ -91,6 +94,12 @@ class StorageEvent:
     def counting_run(self) -> str:
         """The run that it counts for. Events that name none count for one run a day and job."""
         return self.run_id or run_of_day(self.job_id, self.ts)
+
+    @property
+    def opening_status(self) -> RunStatus:
+        """Of the run that it counts for, where that is not known yet. A day of events is never
+        waited for."""
+        return RunStatus.COMPLETED if self.run_id is None else RunStatus.IN_PROGRESS
 
 
 class Claimed(NamedTuple):

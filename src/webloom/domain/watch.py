@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from typing import NamedTuple
 
+from webloom.domain.errors import WatchRefused
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 
 MOST_JITTER = 300.0  # seconds
 LONGEST_BACKOFF = timedelta(hours=24)
 MOST_FAILURES = 100  # that a run shows; all are counted
+EVENTS = "events"  # the trigger of runs that are made of other programs' events
 
 
 class RunStatus(StrEnum):
@@ -65,6 +68,16 @@ class WatchConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Metrics:
+    """What the runs of a watch have counted since it was added: those that have ended, and those
+    of events. No number ever gets smaller."""
+
+    pages_processed: int = 0
+    changes: int = 0
+    price_changes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Watch:
     watch_id: str
     config: WatchConfig
@@ -76,6 +89,8 @@ class Watch:
     last_status: RunStatus | None = None
     last_run_at: datetime | None = None
     failures: int = 0  # failed runs in a row
+    metrics: Metrics = field(default_factory=Metrics)
+    is_external: bool = False  # another program checks its pages and sends events: no schedule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,6 +107,12 @@ class Tally:
     failed: int = 0
     changes: int = 0
     price_changes: int = 0
+
+    @property
+    def metrics(self) -> Metrics:
+        return Metrics(
+            pages_processed=self.processed, changes=self.changes, price_changes=self.price_changes
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +131,38 @@ class WatchRun:
     @property
     def duration(self) -> timedelta:
         return (self.finished_at or self.updated_at) - self.started_at
+
+
+class RunHead(NamedTuple):
+    """What decides whether a run counts a page."""
+
+    watch_id: str
+    trigger: str
+    status: RunStatus
+
+
+def is_counted(job_id: str, run: RunHead | None, *, is_event: bool) -> bool:
+    """Whether a page of this job counts for the run that it names. An event opens a run that is not
+    known. What comes after the end counts for a run of events only: they come in any order."""
+    if run is None:
+        return is_event
+    if run.watch_id != job_id:
+        return False
+    return run.trigger == EVENTS or run.status is RunStatus.IN_PROGRESS
+
+
+def external_config(job_id: str) -> WatchConfig:
+    """Of a watch that is made by the first event of another program's job."""
+    return WatchConfig(name=job_id, urls=[], schedule=Schedule(every_minutes=60.0), enabled=False)
+
+
+def refuse_external(watch: Watch) -> None:
+    """Raises WatchRefused where Webloom does not check the pages of a watch."""
+    if watch.is_external:
+        raise WatchRefused(
+            f"{watch.config.name[:200]}: another program checks the pages of this job and sends "
+            "events; Webloom has nothing to check"
+        )
 
 
 def status_at_end(tally: Tally) -> RunStatus:

@@ -18,6 +18,7 @@ import msgspec
 from webloom.domain.errors import EventRefused, UrlRefused
 from webloom.domain.price import Availability, change_percent
 from webloom.domain.storage_event import EventPrice, StorageEvent, milliseconds_of
+from webloom.domain.watch import RunStatus
 from webloom.parsing.web_url import normalise
 
 MOST_BYTES = 12_000_000  # of a message
@@ -45,6 +46,7 @@ class _Message(msgspec.Struct, rename="camel"):
     version: msgspec.Raw = _NULL
     ts: msgspec.Raw = _NULL
     run_id: msgspec.Raw = _NULL
+    run_status: msgspec.Raw = _NULL
     availability: msgspec.Raw = _NULL
     alerts: msgspec.Raw = _NULL
     validators: msgspec.Raw = _NULL
@@ -87,6 +89,7 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
             price=_price(_exact.decode(message.price), problems),
             availability=_availability(_anything.decode(message.availability), problems),
             run_id=_id(_anything.decode(message.run_id), "runId"),
+            closes_run=_run_status(_anything.decode(message.run_status), problems),
             alerts=_alerts(_anything.decode(message.alerts)),
             validators=_validators(_anything.decode(message.validators)),
             problems=problems,
@@ -296,6 +299,17 @@ def _availability(value: Any, problems: list[str]) -> str | None:
     except ValueError:
         known = ", ".join(Availability)
         problems.append(f"availability {_shown(value)} is none of {known}")
+        return None
+
+
+def _run_status(value: Any, problems: list[str]) -> RunStatus | None:
+    if value is None or value == RunStatus.IN_PROGRESS:
+        return None
+    try:
+        return RunStatus(value)
+    except ValueError:
+        known = ", ".join(RunStatus)
+        problems.append(f"runStatus {_shown(value)} is none of {known}")
         return None
 
 

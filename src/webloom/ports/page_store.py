@@ -178,7 +178,11 @@ class PageStore(Protocol):
     async def store_event(self, event: StorageEvent) -> Stored:
         """In this order: the page; a version, where the event has content whose `snapshot_key` is
         new; a price record, where it has a price; a change log, where it is a change; its run's
-        counters (`counting_run`, each `counted_as` once).
+        counters (`counting_run`, each `counted_as` once, where `is_counted`).
+
+        An event whose run is not known opens it, and makes an external watch of its job where
+        there is no watch. That one's metrics and last run follow its events. `closes_run` ends a
+        run that events opened.
 
         The same version and hash are the same content: of two that differ all the same, one is
         kept. A version takes its number by `renumbered`; numbers of later ones move where they

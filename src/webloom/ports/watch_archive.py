@@ -24,6 +24,7 @@ from webloom.domain.watch import (
     MOST_FAILURES,
     Outcome,
     PageFailure,
+    RunStatus,
     Watch,
     WatchRun,
     status_at_end,
@@ -154,9 +155,8 @@ def _float(value: float | None) -> float | None:
 def carried_run(
     run: WatchRun, expires_at: datetime | None, unchecked: Callable[[], Sequence[str]]
 ) -> WholeRun:
-    """One in progress has no date of expiry; `unchecked` is asked for the URLs of it that nothing
-    is known of."""
-    if expires_at is not None:
+    """`unchecked` is asked for the URLs of one in progress that nothing is known of."""
+    if expires_at is not None and run.status is not RunStatus.IN_PROGRESS:
         return WholeRun(run=run, expires_at=expires_at)
     missed = unchecked()
     tally = replace(
@@ -172,7 +172,7 @@ def carried_run(
         tally=tally,
         failures=[*run.failures, *failures][:MOST_FAILURES],
     )
-    return WholeRun(run=ended, expires_at=run.updated_at + KEPT_IN_PROGRESS)
+    return WholeRun(run=ended, expires_at=expires_at or run.updated_at + KEPT_IN_PROGRESS)
 
 
 def plain_amount(value: Decimal | None) -> Decimal | None:
@@ -260,7 +260,12 @@ def packed(
 
 
 def is_newer_watch(one: Watch, other: Watch) -> bool:
-    return moment_of_watch(one) > moment_of_watch(other)
+    """It was edited or checked later, or has counted more."""
+    return _standing(one) > _standing(other)
+
+
+def _standing(watch: Watch) -> tuple[datetime, int]:
+    return moment_of_watch(watch), watch.metrics.pages_processed
 
 
 def moment_of_watch(watch: Watch) -> datetime:

@@ -99,12 +99,12 @@ class WatchStore(Protocol):
     async def start_run(self, watch_id: str, new: NewRun) -> WatchRun | None:
         """A run of the watch, with as many pages as it has URLs; or the one that is active already,
         whose id is another. One run is active for a watch at any time, whoever asks. The same call
-        again returns the run that the first one made. None: there is no such watch, or it is not
-        due any more."""
+        again returns the run that the first one made. None: there is no such watch, it is not due
+        any more, or it is external."""
 
     async def attended(self, *, limit: int) -> list[Attended]:
-        """Runs in progress of watches, the oldest first, counted anew. A watch whose active run
-        is not there is set free on the way."""
+        """Runs in progress of watches, the oldest first, with their counters as of now; not those
+        that events opened. A watch whose active run is not there is set free on the way."""
 
     async def unchecked(self, run_id: str) -> list[str]:
         """URLs of the run that no outcome is known of."""
@@ -119,10 +119,14 @@ class WatchStore(Protocol):
         self, run_id: str, *, next_run_at: datetime | None, instead_of: datetime | None
     ) -> WatchRun | None:
         """Count once more, close the run (`status_at_end`) and set its watch free: its last run,
-        its failures in a row, its next run. Where that is not `instead_of` any more, an edit has
-        set it meanwhile, and it stays; a paused watch has none. Pages that nothing is known of
-        count as failed. Made again it changes nothing and returns the run; None: there is no such
-        run."""
+        its failures in a row, its metrics, its next run. Where that is not `instead_of` any more,
+        an edit has set it meanwhile, and it stays; a paused watch has none. Pages that nothing is
+        known of count as failed. Made again it changes nothing and returns the run; None: there is
+        no such run."""
+
+    async def close_idle_runs(self, idle_since: datetime) -> int:
+        """Close the runs that events opened and that nothing was heard of since then, as their
+        pages went (`status_at_end`). How many."""
 
     async def find_run(self, run_id: str) -> WatchRun | None:
         """Counted anew while it is in progress."""

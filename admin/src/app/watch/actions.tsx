@@ -50,19 +50,23 @@ export function WatchActions({
 
   return (
     <>
-      <Button isBusy={doing === "run"} onClick={() => act("run", () => runNow(watch))} aria-label={`Run now: ${name}`}>
-        Run now
-      </Button>
-      <Button
-        isBusy={doing === "pause"}
-        onClick={() => act("pause", toggle)}
-        aria-label={`${enabled ? "Pause" : "Resume"}: ${name}`}
-      >
-        {enabled ? "Pause" : "Resume"}
-      </Button>
-      <LinkButton href={`/watch/edit?${new URLSearchParams({ jobId })}`}>
-        Edit<span className="sr-only">: {name}</span>
-      </LinkButton>
+      {!watch.external && (
+        <>
+          <Button isBusy={doing === "run"} onClick={() => act("run", () => runNow(watch))} aria-label={`Run now: ${name}`}>
+            Run now
+          </Button>
+          <Button
+            isBusy={doing === "pause"}
+            onClick={() => act("pause", toggle)}
+            aria-label={`${enabled ? "Pause" : "Resume"}: ${name}`}
+          >
+            {enabled ? "Pause" : "Resume"}
+          </Button>
+          <LinkButton href={`/watch/edit?${new URLSearchParams({ jobId })}`}>
+            Edit<span className="sr-only">: {name}</span>
+          </LinkButton>
+        </>
+      )}
       <Button kind="danger" onClick={removal.ask} aria-label={`Remove: ${name}`}>
         Remove
       </Button>
@@ -99,8 +103,10 @@ function Remove({ watch, onClose, onRemoved }: { watch: Watch; onClose: () => vo
       }}
     >
       <p>
-        {counted(urls.length, "page")} will no longer be checked, and a run that goes on ends. Its settings and targets
-        are gone. This can&apos;t be undone.
+        {watch.external
+          ? "The next event of this job adds it again."
+          : `${counted(urls.length, "page")} will no longer be checked, and a run that goes on ends.`}{" "}
+        Its settings and targets are gone. This can&apos;t be undone.
       </p>
       <p className="mt-2">
         {withPages

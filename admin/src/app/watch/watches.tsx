@@ -8,7 +8,7 @@ import { Time } from "@/components/Time";
 import { api } from "@/lib/api";
 import { counted } from "@/lib/format";
 import { useRemoval } from "@/lib/removal";
-import { runWords, scheduleWords, watchPath, type Run, type Watch } from "@/lib/watch";
+import { metricWords, runWords, scheduleWords, watchPath, type Run, type Watch } from "@/lib/watch";
 import { WatchActions } from "./actions";
 
 const RUNS_AT_ONCE = 50;
@@ -78,7 +78,9 @@ function Row({ watch, runs, onChange }: { watch: Watch; runs: Map<string, Run>; 
         <WatchState watch={watch} active={active} />
       </div>
       <p className="text-sm text-soft">
-        {counted(watch.urls.length, "page")}, {scheduleWords(watch.schedule)}
+        {watch.external
+          ? "Another program checks its pages and sends events"
+          : `${counted(watch.urls.length, "page")}, ${scheduleWords(watch.schedule)}`}
         {watch.nextRunAt !== null && watch.activeRunId === null && (
           <>
             , next <Time at={watch.nextRunAt} ago />
@@ -94,6 +96,7 @@ function Row({ watch, runs, onChange }: { watch: Watch; runs: Map<string, Run>; 
             {last && `: ${runWords(last)}`}
           </>
         )}
+        {watch.pagesProcessed > 0 && <span className="text-soft"> · in all {metricWords(watch)}</span>}
       </p>
       {watch.consecutiveFailures > 0 && (
         <p className="text-sm text-bad wrap-anywhere">
@@ -114,7 +117,7 @@ function Row({ watch, runs, onChange }: { watch: Watch; runs: Map<string, Run>; 
 export function WatchState({ watch, active }: { watch: Watch; active: Run | undefined }) {
   return (
     <span className="flex flex-wrap items-center gap-2">
-      {!watch.enabled && <Badge>paused</Badge>}
+      {watch.external ? <Badge>external</Badge> : !watch.enabled && <Badge>paused</Badge>}
       {watch.lastStatus !== null && <StatusBadge status={watch.lastStatus} />}
       {watch.activeRunId !== null && (
         <Badge tone="busy">

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Sized
+from typing import TYPE_CHECKING
 
 from pymongo.errors import BulkWriteError
 
-from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.indexes import Collection
+
+if TYPE_CHECKING:  # it uses `insert_new` itself
+    from webloom.adapters.mongodb.client import MongoDatabase
 
 
 async def insert_new(collection: Collection, documents: Sized[Document]) -> int:

@@ -77,9 +77,8 @@ class MongoPageStore:
         failure = None
         if checked.outcome is Outcome.FAILED:
             failure = PageFailure(url=checked.url, reason=checked.error or "it could not be read")
-        run = CountedRun(checked.run_id, None)
-        key = page_in_run(checked.url)
-        entry = Entry(run, checked.job_id, key, checked.outcome, failure=failure)
+        run = CountedRun(plain(checked.job_id), plain(checked.run_id))
+        entry = Entry(run, page_in_run(checked.url), checked.outcome, failure=failure)
         await self._ledger.count(entry)
 
     # What is there

@@ -18,7 +18,9 @@ from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.page_writes import bulk
 from webloom.adapters.mongodb.watch_documents import (
+    METRICS,
     failure_documents,
+    metrics_fields,
     moment,
     new_run,
     new_watch,
@@ -29,7 +31,7 @@ from webloom.adapters.mongodb.watch_documents import (
     watch_of,
 )
 from webloom.adapters.mongodb.watch_ledger import WatchLedger
-from webloom.domain.watch import RunStatus, Watch
+from webloom.domain.watch import EVENTS, RunStatus, Watch, WatchRun
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
 from webloom.ports.watch_archive import (
     KEPT_IN_PROGRESS,
@@ -161,17 +163,19 @@ class MongoWatchArchive(WatchArchive[Watch]):
         return [carried_watch(watch_of(each)) for each in documents]
 
     async def put(self, items: Sequence[Watch]) -> None:
-        """A run that is active here stays so."""
+        """A run that is active here stays so, and metrics never get smaller."""
         documents = [_watch_document(each) for each in items]
         latest = {"$max": ["$updatedAt", "$lastRunAt"]}
         replacing = []
         for item, document in zip(items, documents, strict=True):
-            wanted = {name: value for name, value in document.items() if name != "activeRunId"}
+            kept = {"activeRunId", *METRICS}
+            wanted = {name: value for name, value in document.items() if name not in kept}
+            counted = {name: document[name] for name in METRICS}
             here = {
                 "_id": document["_id"],
                 "$expr": {"$lte": [latest, moment(moment_of_watch(item))]},
             }
-            replacing.append(UpdateOne(here, {"$set": wanted}))
+            replacing.append(UpdateOne(here, {"$set": wanted, "$max": counted}))
         await put_documents(self._documents, documents, replacing)
 
     def is_newer(self, one: Watch, other: Watch) -> bool:
@@ -188,6 +192,8 @@ def _watch_document(watch: Watch) -> Document:
         "lastStatus": watch.last_status and watch.last_status.value,
         "lastRunAt": watch.last_run_at,
         "failures": watch.failures,
+        **metrics_fields(watch.metrics),
+        **({"external": True} if watch.is_external else {}),
     }
 
 
@@ -248,6 +254,16 @@ def _run_document(item: WholeRun) -> Document:
         "failures": failure_documents(run.failures),
         "nextRunAt": None,
         "expireAt": item.expires_at,
+        **(_carried_counts(run) if run.trigger == EVENTS else {}),
+    }
+
+
+def _carried_counts(run: WatchRun) -> Document:
+    """Its ledger is not carried: what it counts here is added. The metrics of its watch, which come
+    along, contain it."""
+    return {
+        "carried": tally_fields(run.tally),
+        "inMetrics": metrics_fields(run.tally.metrics),
     }
 
 

@@ -2,11 +2,12 @@
 
     watches   {_id, jobId, name, urls, schedule: {everyMinutes, cron, timeZone}, enabled, selection,
                thresholds, targets, createdAt, updatedAt, nextRunAt, activeRunId, lastRunId,
-               lastStatus, lastRunAt, failures, activeRun}
+               lastStatus, lastRunAt, failures, activeRun, pagesProcessed, changesDetected,
+               priceChangesDetected, external}
     job_runs  {_id, jobId, runId, status, trigger, pagesTotal, pagesProcessed, pagesFailed,
                changesDetected, priceChangesDetected, runDuration, startedAt, updatedAt, lastRunAt,
-               finishedAt, publishedAt, failures: [{url, reason}], made, nextRunAt,
-               insteadOf, expireAt}
+               finishedAt, lastEventAt, publishedAt, failures: [{url, reason}], made, nextRunAt,
+               insteadOf, expireAt, carried: {what it had counted in another store}}
     notices   {_id, watchId, targetUrl, runId, dueAt, lines, batch, attempts, error, sentAt,
                givenUp, made, isOpen, expireAt}
 
@@ -30,6 +31,7 @@ from webloom.adapters.mongodb.page_documents import amount, decimal_of
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import (
+    Metrics,
     PageFailure,
     RunStatus,
     Tally,
@@ -40,6 +42,8 @@ from webloom.domain.watch import (
     WatchRun,
 )
 from webloom.ports.watch_store import Notice
+
+METRICS = ("pagesProcessed", "changesDetected", "priceChangesDetected")  # of runs and watches
 
 
 def moment(value: datetime | None) -> datetime | None:
@@ -136,7 +140,13 @@ def new_watch(
         "lastStatus": None,
         "lastRunAt": None,
         "failures": 0,
+        **metrics_fields(Metrics()),
     }
+
+
+def metrics_fields(metrics: Metrics) -> Document:
+    values = (metrics.pages_processed, metrics.changes, metrics.price_changes)
+    return dict(zip(METRICS, values, strict=True))
 
 
 def watch_of(document: Document) -> Watch:
@@ -152,7 +162,14 @@ def watch_of(document: Document) -> Watch:
         last_status=None if status is None else RunStatus(status),
         last_run_at=document["lastRunAt"],
         failures=document["failures"],
+        metrics=_metrics_of(document),
+        is_external=document.get("external", False),
     )
+
+
+def _metrics_of(document: Document) -> Metrics:
+    processed, changes, price_changes = (document.get(name, 0) for name in METRICS)
+    return Metrics(pages_processed=processed, changes=changes, price_changes=price_changes)
 
 
 def new_run(run_id: str, watch: Document, trigger: str, now: datetime) -> Document:

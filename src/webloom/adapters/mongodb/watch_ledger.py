@@ -23,12 +23,21 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, literal, plain
 from webloom.adapters.mongodb.gathering import Gathering
 from webloom.adapters.mongodb.page_writes import bulk
+from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.domain.errors import WebloomError
 from webloom.domain.storage_event import StorageEvent, moment_of
-from webloom.domain.watch import MOST_FAILURES, Outcome, PageFailure, RunStatus, Tally
+from webloom.domain.watch import (
+    EVENTS,
+    MOST_FAILURES,
+    Outcome,
+    PageFailure,
+    RunHead,
+    RunStatus,
+    Tally,
+    is_counted,
+)
 
 KEPT = timedelta(days=2)  # longer than a run, or a message that waits, may take
-EVENTS = "events"  # what started the run of events that name none
 IN_PROGRESS = {"status": RunStatus.IN_PROGRESS.value}
 
 # A code is twice the rank of the outcome, and one more with a change of price.
@@ -42,18 +51,18 @@ _COUNTERS = {  # in the ledger -> of a run
 
 
 class CountedRun(NamedTuple):
+    job_id: str
     run_id: str
-    of_job: str | None  # the run is made on the way, for events of this job
+    opening: RunStatus | None = None  # of a run of events, if it is not known; None: it is no such
 
 
 class Entry(NamedTuple):
     run: CountedRun
-    job_id: str
     key: str
     outcome: Outcome
     is_price_change: bool = False
     failure: PageFailure | None = None  # of a failed one
-    ts: int | None = None  # of an event
+    event: StorageEvent | None = None  # None: of a check
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,14 +72,12 @@ class Sums:
 
 
 def entry_of(event: StorageEvent) -> Entry:
-    of_job = event.job_id if event.run_id is None else None
     return Entry(
-        CountedRun(event.counting_run, of_job),
-        event.job_id,
+        CountedRun(plain(event.job_id), plain(event.counting_run), event.opening_status),
         event.counted_as,
         Outcome.CHANGED if event.is_change else Outcome.UNCHANGED,
         is_price_change=event.price is not None and event.price.is_change,
-        ts=event.ts,
+        event=event,
     )
 
 
@@ -85,17 +92,41 @@ class WatchLedger:
         self._ledger = database.watch_ledger
         self._runs = database.job_runs
         self._keep_runs = keep_runs
-        self._open: Gathering[tuple[str, str], bool] = database.gather(self._are_open)
+        self._metrics = WatchMetrics(database.watches, database.job_runs)
+        self._heads: Gathering[str, RunHead | None] = database.gather(self._read_heads)
         self._count: Gathering[Entry, None] = database.gather(self._write)
         self._refresh: Gathering[CountedRun, None] = database.gather(self._sum_up)
+        self._add_up: Gathering[CountedRun, None] = database.gather(self._add_to_metrics)
 
     async def count(self, entry: Entry) -> None:
-        """For nothing, where the run is unknown or has ended. The run's numbers have it when this
-        returns."""
-        if entry.run.of_job is None and not await self._open.ask((entry.run.run_id, entry.job_id)):
-            return
+        """For nothing, unless `is_counted`. The numbers of the run, and of the watch where it is a
+        run of events, have it when this returns."""
+        run, event = entry.run, entry.event
+        if event is None or event.run_id is not None:
+            head = await self._heads.ask(run.run_id)
+            if not is_counted(run.job_id, head, is_event=event is not None):
+                return
+            if head is not None:
+                run = run._replace(opening=head.status if head.trigger == EVENTS else None)
         await self._count.ask(entry)
-        await self._refresh.ask(entry.run)
+        await self._refresh.ask(run)
+        if run.opening is None:
+            return
+        if event is not None and event.closes_run is not None:
+            with self._db.use():
+                await self._close(run.run_id, event.closes_run)
+        await self._add_up.ask(run)
+
+    async def close(self, job_id: str, run_id: str, status: RunStatus) -> None:
+        """A run that events opened, unless it is closed already. To be called within `use`."""
+        await self._close(run_id, status)
+        await self._metrics.add_up([(job_id, run_id)], self._db.wall())
+
+    async def _close(self, run_id: str, status: RunStatus) -> None:
+        await self._runs.update_one(
+            IN_PROGRESS | {"_id": run_id, "trigger": EVENTS},
+            [{"$set": {"status": status.value, "finishedAt": "$lastEventAt"}}],
+        )
 
     async def sums(self, run_id: str) -> Sums:
         """To be called within `use`."""
@@ -147,13 +178,21 @@ class WatchLedger:
         wanted = {"_id": _bucket(run_id, key), f"seen.{key}": {"$exists": True}}
         return await self._ledger.find_one(wanted, {"_id": True}) is not None
 
-    async def _are_open(self, asked: list[tuple[str, str]]) -> Sequence[bool | WebloomError]:
-        """Runs of these jobs."""
-        names = list({plain(run_id) for run_id, _ in asked})
+    async def _read_heads(self, run_ids: list[str]) -> Sequence[RunHead | WebloomError | None]:
+        fields = {"jobId": True, "trigger": True, "status": True}
         with self._db.use():
-            found = self._runs.find(IN_PROGRESS | {"_id": {"$in": names}}, {"jobId": True})
-            running = {(each["_id"], each["jobId"]) for each in await found.to_list()}
-        return [(plain(run_id), plain(job_id)) in running for run_id, job_id in asked]
+            found = await self._runs.find({"_id": {"$in": list(set(run_ids))}}, fields).to_list()
+        heads = {
+            each["_id"]: RunHead(each["jobId"], each["trigger"], RunStatus(each["status"]))
+            for each in found
+        }
+        return [heads.get(run_id) for run_id in run_ids]
+
+    async def _add_to_metrics(self, runs: list[CountedRun]) -> Sequence[WebloomError | None]:
+        with self._db.use():
+            counted = {(run.job_id, run.run_id) for run in runs}
+            await self._metrics.add_up(counted, self._db.wall())
+        return [None] * len(runs)
 
     async def _write(self, entries: list[Entry]) -> Sequence[WebloomError | None]:
         with self._db.use():
@@ -166,15 +205,16 @@ class WatchLedger:
     def _counting(self, entry: Entry) -> UpdateOne:
         keep = max(KEPT, self._keep_runs)
         place = f"seen.{entry.key}"
+        ts = None if entry.event is None else entry.event.ts
         outcome, price = _RANKS[entry.outcome], int(entry.is_price_change)
         better: Document = {"$max": [{"$floor": {"$divide": ["$was", 2]}}, outcome]}
         either: Document = {"$max": [{"$mod": ["$was", 2]}, price]}
         fields: Document = {
             place: "$now",
-            "run": literal(plain(entry.run.run_id)),
+            "run": literal(entry.run.run_id),
             "expireAt": self._db.server_time() + keep,
-            "first": {"$min": ["$first", entry.ts]},
-            "last": {"$max": ["$last", entry.ts]},
+            "first": {"$min": ["$first", ts]},
+            "last": {"$max": ["$last", ts]},
             "processed": _more("processed", lambda code: {"$gt": [code, 0]}),
             "failed": _more("failed", _is_failed),
             "changes": _more("changes", lambda code: {"$gte": [code, 2 * _RANKS[Outcome.CHANGED]]}),
@@ -198,7 +238,7 @@ class WatchLedger:
         )
 
     async def _sum_up(self, runs: list[CountedRun]) -> Sequence[WebloomError | None]:
-        wanted = {plain(run.run_id): run for run in runs}
+        wanted = {run.run_id: run for run in runs}
         with self._db.use():
             counted = await self._sums(list(wanted))
             updates = [
@@ -222,28 +262,37 @@ class WatchLedger:
         """Counters only grow, but for that of failures: who comes late with an older sum changes
         nothing. All are counted once more when the run ends."""
         now = self._db.wall()
-        fields: Document = {
-            theirs: {"$max": [f"${theirs}", counted[ours]]} for ours, theirs in _COUNTERS.items()
+        totals: Document = {
+            theirs: {"$add": [{"$ifNull": [f"$carried.{theirs}", 0]}, counted[ours]]}
+            for ours, theirs in _COUNTERS.items()
         }
-        fields[_COUNTERS["failed"]] = counted["failed"]
+        fields: Document = {name: {"$max": [f"${name}", total]} for name, total in totals.items()}
+        fields[_COUNTERS["failed"]] = totals[_COUNTERS["failed"]]
         fields |= {"updatedAt": now, "lastRunAt": now}
         lasted: Document = {
             "runDuration": {"$toLong": {"$max": [0, {"$subtract": [now, "$startedAt"]}]}}
         }
-        if run.of_job is None:
+        if run.opening is None:
             return UpdateOne(IN_PROGRESS | {"_id": run_id}, [{"$set": fields}, {"$set": lasted}])
+        latest = moment_of(counted["last"])
         fields |= {
-            "jobId": literal(plain(run.of_job)),
+            "jobId": literal(run.job_id),
             "runId": literal(run_id),
-            "status": RunStatus.COMPLETED.value,
+            "status": {"$ifNull": ["$status", run.opening.value]},
             "trigger": EVENTS,
             "startedAt": {"$min": ["$startedAt", moment_of(counted["first"])]},
-            "finishedAt": {"$max": ["$finishedAt", moment_of(counted["last"])]},
+            "lastEventAt": {"$max": ["$lastEventAt", "$finishedAt", latest]},
             "made": {"$ifNull": ["$made", ObjectId()]},
             "expireAt": self._db.server_time() + self._keep_runs,
         }
-        lasted = {"runDuration": {"$toLong": {"$subtract": ["$finishedAt", "$startedAt"]}}}
-        return UpdateOne({"_id": run_id}, [{"$set": fields}, {"$set": lasted}], upsert=True)
+        is_open = {"$eq": ["$status", RunStatus.IN_PROGRESS.value]}
+        ended: Document = {
+            "finishedAt": {"$cond": [is_open, None, "$lastEventAt"]},
+            "runDuration": {"$toLong": {"$subtract": ["$lastEventAt", "$startedAt"]}},
+        }
+        return UpdateOne(
+            {"_id": run_id, "trigger": EVENTS}, [{"$set": fields}, {"$set": ended}], upsert=True
+        )
 
 
 def _more(name: str, counts: Callable[[str], Document]) -> Document:

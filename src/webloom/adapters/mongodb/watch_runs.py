@@ -21,6 +21,7 @@ from pymongo.errors import DuplicateKeyError
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, literal, plain
 from webloom.adapters.mongodb.watch_documents import (
+    METRICS,
     failure_documents,
     moment,
     new_run,
@@ -29,13 +30,13 @@ from webloom.adapters.mongodb.watch_documents import (
     watch_of,
 )
 from webloom.adapters.mongodb.watch_ledger import (
-    EVENTS,
     IN_PROGRESS,
     Sums,
     WatchLedger,
     page_in_run,
 )
 from webloom.domain.watch import (
+    EVENTS,
     MOST_FAILURES,
     PageFailure,
     RunStatus,
@@ -65,7 +66,7 @@ class WatchRuns:
                 if made := await self._runs.find_one({"_id": plain(new.run_id)}):
                     return await self._counted(made)
                 watch = await self._watches.find_one({"_id": plain(watch_id)})
-                if watch is None:
+                if watch is None or watch.get("external"):
                     return None
                 if watch["activeRunId"] is None:
                     if new.due is not None and not _is_due(watch, new.due):
@@ -208,6 +209,15 @@ class WatchRuns:
         await self._set_free(document)
         return run_of(document)
 
+    async def close_idle(self, idle_since: datetime) -> int:
+        idle = IN_PROGRESS | {"trigger": EVENTS, "updatedAt": {"$lte": moment(idle_since)}}
+        with self._db.use():
+            found = await self._runs.find(idle, {"_id": True, "jobId": True}).to_list()
+            for run in found:
+                sums = await self._ledger.sums(run["_id"])
+                await self._ledger.close(run["jobId"], run["_id"], status_at_end(sums.tally))
+        return len(found)
+
     async def _ended(self, document: Document) -> WatchRun:
         run = await self._counted(document)
         unknown = await self._ledger.unchecked(run.run_id)
@@ -240,6 +250,8 @@ class WatchRuns:
             "failures": {"$add": ["$failures", 1]} if is_failed else literal(0),
             "nextRunAt": {"$cond": ["$enabled", next_run_at, None]},
         }
+        for name in METRICS:
+            fields[name] = {"$add": [{"$ifNull": [f"${name}", 0]}, run[name]]}
         await self._watches.update_one(
             {"_id": run["jobId"], "activeRunId": run["_id"]},
             [{"$set": fields}, {"$unset": "activeRun"}],

@@ -41,7 +41,7 @@ from webloom.ports.page_store import Retention
 from webloom.ports.watch_store import Attended, NewRun, Notice, RunFilter, WatchCounts
 
 _BY_NAME = [("name", ASCENDING), ("_id", ASCENDING)]
-_WITHOUT_RUN = {"activeRun": False}
+_WITHOUT_RUN = {"activeRun": False, "openCounts": False}
 _COUNTS: Document = {
     "all": {"$sum": 1},
     "enabled": {"$sum": {"$cond": ["$enabled", 1, 0]}},
@@ -169,6 +169,9 @@ class MongoWatchStore:
         self, run_id: str, *, next_run_at: datetime | None, instead_of: datetime | None
     ) -> WatchRun | None:
         return await self._runs.finish(run_id, next_run_at, instead_of)
+
+    async def close_idle_runs(self, idle_since: datetime) -> int:
+        return await self._runs.close_idle(idle_since)
 
     async def find_run(self, run_id: str) -> WatchRun | None:
         return await self._runs.find(run_id)

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import sqlite3
 
-from webloom.adapters.sqlite.watch_schema import ALERTS, WATCHES
+from webloom.adapters.sqlite.watch_schema import ALERTS, METRICS, WATCHES
 from webloom.ports.clock import Clock
 
 APPLICATION_ID = 0x57EB1003
-VERSION = 5
+VERSION = 6
 
 TABLES = """
 CREATE TABLE timeline (  -- one row: what is added to the steady clock of this boot
@@ -258,7 +258,7 @@ MOVED = """
 CREATE INDEX IF NOT EXISTS feeds_moved ON feeds (json_extract(config, '$.moved_to'));
 """
 # What brings a file of this layout to the next.
-CHANGES = {1: COPIES, 2: IMPORTS, 3: WATCHES, 4: ALERTS}
+CHANGES = {1: COPIES, 2: IMPORTS, 3: WATCHES, 4: ALERTS, 5: METRICS}
 
 
 class NotOurs(Exception):
@@ -286,7 +286,7 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
     if version == 0 and owner == 0:
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             raise NotOurs("it is another program's SQLite database")
-        for statement in _statements(TABLES + COPIES + IMPORTS + WATCHES + ALERTS):
+        for statement in _statements(TABLES + COPIES + IMPORTS + WATCHES + ALERTS + METRICS):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")

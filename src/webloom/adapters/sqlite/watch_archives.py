@@ -177,17 +177,22 @@ class SqliteWatchArchive(WatchArchive[Watch]):
         return carried_watch(watch_rows.watch_of(row))
 
     def put(self, connection: sqlite3.Connection, item: Watch) -> None:
-        """A run that is active here stays so."""
+        """A run that is active here stays so, and metrics never get smaller."""
         connection.execute(
             """
             INSERT INTO watches (watch_id, name, config, created_at, updated_at, next_run_at,
-                                 last_run_id, last_status, last_run_at, failures)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                 last_run_id, last_status, last_run_at, failures, is_external,
+                                 pages_processed, changes_detected, price_changes_detected)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (watch_id) DO UPDATE SET name = excluded.name, config = excluded.config,
                 created_at = excluded.created_at, updated_at = excluded.updated_at,
                 next_run_at = excluded.next_run_at, last_run_id = excluded.last_run_id,
                 last_status = excluded.last_status, last_run_at = excluded.last_run_at,
-                failures = excluded.failures
+                failures = excluded.failures, is_external = excluded.is_external,
+                pages_processed = max(watches.pages_processed, excluded.pages_processed),
+                changes_detected = max(watches.changes_detected, excluded.changes_detected),
+                price_changes_detected =
+                    max(watches.price_changes_detected, excluded.price_changes_detected)
             WHERE max(watches.updated_at, coalesce(watches.last_run_at, watches.updated_at)) <= ?
             """,
             (
@@ -201,6 +206,10 @@ class SqliteWatchArchive(WatchArchive[Watch]):
                 item.last_status,
                 milliseconds(item.last_run_at),
                 item.failures,
+                item.is_external,
+                item.metrics.pages_processed,
+                item.metrics.changes,
+                item.metrics.price_changes,
                 milliseconds(moment_of_watch(item)),
             ),
         )

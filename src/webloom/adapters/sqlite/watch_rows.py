@@ -13,12 +13,20 @@ from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
 from webloom.adapters.sqlite.page_rows import forget_validators
-from webloom.domain.watch import RunStatus, Watch, WatchConfig
+from webloom.domain.watch import (
+    EVENTS,
+    Metrics,
+    RunStatus,
+    Watch,
+    WatchConfig,
+    external_config,
+)
 from webloom.ports.watch_store import WatchCounts
 
 COLUMNS = (
     "watches.watch_id, config, created_at, watches.updated_at, next_run_at, active_run_id, "
-    "last_run_id, last_status, last_run_at, watches.failures"
+    "last_run_id, last_status, last_run_at, watches.failures, is_external, pages_processed, "
+    "changes_detected, price_changes_detected"
 )
 
 _configs = msgspec.json.Decoder(WatchConfig)
@@ -37,6 +45,8 @@ def watch_of(row: Sequence[Any]) -> Watch:
         last_status=None if row[7] is None else RunStatus(row[7]),
         last_run_at=instant(row[8]),
         failures=row[9],
+        is_external=bool(row[10]),
+        metrics=Metrics(pages_processed=row[11], changes=row[12], price_changes=row[13]),
     )
 
 
@@ -100,6 +110,28 @@ def add(
     )
     [watch] = find(connection, "watch_id = ?", plain(watch_id))
     return watch, made.rowcount > 0
+
+
+def add_external(connection: sqlite3.Connection, job_id: str, wall: int) -> None:
+    """Unless there is a watch of that id. Its metrics begin with what is kept of its runs."""
+    config = external_config(job_id)
+    connection.execute(
+        """
+        INSERT INTO watches (watch_id, name, config, created_at, updated_at, failures, is_external,
+                             pages_processed, changes_detected, price_changes_detected)
+        SELECT :watch_id, :name, :config, :wall, :wall, 0, 1, coalesce(sum(processed), 0),
+            coalesce(sum(changes), 0), coalesce(sum(price_changes), 0)
+        FROM job_runs WHERE watch_id = :watch_id AND trigger = :events
+        HAVING NOT EXISTS (SELECT 1 FROM watches WHERE watch_id = :watch_id)
+        """,
+        {
+            "watch_id": plain(job_id),
+            "name": plain(config.name),
+            "config": encoded(config),
+            "wall": wall,
+            "events": EVENTS,
+        },
+    )
 
 
 def edit(

@@ -16,8 +16,13 @@ from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_cursors import values_of
 from webloom.adapters.sqlite.page_listing import walk
 from webloom.adapters.sqlite.page_rows import key_of, one_view
-from webloom.adapters.sqlite.watch_ledger import LEDGER_MILLISECONDS
+from webloom.adapters.sqlite.watch_ledger import (
+    LEDGER_MILLISECONDS,
+    close_events,
+    note_last_run,
+)
 from webloom.domain.watch import (
+    EVENTS,
     MOST_FAILURES,
     PageFailure,
     RunStatus,
@@ -44,7 +49,7 @@ def run_of(connection: sqlite3.Connection, row: Sequence[Any]) -> WatchRun:
     """Of _COLUMNS."""
     run, run_id, watch_id, status, trigger, started_at, updated_at, finished_at, total = row[:9]
     tally = Tally(processed=row[9], failed=row[10], changes=row[11], price_changes=row[12])
-    is_open = status == RunStatus.IN_PROGRESS
+    is_open = status == RunStatus.IN_PROGRESS  # of events, the latest of them is `finished_at`
     return WatchRun(
         run_id=run_id,
         watch_id=watch_id,
@@ -52,7 +57,7 @@ def run_of(connection: sqlite3.Connection, row: Sequence[Any]) -> WatchRun:
         trigger=trigger,
         started_at=instant(started_at),
         updated_at=instant(updated_at),
-        finished_at=instant(finished_at),
+        finished_at=None if is_open else instant(finished_at),
         pages_total=total,
         tally=tally,
         failures=_failed(connection, run, tally) if is_open else _failures.decode(row[13]),
@@ -121,7 +126,7 @@ def start(connection: sqlite3.Connection, watch_id: str, new: NewRun, wall: int)
     if (known := one(connection, new.run_id)) is not None:
         return known
     watch = watch_rows.one(connection, watch_id)
-    if watch is None:
+    if watch is None or watch.is_external:
         return None
     active = watch.active_run_id and one(connection, watch.active_run_id)
     if active and active.status is RunStatus.IN_PROGRESS:
@@ -177,9 +182,10 @@ def attended(connection: sqlite3.Connection, limit: int) -> list[Attended]:
             f"""
             SELECT {_COLUMNS}, published_at, {watch_rows.COLUMNS}
             FROM job_runs JOIN watches ON watches.watch_id = job_runs.watch_id
-            WHERE status = 'in_progress' ORDER BY started_at, job_runs.id LIMIT ?
+            WHERE status = 'in_progress' AND trigger != ?
+            ORDER BY started_at, job_runs.id LIMIT ?
             """,
-            (limit,),
+            (EVENTS, limit),
         ).fetchall()
         return [
             Attended(
@@ -265,7 +271,9 @@ def finish(
         """
         UPDATE watches SET active_run_id = NULL, last_run_id = active_run_id, last_status = ?,
             last_run_at = ?, failures = iif(?, failures + 1, 0),
-            next_run_at = iif(enabled, iif(next_run_at IS ?, ?, next_run_at), NULL)
+            next_run_at = iif(enabled, iif(next_run_at IS ?, ?, next_run_at), NULL),
+            pages_processed = pages_processed + ?, changes_detected = changes_detected + ?,
+            price_changes_detected = price_changes_detected + ?
         WHERE watch_id = ? AND active_run_id = ?
         """,
         (
@@ -274,11 +282,30 @@ def finish(
             run.status is RunStatus.FAILED,
             milliseconds(instead_of),
             milliseconds(next_run_at),
+            run.tally.processed,
+            run.tally.changes,
+            run.tally.price_changes,
             run.watch_id,
             run.run_id,
         ),
     )
     return run
+
+
+def close_idle(connection: sqlite3.Connection, idle_since: datetime) -> int:
+    """Runs that events opened."""
+    rows = connection.execute(
+        """
+        SELECT id, run_id, watch_id, processed, failed FROM job_runs
+        WHERE status = ? AND trigger = ? AND updated_at <= ?
+        """,
+        (RunStatus.IN_PROGRESS, EVENTS, milliseconds(idle_since)),
+    ).fetchall()
+    for run, run_id, watch_id, processed, failed in rows:
+        status = status_at_end(Tally(processed=processed, failed=failed))
+        close_events(connection, run, status)
+        note_last_run(connection, watch_id, run_id)
+    return len(rows)
 
 
 def _ended(run: WatchRun, unknown: list[str], wall: int) -> WatchRun:

@@ -243,3 +243,22 @@ ALTER TABLE watches ADD COLUMN enabled INTEGER
     GENERATED ALWAYS AS (json_extract(config, '$.enabled')) VIRTUAL;
 CREATE INDEX watches_counted ON watches (enabled, active_run_id, failures);
 """
+
+# What a watch has counted, and watches of other programs' jobs, which their events make.
+METRICS = """
+ALTER TABLE watches ADD COLUMN is_external INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE watches ADD COLUMN pages_processed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE watches ADD COLUMN changes_detected INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE watches ADD COLUMN price_changes_detected INTEGER NOT NULL DEFAULT 0;
+INSERT INTO watches (watch_id, name, config, created_at, updated_at, last_run_id, last_status,
+                     last_run_at, failures, is_external)
+    SELECT watch_id, watch_id,
+        json_object('name', watch_id, 'urls', json_array(), 'enabled', json('false'),
+                    'schedule', json_object('every_minutes', 60.0)),
+        min(started_at), max(updated_at), run_id, status, max(finished_at), 0, 1
+    FROM job_runs WHERE trigger = 'events' GROUP BY watch_id
+    ON CONFLICT (watch_id) DO NOTHING;
+UPDATE watches SET (pages_processed, changes_detected, price_changes_detected) = (
+    SELECT coalesce(sum(processed), 0), coalesce(sum(changes), 0), coalesce(sum(price_changes), 0)
+    FROM job_runs WHERE job_runs.watch_id = watches.watch_id AND status != 'in_progress');
+"""

@@ -95,6 +95,11 @@ class SqliteWatchStore:
             )
         )
 
+    async def close_idle_runs(self, idle_since: datetime) -> int:
+        return await self._write(
+            lambda connection, wall: watch_runs.close_idle(connection, idle_since)
+        )
+
     async def find_run(self, run_id: str) -> WatchRun | None:
         return await self._db.read(lambda connection: watch_runs.find(connection, run_id))
 

@@ -76,7 +76,9 @@ class ManageWatches:
         watch = await self.store.find_watch(watch_id)
         if watch is None:
             return None
-        if "urls" in changes:
+        if watch.is_external:
+            _refuse_checking(watch, changes)
+        elif "urls" in changes:
             changes["urls"] = self._normal(changes["urls"])
         if "name" in changes:
             changes["name"] = changes["name"].strip()
@@ -135,6 +137,17 @@ class ManageWatches:
                 self.check_target(target.url)
                 _check_secret(target)
                 _check_digest(target)
+
+
+def _refuse_checking(watch: Watch, changes: dict[str, Any]) -> None:
+    """Nothing that is about checking pages can be changed of an external watch. What it is already
+    may be given."""
+    others = changes.keys() - {"name", "targets"}
+    if refused := sorted(name for name in others if changes[name] != getattr(watch.config, name)):
+        raise WatchRefused(
+            f"{refused[0]}: another program checks the pages of this job; only its name and its "
+            "targets can be changed"
+        )
 
 
 def _kept(given: Target, known: Target) -> Target:

@@ -20,7 +20,14 @@ from webloom.application.persist import spread
 from webloom.application.watch.check_page import PageCheck
 from webloom.domain.errors import WebloomError
 from webloom.domain.page import CHECK_QUEUE
-from webloom.domain.watch import LONGEST_BACKOFF, RunStatus, Watch, WatchRun, next_run
+from webloom.domain.watch import (
+    LONGEST_BACKOFF,
+    RunStatus,
+    Watch,
+    WatchRun,
+    next_run,
+    refuse_external,
+)
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.watch_store import Attended, NewRun, WatchStore
@@ -39,6 +46,8 @@ REST_AFTER_LONG_LOOK = 9
 # After which checks that nothing is known of are asked for again; a server may ask for an hour.
 FORGOTTEN = timedelta(hours=2)
 LONGEST_SILENCE = timedelta(hours=12)  # of a run, after which what is missing counts as failed
+LONGEST_IDLE = timedelta(hours=1)  # of a run that events opened, after which it is closed
+IDLE_LOOK_SECONDS = 60.0  # between two looks for idle runs
 PUBLISHED_AT_ONCE = 500
 AT_A_TIME = 50  # runs that are seen to: MongoDB's 100 connections are for all that a process does
 
@@ -56,7 +65,10 @@ class StartRun:
     async def __call__(
         self, watch_id: str, trigger: str, *, due: datetime | None = None
     ) -> StartedRun | None:
-        """None: there is no such watch; or it is not due, where that is asked."""
+        """None: there is no such watch; or it is not due, where that is asked. Raises WatchRefused
+        for an external one, which has nothing to check."""
+        if due is None and (watch := await self.store.find_watch(watch_id)) is not None:
+            refuse_external(watch)
         run_id = uuid.uuid4().hex
         new = NewRun(run_id=run_id, trigger=trigger, due=due)
         run = await self.store.start_run(watch_id, new)
@@ -70,10 +82,12 @@ class RunWatches:
     clock: Clock
     after_run: Callable[[Watch, WatchRun], Awaitable[None]]  # may be repeated for one run
     _rests_until: float = field(default=0.0, init=False)  # on the steady clock
+    _next_idle_look: float = field(default=0.0, init=False)  # on the steady clock
 
     async def __call__(self) -> int:
         """One look; how many runs there are to attend. Raises Unavailable."""
         now = self.clock.now()
+        await self._close_idle_runs(now)
         limit = ATTENDED_AT_ONCE[0]
         attended, has_room = await self._look(limit, now)
         began = self.clock.steady()
@@ -86,6 +100,13 @@ class RunWatches:
         ended = self.clock.steady()
         self._rests_until = ended + REST_AFTER_LONG_LOOK * (ended - began)
         return attended
+
+    async def _close_idle_runs(self, now: datetime) -> None:
+        if self.clock.steady() < self._next_idle_look:
+            return
+        self._next_idle_look = self.clock.steady() + IDLE_LOOK_SECONDS
+        if closed := await self.store.close_idle_runs(now - LONGEST_IDLE):
+            log.info("closed idle runs of other programs' events", extra={"runs": closed})
 
     async def _look(self, limit: int, now: datetime) -> tuple[int, bool]:
         """At so many runs: how many there are, and whether those leave room for what is due, or

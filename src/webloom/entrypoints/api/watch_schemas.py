@@ -94,7 +94,8 @@ class TargetAnswer(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """A watch, its schedule, and how its last run went."""
+    """A watch, its schedule, how its last run went, and what its runs have counted: those that have
+    ended, and those of events."""
 
     job_id: str
     name: str
@@ -106,12 +107,16 @@ class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     targets: list[TargetAnswer]
     created_at: datetime
     updated_at: datetime
-    next_run_at: datetime | None  # null: it is paused
+    next_run_at: datetime | None  # null: it is paused, or external
     active_run_id: str | None
     last_run_id: str | None
     last_run_at: datetime | None
     last_status: RunStatus | None
     consecutive_failures: int
+    external: bool  # another program checks its pages and sends events; it has no schedule
+    pages_processed: int
+    changes_detected: int
+    price_changes_detected: int
 
 
 # What is answered of a watch, and may be sent back with the rest; it changes nothing.
@@ -146,7 +151,8 @@ class RunFailure(msgspec.Struct, kw_only=True):
 
 
 class JobRun(msgspec.Struct, kw_only=True, rename="camel"):
-    """One run of a watch, or a day of events that name none. Each page counts once."""
+    """One run of a watch, a run that another program's events opened, or a day of events that name
+    none. Each page counts once."""
 
     run_id: str
     job_id: str
@@ -231,6 +237,10 @@ def watch_answer(watch: Watch) -> WatchAnswer:
         last_run_at=watch.last_run_at,
         last_status=watch.last_status,
         consecutive_failures=watch.failures,
+        external=watch.is_external,
+        pages_processed=watch.metrics.pages_processed,
+        changes_detected=watch.metrics.changes,
+        price_changes_detected=watch.metrics.price_changes,
     )
 
 

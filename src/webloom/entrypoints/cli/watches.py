@@ -331,7 +331,7 @@ def _for_each(
 
 
 def _show(watches: list[Watch]) -> None:
-    shown = table("id", "name", "pages", "schedule", "next run", "last run")
+    shown = table("id", "name", "pages", "schedule", "next run", "last run", "checks", "changes")
     for watch in watches:
         last = "-"
         if watch.active_run_id:
@@ -341,9 +341,11 @@ def _show(watches: list[Watch]) -> None:
         shown.add_row(
             watch.watch_id,
             plain(watch.config.name),
-            f"{len(watch.config.urls):,}",
+            "-" if watch.is_external else f"{len(watch.config.urls):,}",
             plain(schedule_of(watch)),
             "-" if watch.next_run_at is None else when(watch.next_run_at),
             last,
+            f"{watch.metrics.pages_processed:,}",
+            f"{watch.metrics.changes:,}",
         )
     show_table(shown, console())

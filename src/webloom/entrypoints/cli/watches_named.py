@@ -39,6 +39,8 @@ async def named_watch(services: Services, given: str) -> Watch:
 
 def schedule_of(watch: Watch) -> str:
     schedule = watch.config.schedule
+    if watch.is_external:
+        return "external"
     if not watch.config.enabled:
         return "paused"
     if schedule.cron is not None:

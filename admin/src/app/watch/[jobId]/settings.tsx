@@ -4,11 +4,25 @@ import type { ReactNode } from "react";
 import { Facts } from "@/components/Table";
 import { Time } from "@/components/Time";
 import { counted } from "@/lib/format";
-import { price, scheduleWords, type Watch } from "@/lib/watch";
+import { metricWords, price, scheduleWords, type Watch } from "@/lib/watch";
 
-/** What was decided about a watch, in short. */
+/** What was decided about a watch, and what it has counted, in short. */
 export function Settings({ watch }: { watch: Watch }) {
-  const items: [string, ReactNode][] = [
+  return <Facts items={watch.external ? externalFacts(watch) : facts(watch)} />;
+}
+
+/** Another program checks its pages: there is nothing to decide about that. */
+function externalFacts(watch: Watch): [string, ReactNode][] {
+  return [
+    ["Pages", "checked by another program, which sends events"],
+    ["Counted", metricWords(watch)],
+    ["Targets", <Sentences key="targets" sentences={targetWords(watch)} none="none" />],
+    ["First event", <Time key="added" at={watch.createdAt} />],
+  ];
+}
+
+function facts(watch: Watch): [string, ReactNode][] {
+  return [
     ["Pages", counted(watch.urls.length, "page")],
     ["Schedule", `${scheduleWords(watch.schedule)}${watch.enabled ? "" : " (paused)"}`],
     ["Next run", watch.enabled ? <Time at={watch.nextRunAt} ago /> : "on demand"],
@@ -18,9 +32,9 @@ export function Settings({ watch }: { watch: Watch }) {
       "Targets",
       <Sentences key="targets" sentences={targetWords(watch)} none="none: changes are kept, and in the feed" />,
     ],
+    ["Counted", metricWords(watch)],
     ["Added", <Time key="added" at={watch.createdAt} />],
   ];
-  return <Facts items={items} />;
 }
 
 function Sentences({ sentences, none }: { sentences: string[]; none: string }) {
