@@ -259,7 +259,7 @@ async def test_an_agent_killed_while_consuming_from_rabbitmq_changes_nothing_tha
     room = await make_watch_room("mongodb+rabbitmq", site, fleets, stacks, lease=3)
     async with room.services() as services, deadly_agents(1) as [agents]:
         trial = OneQueue(room, services)
-        for point in range(2, 42, 5):
+        for point in range(2, 42, 8):
             assert await trial.killed(agents, point)
             trial.points = [point]
             wrong = await trial.check(expected)
