@@ -177,26 +177,30 @@ async def test_a_worker_of_node_imports_a_feed_and_webloom_takes_it_from_there(r
 
 
 async def test_a_worker_that_keeps_some_fields_only_costs_one_update(room: Room) -> None:
-    """It takes over postings of ours, leaves out their hash, and changes one."""
+    """It takes over postings of ours, leaves out their hash, and changes one. One has left the
+    feed, and is closed though the worker has ended the run."""
     room.site.feed = rss(*(item(number, description="We weave.") for number in range(60)))
     async with room.api() as api:
-        await added(api, room.url, enabled=False)
+        await added(api, room.url, enabled=False, closeMissing=True)
         async with room.webloom("scheduler"), room.webloom("worker"):
             run = await closed(api, (await started(api, room.url))["runId"])
             assert (run["status"], counts(run)) == ("completed", (60, 0, 0, 0, 0))
             assert run["meta"]["totalBatches"] == 3
         room.site.feed = rss(
-            *(item(number, description="We weave.") for number in range(59)),
+            *(item(number, description="We weave.") for number in range(1, 59)),
             item(59, title="Spinner", description="We spin."),
             item(60, description="We weave."),
         )
         async with room.webloom("scheduler"), room.node(schema=True):
             run = await closed(api, (await started(api, room.url))["runId"])
-            assert (run["status"], counts(run)) == ("completed", (1, 60, 0, 0, 0))
+            assert (run["status"], counts(run)) == ("completed", (1, 59, 0, 0, 0))
+            assert run["closedJobs"] == 1
             assert [each["title"] for each in await listed(api, q="spinner")] == ["Spinner"]
-            assert len(await listed(api, source=room.url)) == 61
+            assert len(await listed(api, source=room.url, open="true")) == 60
+            [gone] = await listed(api, source=room.url, open="false")
+            assert gone["externalId"] == "job-0"
         async with room.webloom("scheduler"), room.webloom("worker"):
-            for expected in ((0, 2, 59, 0, 0), (0, 0, 61, 0, 0)):
+            for expected in ((0, 2, 58, 0, 0), (0, 0, 60, 0, 0)):
                 answer = await api.call("POST", f"/api/import-logs/{run['runId']}/retry")
                 run = await closed(api, answer.body["runs"][0]["runId"])
                 assert (run["status"], counts(run)) == ("completed", expected)

@@ -213,8 +213,8 @@ class ImportStore(Protocol):
 
     async def adopt_postings(self, claim: Claim, *, is_shared: bool) -> int:
         """Bring what other programs have written into this store's own form, so that it is listed,
-        found and compared like all others: postings of any source that they have added; and, of a
-        run that they took part in, those of its source that they have changed. Returns how many.
+        found and compared like all others: postings of the run's source that they have added, and
+        where they took part in the run, those that they have changed. Returns how many.
         What they wrote stays, and its content hash is made to match it. May be repeated."""
 
     async def find_posting(self, dedupe_key: str) -> StoredPosting | None: ...

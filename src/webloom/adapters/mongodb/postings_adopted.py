@@ -46,7 +46,6 @@ from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_store import Claim
 
 AT_ONCE = 500
-MOST_SKIPPED = 1000  # documents that are no postings, or in another process's hands
 MOST_TRIES = 5
 CLOCKS_APART = timedelta(hours=1)  # how far another program's clock may be behind ours
 MOVING = "moving/"  # what a key that nobody looks for begins with
@@ -83,7 +82,8 @@ class AdoptedPostings:
         mark = Mark(run.run_id, BY_OTHERS.batch_index)
         url = plain(run.source_url)
         with self._db.use():
-            adopted = await self._until_none({"place": None}, LATEST_FIRST, mark, self._add)
+            added = {"place": None, "sourceUrl": url}
+            adopted = await self._until_none(added, LATEST_FIRST, mark, self._add)
             if is_shared:
                 return adopted + await self._adopt_changed(url, run.started_at, mark)
             texts = LISTED | {"sourceUrl": url} | TEXT_FOR_A_DATE
@@ -100,21 +100,20 @@ class AdoptedPostings:
         self, query: Document, hint: list[tuple[str, int]], mark: Mark, adopt: Adopt
     ) -> int:
         """What is adopted is no longer found by the query."""
-        adopted, tries = 0, 0
-        skipped: list[object] = []
-        while len(skipped) < MOST_SKIPPED and tries < MOST_TRIES:
-            wanted = query | ({"_id": {"$nin": skipped}} if skipped else {})
-            found = await self._jobs.find(wanted, hint=hint, limit=AT_ONCE).to_list()
-            if not found:
+        adopted = 0
+        for _ in range(MOST_TRIES):
+            missed = 0
+            async with self._jobs.find(query, hint=hint, batch_size=AT_ONCE) as found:
+                while documents := await found.to_list(AT_ONCE):
+                    await self._finish_left([each for each in documents if _is_moving(each)])
+                    forms = self._in_form(
+                        [each for each in documents if not _is_moving(each)], mark
+                    )
+                    made = await adopt(forms) if forms else 0
+                    adopted += made
+                    missed += len(forms) - made
+            if not missed:
                 break
-            left = [each for each in found if _is_moving(each)]
-            skipped += await self._finish_left(left)
-            forms = self._in_form([each for each in found if not _is_moving(each)], mark)
-            good = {id(form.document) for form in forms}
-            skipped += [e["_id"] for e in found if not _is_moving(e) and id(e) not in good]
-            made = await adopt(forms) if forms else 0
-            adopted += made
-            tries = 0 if made or not forms else tries + 1
         return adopted
 
     async def _adopt_changed(self, url: str, since: datetime, mark: Mark) -> int:
@@ -255,27 +254,25 @@ class AdoptedPostings:
             )
             return len(moved) - len(lost)
 
-    async def _finish_left(self, documents: list[Document]) -> list[object]:
-        """What a process that died has left half moved. Returns what others may still be at."""
+    async def _finish_left(self, documents: list[Document]) -> None:
+        """What a process that died has left half moved; others may still be at the rest."""
         before = self._db.server_time() - LEFT_AFTER
         left = [each for each in documents if each["movingSince"] < before]
-        if left:
-            keys = {each["_id"]: each["dedupeKey"].split("/", 2)[2] for each in left}
-            wanted = {"dedupeKey": {"$in": list(keys.values())}}
-            found = await self._jobs.find(wanted, {"_id": False, "dedupeKey": True}).to_list()
-            there = {each["dedupeKey"] for each in found}
-            originals = [each["_id"] for each in left if keys[each["_id"]] in there]
-            await self._jobs.delete_many(
-                {"_id": {"$in": originals}, "movingSince": {"$lt": before}}
-            )
-            await self._name(
-                [
-                    (each["_id"], each["dedupeKey"], _place(each, key))
-                    for each in left
-                    if (key := keys[each["_id"]]) not in there
-                ]
-            )
-        return [each["_id"] for each in documents if each["movingSince"] >= before]
+        if not left:
+            return
+        keys = {each["_id"]: each["dedupeKey"].split("/", 2)[2] for each in left}
+        wanted = {"dedupeKey": {"$in": list(keys.values())}}
+        found = await self._jobs.find(wanted, {"_id": False, "dedupeKey": True}).to_list()
+        there = {each["dedupeKey"] for each in found}
+        originals = [each["_id"] for each in left if keys[each["_id"]] in there]
+        await self._jobs.delete_many({"_id": {"$in": originals}, "movingSince": {"$lt": before}})
+        await self._name(
+            [
+                (each["_id"], each["dedupeKey"], _place(each, key))
+                for each in left
+                if (key := keys[each["_id"]]) not in there
+            ]
+        )
 
 
 def _fields(

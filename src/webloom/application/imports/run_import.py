@@ -116,6 +116,7 @@ class _Production:
         )
         self._obtained: Obtained | None = None
         self._is_whole = False
+        self._is_adopted = False  # what other programs have stored
         self._news = asyncio.Event()  # the store was asked
         self._all_is_queued = asyncio.Event()  # the end may be near
 
@@ -331,11 +332,14 @@ class _Production:
         await self._news.wait()
 
     async def _adopt_postings(self) -> None:
+        if self._is_adopted:
+            return
         adopt = self._use.store.adopt_postings
         adopted = await persist(lambda: adopt(self._claim, is_shared=self._is_shared))
         if adopted:
             extra = {"run_id": self._run.run_id, "postings": adopted}
-            log.info("took over postings that another program has stored", extra=extra)
+            log.info("adopted postings that another program has stored", extra=extra)
+        self._is_adopted = True
 
     async def _wait_for_ledger(self, patience: float = math.inf) -> bool:
         """Until all batches have their row, or nothing happens any more and nothing waits. False:
