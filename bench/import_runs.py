@@ -102,9 +102,9 @@ class System:
 
 
 @asynccontextmanager
-async def webloom_up(folder: Path) -> AsyncIterator[System]:
-    """The embedded default."""
-    env = _webloom(folder)
+async def webloom_up(folder: Path, **settings: str) -> AsyncIterator[System]:
+    """The embedded default, but for these settings."""
+    env = _webloom(folder) | settings
     async with running([PYTHON, "-m", "webloom", "up"], env=env) as process:
         base = await _answering(env)
         await _beating(base, {"api": process, "scheduler": process, "worker": process})

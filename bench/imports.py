@@ -28,6 +28,7 @@ PEER = "BullMQ, mongoose, fast-xml-parser in Node"
 FEED = "jobs.xml"
 CACHE_GB = 2  # of mongod, which by itself would take half of the machine's memory
 MORE_ROUNDS = 3
+COMPLETE_ROUNDS = 3
 UNCHANGED_ITEMS = 1000  # about 1 MB
 UNCHANGED_RUNS = 20
 
@@ -239,10 +240,40 @@ async def _nothing_new(sizes: Sizes, server: FeedServer, folder: Path) -> list[R
     return rows
 
 
+async def _complete_batches(sizes: Sizes, server: FeedServer, folder: Path) -> list[Row]:
+    """What messages for workers of other programs cost our own side: the feed is read twice, and
+    nothing is known. The same feed twice, in turns with the default."""
+    items = sizes.more
+    used: dict[str, list[tuple[Imported, Imported]]] = {"false": [], "true": []}
+    for turn in range(COMPLETE_ROUNDS):
+        for value, runs in used.items():
+            setting = {"WEBLOOM_COMPLETE_BATCHES": value}
+            async with webloom_up(folder / f"{value}{turn}", **setting) as system:
+                updated = -(-items // CHANGED_EVERY)
+                runs.append(await _twice(system, server, items, updated=updated))
+
+    def cpu(value: str, which: int) -> float:
+        return median(runs[which].cpu_seconds for runs in used[value]) / items * 1e6
+
+    return [
+        Row(
+            measure=f"CPU of {what} with complete batches, embedded",
+            unit="µs",
+            webloom=cpu("true", which),
+            peer="without",
+            peer_value=cpu("false", which),
+            must=None,
+            lower_is_better=True,
+        )
+        for which, what in enumerate(("a new item", "an item that comes again, 1 % changed,"))
+    ]
+
+
 PARTS: dict[str, Callable[[Sizes, FeedServer, Path], Awaitable[list[Row]]]] = {
     "stack": _on_stack,
     "embedded": _embedded,
     "nothing-new": _nothing_new,
+    "complete-batches": _complete_batches,
 }
 
 

@@ -192,6 +192,11 @@ class Settings(BaseModel):
     batch_size: int = _setting(
         200, "WEBLOOM_BATCH_SIZE", "a whole number from 1 to 5000", ge=1, le=5000
     )
+    complete_batches: bool = _setting(
+        False,
+        "WEBLOOM_COMPLETE_BATCHES",
+        "true for messages that workers of other programs can read, or false",
+    )
     import_interval_minutes: float = _setting(
         60.0, "IMPORT_INTERVAL_MINUTES", "minutes from 0.05 to 525600", ge=0.05, le=525_600
     )

@@ -7,13 +7,24 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from contracts.import_samples import SOURCE, apply, begin, key_of, postings
+from contracts.import_samples import (
+    SOURCE,
+    all_read,
+    apply,
+    begin,
+    end,
+    key_of,
+    postings,
+    reading,
+)
 from webloom.adapters.sqlite import import_runs_rows, posting_keys
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.system_clock import SystemClock
+from webloom.domain.import_run import Counts, RunStatus
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100, 1000])
@@ -63,3 +74,21 @@ async def test_a_run_that_had_its_number_before_its_row_is_counted_in_the_end(
         now += import_runs_rows.COUNT_ALL_SECONDS / 2
         assert every.count(file) == 4
         assert every.count(file) == 4
+
+
+async def test_a_run_that_the_version_before_left_under_way_is_gone_on_with(tmp_path: Path) -> None:
+    async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
+        store = SqliteImportStore(database, durable_batches=False)
+        claim = await begin(store)
+        await apply(store, claim, 0, postings("a", "b"))
+        await store.note_reading(claim, reading(fetched=2, published=1))
+    with closing(sqlite3.connect(tmp_path / "webloom.db")) as file:
+        [[body]] = file.execute("SELECT body FROM import_runs").fetchall()
+        run = msgspec.json.decode(body)
+        del run["third_party"], run["reading"]["batches"]
+        file.execute("UPDATE import_runs SET body = ?", (msgspec.json.encode(run).decode(),))
+        file.commit()
+    async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
+        store = SqliteImportStore(database, durable_batches=False)
+        ended = await end(store, claim, all_read(2, 1))
+    assert (ended.status, ended.counts) == (RunStatus.COMPLETED, Counts(new=2))

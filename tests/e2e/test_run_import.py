@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from pymongo import AsyncMongoClient
 
 from fakes.web import Answer, FakeWeb
 from patience import PATIENCE_SECONDS
+from servers.mongod import MongoServer
 from webloom.application.imports.run_import import CANCELLED, RunImport
 from webloom.bootstrap import Services, open_run_import, open_services
 from webloom.domain.errors import FetchFailed, StoreUnavailable
@@ -26,6 +30,7 @@ from webloom.domain.import_run import (
     RunStatus,
 )
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.third_party import UNCOUNTED
 from webloom.entrypoints.worker import serve_batches
 from webloom.ports.broker import Message
 from webloom.ports.fetcher import Downloaded
@@ -103,13 +108,14 @@ async def room(tmp_path: Path) -> AsyncIterator[Room]:
 
 
 @asynccontextmanager
-async def _room(folder: Path) -> AsyncIterator[Room]:
+async def _room(folder: Path, **more: str) -> AsyncIterator[Room]:
     settings = load_settings(
         {
             "WEBLOOM_DATA_DIR": str(folder),
             "WEBLOOM_ALLOW_ADDRESSES": "127.0.0.1",
             "WEBLOOM_BATCH_SIZE": "10",
             "WEBLOOM_RETRY_DELAY": "0",
+            **more,
         }
     )
     web = Web()
@@ -175,6 +181,144 @@ async def test_batches_that_the_queue_has_lost_are_sent_again(tmp_path: Path) ->
         await worker
         assert run is not None
         assert (run.status, run.counts) == (RunStatus.COMPLETED, Counts(new=100))
+
+
+async def is_published(room: Room, run_id: str) -> bool:
+    run = await room.services.imports.find_run(run_id)
+    return run is not None and run.reading.all_published
+
+
+@asynccontextmanager
+async def being_served(room: Room) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    worker = asyncio.create_task(serve_batches(room.services, stop))
+    yield
+    stop.set()
+    await worker
+
+
+async def taken(room: Room, batches: int) -> list[dict[str, Any]]:
+    """Messages, by somebody who stores nothing."""
+    messages = []
+    async with room.services.broker.deliveries(IMPORT_QUEUE, batches) as deliveries:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for _ in range(batches):
+                delivery = await anext(deliveries)
+                messages.append(msgspec.json.decode(delivery.body))
+                await delivery.ack()
+    return sorted(messages, key=lambda message: message["batchIndex"])
+
+
+COMPLETE = {"WEBLOOM_COMPLETE_BATCHES": "true"}
+
+
+async def test_complete_batches_have_every_posting_and_the_number_of_all(tmp_path: Path) -> None:
+    """Also of records that the last import knows."""
+    async with _room(tmp_path, **COMPLETE) as room:
+        async with being_served(room):
+            assert (await room.run()).counts == Counts(new=100)
+        room.web.body = rss([item(number) for number in range(95)] + ["<item/>", item(3), item(4)])
+        claim = await room.claim()
+        running = asyncio.create_task(room.run_import(claim))
+        messages = await taken(room, 10)
+        assert [len(message["jobs"]) for message in messages] == [10] * 9 + [5]
+        ids = [job["externalId"] for message in messages for job in message["jobs"]]
+        assert ids == [str(number) for number in range(95)]
+        for index, message in enumerate(messages):
+            assert message.keys() == {"runId", "sourceUrl", "batchIndex", "totalBatches", "jobs"}
+            assert (message["runId"], message["sourceUrl"]) == (claim.run.run_id, URL)
+            assert (message["batchIndex"], message["totalBatches"]) == (index, 10)
+        async with being_served(room):  # which are sent again, as nobody has stored them
+            run = await running
+        assert run is not None
+        assert run.counts == Counts(unchanged=95, duplicate=2, failed=1)
+        assert (run.total_batches, run.processed_batches) == (10, 10)
+
+
+async def test_all_that_the_producer_counts_is_there_before_the_first_complete_batch(
+    tmp_path: Path,
+) -> None:
+    """A worker that finds the last batch counted decides by it how the run ends."""
+    async with _room(tmp_path, **COMPLETE, WEBLOOM_IMPORT_QUEUE_LIMIT="1") as room:
+        room.web.body = rss([*(item(number) for number in range(30)), "<item/>", item(3)])
+        claim = await room.claim()
+        running = asyncio.create_task(room.run_import(claim))
+        [first] = await taken(room, 1)
+        assert (first["batchIndex"], first["totalBatches"]) == (0, 3)
+        run = await room.services.imports.find_run(claim.run.run_id)
+        assert run is not None
+        assert (run.total_batches, run.reading.fetched) == (3, 32)
+        assert (run.counts, len(run.failures)) == (Counts(duplicate=1, failed=1), 1)
+        await room.services.imports.cancel_run(claim.run.run_id)
+        await running
+
+
+async def test_a_producer_that_takes_over_publishes_the_same_complete_batches(
+    tmp_path: Path,
+) -> None:
+    async with _room(tmp_path, **COMPLETE, WEBLOOM_IMPORT_QUEUE_LIMIT="3") as room:
+        claim = await room.claim()
+        running = asyncio.create_task(room.run_import(claim))
+
+        async def is_full() -> bool:
+            return (await room.services.broker.depth(IMPORT_QUEUE)).ready == 3
+
+        await until(is_full)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        again = await room.services.imports.claim_run("next", lease=60)
+        assert again is not None
+        running = asyncio.create_task(room.run_import(again))
+        messages = await taken(room, 10)
+        assert [message["batchIndex"] for message in messages] == list(range(10))
+        assert {message["totalBatches"] for message in messages} == {10}
+        async with being_served(room):
+            run = await running
+        assert run is not None
+        assert (run.counts, run.total_batches) == (Counts(new=100), 10)
+
+
+async def test_a_feed_without_a_record_ends_at_once_with_complete_batches(tmp_path: Path) -> None:
+    async with _room(tmp_path, **COMPLETE) as room:
+        room.web.body = rss([])
+        run = await room.run()
+        assert (run.status, run.counts, run.total_batches) == (RunStatus.COMPLETED, Counts(), 0)
+
+
+@pytest.mark.parametrize("counted", [4, 10], ids=["some batches", "all batches"])
+async def test_batches_that_others_count_are_not_sent_again_and_the_run_ends(
+    tmp_path: Path, mongod: MongoServer, counted: int
+) -> None:
+    """Their worker counts and does not end the run, or it has lost the rest."""
+    name = f"run-import-{uuid.uuid4().hex[:8]}"
+    stored = {"WEBLOOM_STORE": mongod.url, "WEBLOOM_MONGODB_DATABASE": name}
+    async with _room(tmp_path, **COMPLETE, **stored) as room:
+        claim = await room.claim(enabled=True)
+        running = asyncio.create_task(replace(room.run_import, last_word=0.1)(claim))
+        await until(lambda: is_published(room, claim.run.run_id))
+        await taken(room, 10)
+        async with AsyncMongoClient[dict[str, Any]](mongod.url) as client:
+            counters = {"newJobs": 10 * counted, "meta.processedBatches": counted}
+            logs = client[name].import_logs
+            await logs.update_one({"runId": claim.run.run_id}, {"$inc": counters})
+        run = await running
+        assert run is not None
+        assert (await room.services.broker.depth(IMPORT_QUEUE)).ready == 0
+        assert (run.counts, run.reading.fetched) == (Counts(new=10 * counted), 100)
+        assert (run.status, run.error) == (
+            (RunStatus.COMPLETED, None)
+            if counted == 10
+            else (
+                RunStatus.PARTIAL,
+                f"{UNCOUNTED}; the workers of another program counted 40 records of 100",
+            )
+        )
+        feed = await room.feed()
+        assert (feed.active_run_id, feed.last_run_id) == (None, run.run_id)
+        assert feed.next_run_at is not None
+        assert run.finished_at is not None
+        assert feed.next_run_at > run.finished_at
 
 
 async def test_a_cancelled_run_ends_soon_and_counts_what_was_not_stored(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ async def open_run_import(services: Services) -> AsyncIterator[RunImport]:
             max_feed=settings.max_feed,
             usual_minutes=settings.import_interval_minutes,
             lease=settings.lease,
+            complete_batches=settings.complete_batches,
         )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from operator import sub
 from typing import NamedTuple
 
 IMPORT_QUEUE = "import-feed"
@@ -64,6 +65,19 @@ class Counts(NamedTuple):
 
     def plus(self, other: Counts) -> Counts:
         return Counts(*map(sum, zip(self, other, strict=True)))
+
+    def minus(self, other: Counts) -> Counts:
+        return Counts(*map(sub, self, other))
+
+
+class Tally(NamedTuple):
+    """What was counted of a run."""
+
+    counts: Counts = Counts()
+    batches: int = 0
+
+
+NOTHING = Tally()
 
 
 class Mark(NamedTuple):
@@ -133,6 +147,7 @@ class Reading:
     repairs: dict[str, int] = field(default_factory=dict)  # by what was repaired
     published: int = 0  # batches that are on the queue, the first so many
     all_published: bool = False
+    batches: int | None = None  # that the feed makes, where they were counted before the first
     bytes_read: int = 0
     bytes_total: int | None = None
     format: str | None = None  # of the feed, once it is recognised
@@ -163,10 +178,11 @@ class ImportRun:
     error: str | None = None  # why it failed, or what is left to know about it
     retry_of: str | None = None
     cancel_requested: bool = False
+    third_party: Tally = NOTHING  # what workers of other programs counted of it
 
     @property
     def total_batches(self) -> int | None:
-        return self.reading.published if self.reading.all_published else None
+        return self.reading.published if self.reading.all_published else self.reading.batches
 
 
 def status_at_end(counts: Counts, *, error: str | None) -> RunStatus:
@@ -189,7 +205,10 @@ def error_at_end(run: ImportRun, error: str | None) -> str | None:
 
 def balanced(run: ImportRun) -> ImportRun:
     """A run at its end, so that the identity holds. What was fetched and never stored has failed;
-    what the ledger has beyond was fetched by a producer that died before it could say so."""
+    what the ledger has beyond was fetched by a producer that died before it could say so. Where
+    workers of other programs counted, nobody knows what was stored, and all stays as it is."""
+    if run.third_party != NOTHING:
+        return run
     missing = run.reading.fetched - run.counts.total
     if missing <= 0:
         return replace(run, reading=replace(run.reading, fetched=run.counts.total))

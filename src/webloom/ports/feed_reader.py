@@ -19,6 +19,7 @@ class ReadOptions:
     content_type: str | None = None  # as the server said
     max_bytes: int  # of the feed when it is decompressed
     known: Path | None = None  # what the last import has learnt: see `FeedReader.learnt`
+    counts_only: bool = False  # batches come without their postings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +27,7 @@ class ReadBatch:
     """Postings, and the reader's totals up to here. One without postings tells how far the reader
     is, or that it has ended."""
 
-    jobs: bytes  # a JSON array of postings
+    jobs: bytes  # a JSON array of postings; nothing where they are counted only
     known: bytes = b""  # of each posting that is as it was: 20 bytes of key, 16 of content hash
     count: int  # of both
     fetched: int  # records read so far, those in this batch included
@@ -52,7 +53,8 @@ class FeedReader(Protocol):
         self, path: Path, options: ReadOptions
     ) -> AbstractAsyncContextManager[AsyncIterator[ReadBatch]]:
         """Batches in the order of the feed. The same file gives the same postings in the same
-        batches, whatever is known of them, and whatever comes between.
+        batches, whatever is known of them, whatever comes between, and whether they are counted
+        only.
 
         Raises FeedUnreadable when it is no feed, or one that is refused.
         """

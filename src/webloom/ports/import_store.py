@@ -145,7 +145,8 @@ class ImportStore(Protocol):
         """A running run (that one, if given) that no living producer holds, under a new token.
 
         None: there is none. The owner's own claim, made again, is given again with its token. A
-        feed whose active run has ended or is not there is set right on the way.
+        feed whose active run has ended or is not there is set right on the way; but a run that a
+        worker of another program has ended is claimed as well, so that `finish_run` closes it.
         """
 
     async def renew_run(self, claim: Claim, *, lease: float) -> bool:
@@ -155,18 +156,21 @@ class ImportStore(Protocol):
         """Let another producer have it at once."""
 
     async def note_reading(self, claim: Claim, reading: Reading) -> ImportRun | None:
-        """Write what the producer has done and count the ledger anew.
+        """Write what the producer has done and count the ledger again, and what workers of other
+        programs have counted (`third_party.counted`).
 
-        Returns the run as it is now, with `cancel_requested`; None when the claim no longer
-        stands. `updated_at` only moves when a reader can see a difference.
+        Returns the run as it is now, with `cancel_requested`. It may have ended: a worker of
+        another program has set its status, and `finish_run` is still to be called. None when the
+        claim no longer stands. `updated_at` only moves when a reader can see a difference.
         """
 
     async def finish_run(self, claim: Claim, reading: Reading, ending: Ending) -> ImportRun | None:
         """Count once more, close the run and set its feed free.
 
-        Records that were fetched and never stored count as failed, so that the identity holds.
-        The status is `status_at_end`. Made again it changes nothing and returns the run; None when
-        the claim no longer stands and the run is still running.
+        How it ends is `third_party.at_end`: records that were fetched and never stored count as
+        failed, so that the identity holds. When a worker of another program has ended the run, its
+        end is accepted, with its date. Made again it changes nothing and returns the run; None when
+        the claim no longer stands and nobody has closed the run.
         """
 
     async def cancel_run(self, run_id: str) -> ImportRun | None:
@@ -206,6 +210,12 @@ class ImportStore(Protocol):
     async def close_postings(self, claim: Claim, keys: Sequence[str]) -> None:
         """Mark them closed by the claim's run. What is closed already stays as it is. The run's
         `closed_jobs` is the number of postings that it has closed, counted by `finish_run`."""
+
+    async def adopt_postings(self, claim: Claim, *, is_shared: bool) -> int:
+        """Bring what other programs have written into this store's own form, so that it is listed,
+        found and compared like all others: postings of the run's source that they have added, and
+        where they took part in the run, those that they have changed. Returns how many.
+        What they wrote stays, and its content hash is made to match it. May be repeated."""
 
     async def find_posting(self, dedupe_key: str) -> StoredPosting | None: ...
 

@@ -65,6 +65,8 @@ def _read(order: Order, out: BinaryIO) -> None:
             if progress.is_last:
                 learnt.flush()
                 Path(order.keys_path).write_bytes(memoryview(reading.keys.table).cast("B"))
+            if order.counts_only:
+                jobs, progress = b"", msgspec.structs.replace(progress, known=b"")
             out.write(pack(Told(progress=progress), jobs))
             out.flush()
 

@@ -29,6 +29,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     batch_size: int
     content_type: str | None
     max_bytes: int
+    counts_only: bool  # frames come without postings
     parent: int  # the process id
 
 

@@ -55,6 +55,7 @@ class ProcessFeedReader:
             batch_size=options.batch_size,
             content_type=options.content_type,
             max_bytes=options.max_bytes,
+            counts_only=options.counts_only,
             parent=os.getpid(),
         )
         orders = pipe(child.stdin)

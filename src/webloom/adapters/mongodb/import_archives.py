@@ -59,7 +59,8 @@ class _MongoArchive(ABC, Generic[Item]):
     def document(self, item: Item) -> Document: ...
 
     @abstractmethod
-    def item(self, document: Document) -> Item: ...
+    def item(self, document: Document) -> Item | None:
+        """None: another program has made something else of it."""
 
     @abstractmethod
     def moment(self, item: Item) -> datetime: ...
@@ -73,17 +74,19 @@ class _MongoArchive(ABC, Generic[Item]):
             return await self._documents.estimated_document_count()
 
     async def read(self, position: str | None, limit: int) -> Slice[Item]:
-        behind = {} if position is None else {"_id": {"$gt": position}}
+        behind = {"_id": {"$gt": position or ""}}  # an _id of ours is a text
         items: list[Item] = []
-        size = 0
+        size = read = 0
         with self._db.use():
             async with self._documents.find(
                 behind, self.fields, sort={"_id": 1}, limit=limit, batch_size=limit
             ) as documents:
                 async for document in documents:
-                    items.append(self.item(document))
-                    size += self.size(items[-1])
-                    if len(items) == limit or size >= LARGE_SLICE:
+                    read += 1
+                    if (item := self.item(document)) is not None:
+                        items.append(item)
+                        size += self.size(item)
+                    if read == limit or size >= LARGE_SLICE:
                         return Slice(items=items, position=document["_id"])
         return Slice(items=items, position=None)
 
@@ -245,7 +248,7 @@ class MongoPostingArchive(_MongoArchive[StoredPosting]):
             await self._db.job_words.insert_one(list_of(listed))
         return await super().write(items)
 
-    def item(self, document: Document) -> StoredPosting:
+    def item(self, document: Document) -> StoredPosting | None:
         return stored_posting(document)
 
     def moment(self, item: StoredPosting) -> datetime:

@@ -9,7 +9,9 @@ between them:
 
 Whoever finds only the first half makes the second: `start`, and `claim` on its way.
 
-A claim's holder writes on the condition that the token is still its own and the run is running.
+A claim's holder writes on the condition that the token is still its own and that Webloom has not
+ended the run. A worker of another program may set its status before: then the holder, or who claims
+the run next, ends it for Webloom, and the feed is set free.
 """
 
 from __future__ import annotations
@@ -25,31 +27,33 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, literal, plain
 from webloom.adapters.mongodb.import_feeds import WITHOUT_RUN, feed_of, fetch_document
 from webloom.adapters.mongodb.import_runs_documents import (
+    COUNTERS,
     run_document,
     run_of,
+    third_party_seen,
     whole_milliseconds,
 )
 from webloom.adapters.mongodb.ledger import Ledger, has_lost_rows
 from webloom.adapters.mongodb.postings_open import OpenPostings
 from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.import_run import (
+    NOTHING,
     Counts,
     ImportRun,
     Phase,
     Reading,
     RunStatus,
     balanced,
-    error_at_end,
     merged_failures,
     merged_reasons,
     status_at_end,
 )
+from webloom.domain.third_party import at_end, counted
 from webloom.ports.import_store import Claim, Ending, NewRun
 
 RUNNING = {"status": RunStatus.RUNNING.value}
 OLDEST_FIRST = [("startedAt", ASCENDING), ("_id", ASCENDING)]
-_COUNTS = ("newJobs", "updatedJobs", "unchangedJobs", "duplicateJobs", "failedJobs")
-_AS_READ = ("_id", "status", "cancelRequested", *_COUNTS)
+_AS_READ = ("_id", "status", "cancelRequested", *COUNTERS)
 
 
 class Runs:
@@ -137,13 +141,23 @@ class Runs:
             return run
         return None
 
+    async def _ended_by_others(self, run_ids: list[str]) -> list[str]:
+        """Of these runs, those that a worker of another program has ended, and nobody for us."""
+        if not run_ids:
+            return []
+        wanted = {"_id": {"$in": run_ids}, "status": {"$ne": RunStatus.RUNNING.value}}
+        found = self._runs.find(wanted | {"work.ending": None}, {"_id": True})
+        return [run["_id"] for run in await found.to_list()]
+
     # Whose it is
 
     async def claim(self, owner: str, lease: float, run_id: str | None) -> Claim | None:
         with self._db.use():
-            await self._set_feeds_right()
+            left = await self._set_feeds_right()
             now, owner = self._db.now(), plain(owner)
-            wanted = RUNNING if run_id is None else RUNNING | {"_id": plain(run_id)}
+            wanted: Document = {"$or": [RUNNING, {"_id": {"$in": left}}]} if left else RUNNING
+            if run_id is not None:
+                wanted = wanted | {"_id": plain(run_id)}
             taken = {"work.owner": owner, "work.lease": now + lease}
             document = await self._runs.find_one_and_update(
                 wanted | {"work.owner": owner, "work.lease": {"$gt": now}},
@@ -167,14 +181,18 @@ class Runs:
             token=document["work"]["token"],
         )
 
-    async def _set_feeds_right(self) -> None:
+    async def _set_feeds_right(self) -> list[str]:
+        """Runs that others have ended, and that are still to be ended for us."""
         feeds = await self._feeds.find({"activeRunId": {"$type": "string"}}).to_list()
         named = {"_id": {"$in": [feed["activeRunId"] for feed in feeds]}}
         found = await self._runs.find(RUNNING | named, {"_id": True}).to_list()
         running = {run["_id"] for run in found}
-        for feed in feeds:
-            if feed["activeRunId"] not in running:
+        others = [feed for feed in feeds if feed["activeRunId"] not in running]
+        left = await self._ended_by_others([feed["activeRunId"] for feed in others])
+        for feed in others:
+            if feed["activeRunId"] not in left:
                 await self._active_run(feed)
+        return left
 
     async def renew(self, claim: Claim, lease: float) -> bool:
         with self._db.use():
@@ -212,7 +230,7 @@ class Runs:
                     return None
                 old = run_of(document)
                 new = await self._counted(old, reading)
-                if new == old:
+                if new == old and new.third_party == third_party_seen(document):
                     return old
                 new = replace(new, updated_at=self._now())
                 if await self._write(document, new):
@@ -224,7 +242,7 @@ class Runs:
                 document = await self._runs.find_one({"_id": plain(claim.run.run_id)})
                 if document is None:
                     return None
-                if document["status"] != RunStatus.RUNNING:
+                if document["work"]["ending"] is not None:
                     return await self._after_end(run_of(document))
                 if document["work"]["token"] != claim.token:
                     return None
@@ -234,16 +252,14 @@ class Runs:
 
     async def _ended(self, document: Document, reading: Reading, error: str | None) -> ImportRun:
         run = run_of(document)
+        took = round((self._db.now() - document["work"]["started"]) * 1000)
         reading = replace(reading, phase=Phase.FINISHED)
-        counted = balanced(await self._counted(run, reading))
         return replace(
-            counted,
-            status=status_at_end(counted.counts, error=error),
+            at_end(await self._counted(run, reading), error),
             closed_jobs=await self._postings.closed_by(run.run_id),
             updated_at=self._now(),
-            finished_at=self._db.wall(),
-            duration_ms=round((self._db.now() - document["work"]["started"]) * 1000),
-            error=error_at_end(counted, error),
+            finished_at=run.finished_at or self._db.wall(),
+            duration_ms=took if run.duration_ms is None else run.duration_ms,
         )
 
     async def _after_end(self, run: ImportRun) -> ImportRun | None:
@@ -268,9 +284,10 @@ class Runs:
                 return
             if (new.processed_batches, new.counts) == (old.processed_batches, old.counts):
                 return
-            new = replace(
-                new, status=status_at_end(new.counts, error=new.error), updated_at=self._now()
-            )
+            status = status_at_end(new.counts, error=new.error)
+            if new.third_party != NOTHING:  # who ended it has decided
+                status = old.status
+            new = replace(new, status=status, updated_at=self._now())
             if await self._write(document, new):
                 await self._feeds.update_one(
                     {"_id": document["feedId"], "lastRunId": document["_id"]},
@@ -280,15 +297,16 @@ class Runs:
 
     async def _counted(self, run: ImportRun, reading: Reading) -> ImportRun:
         sums = await self._ledger.sums(run.run_id)
-        own = Counts(duplicate=reading.duplicates, failed=reading.failed)
-        return replace(
+        producer = Counts(duplicate=reading.duplicates, failed=reading.failed)
+        own = replace(
             run,
             reading=reading,
-            counts=own.plus(sums.counts),
+            counts=producer.plus(sums.counts),
             processed_batches=sums.batches,
             failures=merged_failures(reading.failures, sums.failures),
             failure_reasons=merged_reasons(reading.failure_reasons, sums.reasons),
         )
+        return counted(run, own)
 
     async def _write(
         self, document: Document, run: ImportRun, ending: Document | None = None
@@ -298,24 +316,24 @@ class Runs:
         del fields["_id"]
         if ending is not None:
             fields["work.ending"] = ending
-        written = await self._runs.update_one(
-            {name: document[name] for name in _AS_READ}
-            | {
-                "work.token": document["work"]["token"],
-                "meta.processedBatches": document["meta"]["processedBatches"],
-            },
-            {"$set": fields},
-        )
+        is_as_read = {name: document[name] for name in _AS_READ} | {
+            "work.token": document["work"]["token"],
+            "meta.processedBatches": document["meta"]["processedBatches"],
+        }
+        if isinstance(failures := document["failures"], list):  # others add to them
+            is_as_read["failures"] = {"$size": len(failures)}
+        written = await self._runs.update_one(is_as_read, {"$set": fields})
         return written.matched_count == 1
 
     async def _set_free(self, run: Document) -> None:
         """What the run means for its feed. An edit since the run began stands."""
         ending = run["work"]["ending"] or {}
         is_as_read = {"$eq": ["$revision", run["work"]["revision"]]}
+        known = run_of(run)
         failures: object = {"$add": ["$failures", 1]}  # as `failures_after` has it
-        if run["cancelRequested"]:
+        if known.cancel_requested:
             failures = "$failures"
-        elif run["status"] != RunStatus.FAILED:
+        elif known.status is not RunStatus.FAILED:
             failures = literal(0)
 
         def unless_edited(name: str, value: object) -> Document:
@@ -324,9 +342,9 @@ class Runs:
         fields: Document = {
             "activeRunId": None,
             "lastRunId": literal(run["_id"]),
-            "lastStatus": run["status"],
+            "lastStatus": known.status.value,
             "lastError": literal(run["error"]),
-            "lastRunAt": run["finishedAt"],
+            "lastRunAt": known.finished_at,
             "failures": failures,
         }
         if "nextRunAt" in ending:
@@ -375,7 +393,8 @@ def _is_due(feed: Document, now: datetime) -> bool:
 
 
 def _held(claim: Claim) -> Document:
-    return RUNNING | {"_id": plain(claim.run.run_id), "work.token": claim.token}
+    """Whatever its status is: others may have set it."""
+    return {"_id": plain(claim.run.run_id), "work.token": claim.token, "work.ending": None}
 
 
 def _ending_document(ending: Ending) -> Document:

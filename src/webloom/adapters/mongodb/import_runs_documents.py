@@ -5,17 +5,37 @@
  unchangedJobs, duplicateJobs, failedJobs, closedJobs, repaired, failures: [{index, reason,
  sample}], failureReasons: [{reason, times}], meta: {batchSize, concurrency, totalBatches,
  processedBatches, durationMs, phase, ...},           what the documents' readers know
- reading: {...},                                      what the producer has done of it
+ reading: {..., own: {...}, thirdParty: {...}},       what the producer has done of it
  work: {token, owner, lease, revision, ending}}       whose it is, and how it ends
+
+Workers of other programs add to the counters, add failures, and set `status`, `finishedAt` and
+`meta.durationMs`. `reading.own` is what Webloom counted when it last wrote the document: what is
+shown beyond it was counted by others (domain/third_party.py). `reading.thirdParty` is how much of
+that Webloom has seen. A run is in its producer's hands until `work.ending` is there, whatever its
+status.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.domain.import_run import Counts, Failure, ImportRun, Phase, Reading, RunStatus
+from webloom.domain.import_run import (
+    LONGEST_SAMPLE,
+    Counts,
+    Failure,
+    ImportRun,
+    Phase,
+    Reading,
+    RunStatus,
+    Tally,
+)
+from webloom.domain.third_party import counted_by_others
+from webloom.parsing.foreign_values import moment_of, number_of, text_of
+
+COUNTERS = ("newJobs", "updatedJobs", "unchangedJobs", "duplicateJobs", "failedJobs")
 
 
 def whole_milliseconds(moment: datetime) -> datetime:
@@ -31,8 +51,16 @@ def failure_document(failure: Failure) -> Document:
     }
 
 
-def failure_of(document: Document) -> Failure:
-    return Failure(reason=document["reason"], sample=document["sample"], index=document["index"])
+def failure_of(document: object) -> Failure:
+    """One that a worker of another program has added may lack anything."""
+    if not isinstance(document, Mapping):
+        return Failure(reason=text_of(document)[:LONGEST_SAMPLE], sample="")
+    index = document.get("index")
+    return Failure(
+        reason=text_of(document.get("reason", document.get("error", document.get("message")))),
+        sample=text_of(document.get("sample", document.get("item"))),
+        index=None if index is None else number_of(index),
+    )
 
 
 def pairs(times: dict[str, int], name: str = "reason") -> list[Document]:
@@ -42,7 +70,8 @@ def pairs(times: dict[str, int], name: str = "reason") -> list[Document]:
 
 def run_document(run: ImportRun) -> Document:
     """Without `work`."""
-    reading, counts = run.reading, run.counts
+    reading, counts, others = run.reading, run.counts, run.third_party
+    own = Tally(counts.minus(others.counts), run.processed_batches - others.batches)
     return {
         "_id": plain(run.run_id),
         "runId": plain(run.run_id),
@@ -89,48 +118,72 @@ def run_document(run: ImportRun) -> Document:
             "repairs": pairs(reading.repairs, "repair"),
             "published": reading.published,
             "allPublished": reading.all_published,
+            "batches": reading.batches,
+            "own": _tally_document(own),
+            "thirdParty": _tally_document(others),
         },
     }
 
 
+def _tally_document(tally: Tally) -> Document:
+    return tally.counts._asdict() | {"batches": tally.batches}
+
+
+def _tally_of(document: Document) -> Tally:
+    counts = Counts(*(document[name] for name in Counts._fields))
+    return Tally(counts, document["batches"])
+
+
+def third_party_seen(document: Document) -> Tally:
+    """What others had counted when Webloom last wrote the run."""
+    seen = document["reading"].get("thirdParty")
+    return Tally() if seen is None else _tally_of(seen)
+
+
 def run_of(document: Document) -> ImportRun:
     meta = document["meta"]
+    counts = Counts(*(number_of(document[name]) for name in COUNTERS))
+    processed = number_of(meta["processedBatches"])
+    own = document["reading"].get("own")
     return ImportRun(
         run_id=document["_id"],
         feed_id=document["feedId"],
         source_url=document["sourceUrl"],
         source_name=document["sourceName"],
-        status=RunStatus(document["status"]),
+        status=_status_of(document["status"]),
         trigger=document["trigger"],
         started_at=document["startedAt"],
-        updated_at=document["updatedAt"],
+        updated_at=moment_of(document["updatedAt"]) or document["startedAt"],
         batch_size=meta["batchSize"],
         concurrency=meta["concurrency"],
         reading=_reading_of(document),
-        counts=Counts(
-            new=document["newJobs"],
-            updated=document["updatedJobs"],
-            unchanged=document["unchangedJobs"],
-            duplicate=document["duplicateJobs"],
-            failed=document["failedJobs"],
-        ),
-        processed_batches=meta["processedBatches"],
+        counts=counts,
+        processed_batches=processed,
         closed_jobs=document["closedJobs"],
         failures=_failures_of(document["failures"]),
         failure_reasons=_times_of(document["failureReasons"]),
-        finished_at=document["finishedAt"],
+        finished_at=moment_of(document["finishedAt"]),
         duration_ms=_number(meta["durationMs"]),
         error=document["error"],
         retry_of=document["retryOf"],
         cancel_requested=document["cancelRequested"],
+        third_party=counted_by_others(Tally(counts, processed), own and _tally_of(own)),
     )
+
+
+def _status_of(value: Any) -> RunStatus:
+    """Another program may call the end of a run as it likes: then not all is known to be well."""
+    try:
+        return RunStatus(value)
+    except ValueError:
+        return RunStatus.PARTIAL
 
 
 def _reading_of(document: Document) -> Reading:
     meta, reading = document["meta"], document["reading"]
     return Reading(
         phase=Phase(meta["phase"]),
-        fetched=document["totalFetched"],
+        fetched=number_of(document["totalFetched"]),
         duplicates=reading["duplicates"],
         failed=reading["failed"],
         failures=_failures_of(reading["failures"]),
@@ -138,6 +191,7 @@ def _reading_of(document: Document) -> Reading:
         repairs=_times_of(reading["repairs"], "repair"),
         published=reading["published"],
         all_published=reading["allPublished"],
+        batches=reading.get("batches"),
         bytes_read=int(meta["bytesRead"]),
         bytes_total=_number(meta["bytesTotal"]),
         format=meta["format"],
@@ -148,11 +202,11 @@ def _reading_of(document: Document) -> Reading:
 
 def _number(value: int | None) -> int | None:
     """PyMongo has a type of its own for a number of 64 bits."""
-    return None if value is None else int(value)
+    return None if value is None else number_of(value)
 
 
-def _failures_of(documents: Sequence[Document]) -> list[Failure]:
-    return [failure_of(each) for each in documents]
+def _failures_of(documents: object) -> list[Failure]:
+    return [failure_of(each) for each in documents] if isinstance(documents, list) else []
 
 
 def _times_of(documents: Sequence[Document], name: str = "reason") -> dict[str, int]:

@@ -11,6 +11,7 @@ from webloom.adapters.mongodb.import_runs_listing import RunListing
 from webloom.adapters.mongodb.ledger import Entry, Ledger, Seen, Written
 from webloom.adapters.mongodb.posting_search import postings_page
 from webloom.adapters.mongodb.postings import Postings
+from webloom.adapters.mongodb.postings_adopted import AdoptedPostings
 from webloom.adapters.mongodb.postings_open import OpenPostings
 from webloom.domain.feed import Feed, FeedConfig, UrlTaken
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, Reading, count
@@ -36,6 +37,7 @@ class MongoImportStore:
         self._feeds = Feeds(database)
         self._postings = Postings(database)
         self._open = OpenPostings(database)
+        self._adopted = AdoptedPostings(database)
         ledger = Ledger(database)
         self._ledger = ledger
         self._runs = Runs(database, ledger, self._open)
@@ -156,6 +158,9 @@ class MongoImportStore:
 
     async def close_postings(self, claim: Claim, keys: Sequence[str]) -> None:
         await self._runs.close_postings(claim, keys)
+
+    async def adopt_postings(self, claim: Claim, *, is_shared: bool) -> int:
+        return await self._adopted.adopt(claim, is_shared=is_shared)
 
     async def find_posting(self, dedupe_key: str) -> StoredPosting | None:
         return await self._postings.find(dedupe_key)

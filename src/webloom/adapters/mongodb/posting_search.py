@@ -52,7 +52,8 @@ class _Said:
     fields: tuple[str, ...]
 
     def by(self, document: Document) -> bool:
-        return any(self.phrase.is_in(document.get(name) or "") for name in self.fields)
+        texts = (document.get(name) for name in self.fields)
+        return any(isinstance(text, str) and self.phrase.is_in(text) for text in texts)
 
 
 async def postings_page(
@@ -66,15 +67,16 @@ async def postings_page(
         documents, last = await walk(
             db.jobs,
             path,
-            within=places and {"place": places},
+            within={"place": places},
             order=POSTINGS_BY_SOURCE if path.index is POSTINGS_BY_SOURCE else LATEST_FIRST,
             limit=limit,
             most_scanned=MOST_SCANNED,
             looked_at=_LOOKED_AT,
             shown=None,
         )
+    found = [stored_posting(document) for document in documents]
     return PostingPage(
-        postings=[stored_posting(document) for document in documents],
+        postings=[each for each in found if each is not None],
         next_cursor=None if last is None else _cursor(last["place"]),
     )
 
@@ -142,7 +144,7 @@ async def _words_beginning(lists: Collection, beginning: str) -> list[str] | Non
 
 
 def _places(chosen: PostingFilter, start: bytes | None) -> Document:
-    places: Document = {}
+    places: Document = {"$gte": FIRST_PLACE}  # one that another program has added has none yet
     if chosen.since is not None:
         places["$gte"] = first_place_in(milliseconds_begun(chosen.since))
     if chosen.until is not None:
@@ -154,7 +156,7 @@ def _places(chosen: PostingFilter, start: bytes | None) -> Document:
 
 def _dates(places: Document) -> Document:
     """Of postings in these places that have one."""
-    dates = {"$gte": moment_in(places.get("$gte", FIRST_PLACE))}
+    dates = {"$gte": moment_in(places["$gte"])}
     if "$lt" in places:
         dates["$lte"] = moment_in(places["$lt"])
     return dates

@@ -1,7 +1,8 @@
 """Postings, a batch at a time.
 
     read what is there -> judge -> list the words of what will be written -> insert what is new,
-    change what differs -> judge again what somebody else was quicker with
+    change what differs -> judge again what somebody else was quicker with, or another program has
+    stored before
 
 Where a batch of a run found nothing, the next one is not looked for either: what is there all the
 same is refused by its key, and read then.
@@ -32,9 +33,11 @@ from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.gathering import Gathering
+from webloom.adapters.mongodb.postings_adopted import AdoptedPostings
 from webloom.adapters.mongodb.postings_documents import (
     REFUSALS,
     WHAT_IS_KNOWN,
+    born_at,
     encoded,
     id_of,
     known_of,
@@ -60,15 +63,15 @@ _WILL_NOT_HAVE = (2, 9, 22, 52, 57, 121, 171, 10334, 17280, 17419, 17420)
 
 _IS_AS_READ = {
     "$and": [
-        {"$eq": ["$contentHash", "$$given.hash"]},
-        {"$eq": [{"$ifNull": ["$changedBy", "$createdBy"]}, "$$given.mark"]},
+        {"$eq": [{"$ifNull": ["$contentHash", None]}, "$$given.hash"]},
+        {"$eq": [{"$ifNull": ["$changedBy", "$createdBy", None]}, "$$given.mark"]},
         {"$eq": [{"$ifNull": ["$closedBy", None]}, "$$given.closedBy"]},
     ]
 }
 _WITH_ITS_BIRTH = {
     "$mergeObjects": [
         "$$given.new",
-        {"_id": "$_id", "createdAt": "$createdAt", "createdBy": "$createdBy"},
+        {"_id": "$_id", "createdBy": "$createdBy"},
     ]
 }
 
@@ -110,6 +113,7 @@ class Postings:
             self._insert_all, most=BATCHES_IN_AN_INSERT, enough=BATCHES_WAITING
         )
         self._changing: Gathering[list[Change], bool | None] = database.gather(self._change_all)
+        self._adopted = AdoptedPostings(database)
         self._new_runs: set[str] = set()  # of which the last batch found nothing stored
 
     async def apply(
@@ -119,9 +123,15 @@ class Postings:
         failures: list[Failure] = []
         by = plain(mark_text(mark))
         taken: set[str] = set()  # keys that an insert has met
+        are_adopted = False
         while jobs:
             now = self._db.wall()
             found = await self._read_unless_new(jobs, mark.run_id)
+            if not are_adopted and (unseen := taken - found.keys()):
+                await self._adopted.adopt_keys(list(unseen))
+                are_adopted = True
+                self._new_runs.discard(mark.run_id)
+                continue
             is_over: bool | None = None
             new: list[_Wanted] = []
             changed: list[tuple[_Wanted, Document]] = []
@@ -294,8 +304,8 @@ class Postings:
             Change(
                 known["_id"],
                 {
-                    "hash": known["contentHash"],
-                    "mark": known.get("changedBy", known["createdBy"]),
+                    "hash": known.get("contentHash"),
+                    "mark": known.get("changedBy", known.get("createdBy")),
                     "closedBy": known.get("closedBy"),
                     "new": wanted.document,
                 },
@@ -354,7 +364,7 @@ def _wanted(
         if known is None:
             document = new_document(job, created_at=now, updated_at=now, created_by=by)
             return _Wanted(job, encoded(document))
-        born = known.get("createdAt", now)
+        born = born_at(known, now)
         document = new_document(job, created_at=born, updated_at=now, created_by=by)
         document["changedBy"] = by
         return _Wanted(job, encoded(document), not has_words_of(known, job))

@@ -3,11 +3,15 @@
     {_id: of source and key, dedupeKey, contentHash, sourceUrl, title, ...,   as the feed has it
      createdAt, updatedAt, createdBy, changedBy, closedAt, closedBy,          what became of it
      closingBy,                                                               it may be closed soon
-     place}                                                                   where it is listed
+     place,                                                                   where it is listed
+     wordsOf}                            what others wrote: the words that it is found by, as a hash
 
 What is not known is not there. `changedBy` is not there until it is changed, and what begins with
 `closed` only where it is closed. Marks are texts, as a batch reads two hundred of them at a time.
 An _id begins with a hash of the source, so that it leads along the keys of one source in order.
+
+Other programs write postings too (postings_adopted.py). Until such a one is adopted it may lack all
+that is not in the message, and its dates may be texts: it can be read all the same.
 """
 
 from __future__ import annotations
@@ -19,17 +23,22 @@ from functools import lru_cache
 import bson
 import msgspec
 from bson.errors import BSONError, InvalidDocument
+from bson.objectid import ObjectId
 from bson.raw_bson import RawBSONDocument
 from pymongo.errors import DocumentTooLarge
 
 from webloom.adapters.mongodb.documents import Document
 from webloom.domain.import_run import Known, Mark
+from webloom.parsing.foreign_posting import posting_from
+from webloom.parsing.foreign_values import moment_of
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_store import StoredPosting
 
 MOST_BYTES = 8_000_000  # of a posting; a statement that changes it holds it within 16 MB
 PLACE_BYTES = 16
 FIRST_PLACE = bytes(PLACE_BYTES)
+
+BY_OTHERS = Mark("", -1)  # in a run that is not known, and in no batch of ours
 
 REFUSALS = (BSONError, InvalidDocument, OverflowError, UnicodeError, RecursionError)
 WHAT_IS_KNOWN = {
@@ -59,6 +68,9 @@ def start_of_source(source_url: str) -> str:
 
 def mark_text(mark: Mark) -> str:
     return f"{mark.run_id}/{mark.batch_index}"
+
+
+_BY_OTHERS = mark_text(BY_OTHERS)
 
 
 @lru_cache(maxsize=10_000)
@@ -122,21 +134,26 @@ def encoded(document: Document) -> RawBSONDocument:
 
 
 def known_of(document: Document) -> Known:
-    created_by = document["createdBy"]
+    created_by = document.get("createdBy", _BY_OTHERS)
     return Known(
-        document["contentHash"],
+        document.get("contentHash", ""),
         mark_of(created_by),
         mark_of(document.get("changedBy", created_by)),
         "closedBy" not in document and "closingBy" not in document,
     )
 
 
-def stored_posting(document: Document) -> StoredPosting:
-    created_by = document["createdBy"]
+def stored_posting(document: Document) -> StoredPosting | None:
+    """None: it is no posting."""
+    posting = posting_of(document)
+    if posting is None:
+        return None
+    created_by = document.get("createdBy", _BY_OTHERS)
+    created_at = born_at(document, _EPOCH)
     return StoredPosting(
-        posting=posting_of(document),
-        created_at=document["createdAt"],
-        updated_at=document["updatedAt"],
+        posting=posting,
+        created_at=created_at,
+        updated_at=moment_of(document.get("updatedAt")) or created_at,
         created_by=mark_of(created_by),
         changed_by=mark_of(document.get("changedBy", created_by)),
         closed_at=document.get("closedAt"),
@@ -144,9 +161,20 @@ def stored_posting(document: Document) -> StoredPosting:
     )
 
 
-def posting_of(document: Document) -> JobPosting:
-    if salary := document.get("salary"):
+def born_at(document: Document, otherwise: datetime) -> datetime:
+    """When a posting was first stored. An _id of the server's says it too."""
+    moment = moment_of(document.get("createdAt"))
+    if moment is None and isinstance(key := document.get("_id"), ObjectId):
+        moment = key.generation_time
+    return moment or otherwise
+
+
+def posting_of(document: Document) -> JobPosting | None:
+    if isinstance(salary := document.get("salary"), dict):
         for name in ("min", "max"):
             if isinstance(salary.get(name), int):  # of 64 bits, for which PyMongo has its own type
                 salary[name] = int(salary[name])
-    return msgspec.convert(document, JobPosting, builtin_types=_DATES)
+    try:
+        return msgspec.convert(document, JobPosting, builtin_types=_DATES)
+    except msgspec.ValidationError:
+        return posting_from(document)

@@ -61,7 +61,7 @@ def _limited(words: list[str]) -> list[str]:
 
 def has_words_of(known: Document, job: JobPosting) -> bool:
     """Whether a posting that is stored is found by the same words."""
-    return (known["title"], known.get("company"), known.get("location")) == (
+    return (known.get("title"), known.get("company"), known.get("location")) == (
         job.title,
         job.company,
         job.location,

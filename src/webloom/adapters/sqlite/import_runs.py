@@ -29,12 +29,10 @@ from webloom.domain.import_run import (
     Phase,
     Reading,
     RunStatus,
-    balanced,
-    error_at_end,
     merged_failures,
     merged_reasons,
-    status_at_end,
 )
+from webloom.domain.third_party import at_end
 from webloom.ports.import_store import Claim, Ending, NewRun
 
 _failures = msgspec.json.Decoder(list[Failure])
@@ -238,16 +236,14 @@ def _ended(
     [closed] = connection.execute(
         "SELECT count(*) FROM postings WHERE closed_run = ?", (row.number,)
     ).fetchone()
-    run = balanced(run)
+    run = at_end(run, ending.error)
     return replace(
         run,
-        status=status_at_end(run.counts, error=ending.error),
         updated_at=max(run.updated_at, instant(moment.wall)),
         reading=replace(run.reading, phase=Phase.FINISHED),
         closed_jobs=closed,
         finished_at=instant(moment.wall),
         duration_ms=round((moment.now - row.started) * 1000),
-        error=error_at_end(run, ending.error),
     )
 
 

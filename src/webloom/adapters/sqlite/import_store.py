@@ -175,6 +175,9 @@ class SqliteImportStore:
             lambda connection, moment: posting_writes.close(connection, claim, keys, moment.wall)
         )
 
+    async def adopt_postings(self, claim: Claim, *, is_shared: bool) -> int:
+        return 0  # nobody else writes into Webloom's file
+
     async def find_posting(self, dedupe_key: str) -> StoredPosting | None:
         return await self._db.read(lambda connection: posting_rows.find(connection, dedupe_key))
 

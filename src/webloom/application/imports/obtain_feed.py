@@ -72,6 +72,12 @@ class ObtainFeed:
             await asyncio.to_thread(path.parent.mkdir, exist_ok=True)
             await asyncio.to_thread(learnt.replace, path)
 
+    async def forget(self, claim: Claim) -> None:
+        """So that the next import reads all records, where nobody knows what is stored of them."""
+        path = self.spool / "known" / claim.feed.feed_id
+        with suppress(OSError):  # then the store finds out
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+
     async def clear(self, run_id: str) -> None:
         for path in await asyncio.to_thread(list, self.spool.glob(f"{run_id}.*")):
             with suppress(OSError):  # then `ClearSpool` tries again

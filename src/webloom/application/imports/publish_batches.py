@@ -29,11 +29,13 @@ class PublishBatches:
         batches: AsyncIterator[ReadBatch],
         *,
         wanted: Callable[[int], bool],
+        total: int | None = None,
         on_read: Callable[[ReadBatch], None],
         on_published: Callable[[], None],
     ) -> None:
-        """Those whose index is wanted. `on_published` hears of each, in order, once the broker has
-        it. Waits, however long, while the queue is full or the broker away."""
+        """Those whose index is wanted. `total` is the number of all batches, if it is known: then
+        each message has it, and else the last one. `on_published` hears of each, in order, once the
+        broker has it. Waits, however long, while the queue is full or the broker away."""
         on_their_way: deque[asyncio.Task[None]] = deque()
         index = 0
 
@@ -47,7 +49,7 @@ class PublishBatches:
                 on_read(batch)
                 if batch.count:
                     if wanted(index):
-                        task = asyncio.create_task(self._publish(run, index, batch))
+                        task = asyncio.create_task(self._publish(run, index, batch, total))
                         on_their_way.append(task)
                     index += 1
                 while len(on_their_way) >= AT_ONCE:
@@ -59,7 +61,11 @@ class PublishBatches:
                 task.cancel()
             await asyncio.gather(*on_their_way, return_exceptions=True)
 
-    async def _publish(self, run: ImportRun, index: int, batch: ReadBatch) -> None:
+    async def _publish(
+        self, run: ImportRun, index: int, batch: ReadBatch, total: int | None
+    ) -> None:
+        if batch.is_last and total is None:
+            total = index + 1
         message = Message(
             id=f"{run.run_id}-{index}",
             body=b'{"runId":%b,"sourceUrl":%b,"batchIndex":%d,"totalBatches":%b,"jobs":%b%b}'
@@ -67,7 +73,7 @@ class PublishBatches:
                 msgspec.json.encode(run.run_id),
                 msgspec.json.encode(run.source_url),
                 index,
-                b"%d" % (index + 1) if batch.is_last else b"null",
+                b"null" if total is None else b"%d" % total,
                 batch.jobs,
                 b',"known":"%b"' % batch.known.hex().encode() if batch.known else b"",
             ),

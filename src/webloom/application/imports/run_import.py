@@ -6,6 +6,10 @@
 Beside it goes a task that renews the claim, writes the progress down and hears of a cancellation.
 Whatever dies, the run is claimed again: the same file gives the same batches, those that were
 published are not published again, and the store knows those that come twice.
+
+With `complete_batches` the file is read twice, as workers of other programs need the number of
+batches in the first message. They keep no ledger: they count into the run and end it, and all that
+is left to the producer is to accept that (domain/third_party.py).
 """
 
 from __future__ import annotations
@@ -27,13 +31,13 @@ from webloom.domain.errors import FeedUnreadable, FetchFailed, Unavailable
 from webloom.domain.feed import LastFetch, failures_after, next_run
 from webloom.domain.import_run import (
     IMPORT_QUEUE,
-    Counts,
+    NOTHING,
     ImportRun,
     Phase,
     RunStatus,
     merged_failures,
-    status_at_end,
 )
+from webloom.domain.third_party import UNCOUNTED, at_end
 from webloom.ending import ended
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
@@ -48,6 +52,7 @@ IDLE_REPORT_SECONDS = 1.0
 STALL_SECONDS = 30.0  # nothing waits on the queue and nothing is stored: batches were lost
 MOST_RESCUES = 3
 PATIENCE = 10  # times as long while batches wait, which may be those of other runs
+LAST_WORD_SECONDS = 10.0  # for a worker of another program that has counted the last batch
 KEYS_AT_ONCE = 5000
 
 CANCELLED = "cancelled"
@@ -79,7 +84,9 @@ class RunImport:
     max_feed: int
     usual_minutes: float
     lease: float
+    complete_batches: bool = False  # for workers of other programs
     stall: float = STALL_SECONDS
+    last_word: float = LAST_WORD_SECONDS
 
     async def __call__(
         self, claim: Claim, on_change: Callable[[ImportRun], None] = lambda run: None
@@ -109,6 +116,7 @@ class _Production:
         )
         self._obtained: Obtained | None = None
         self._is_whole = False
+        self._is_adopted = False  # what other programs have stored
         self._news = asyncio.Event()  # the store was asked
         self._all_is_queued = asyncio.Event()  # the end may be near
 
@@ -137,6 +145,15 @@ class _Production:
         return _End(f"unexpected {type(error).__name__}: {error}")
 
     async def _work(self) -> _End:
+        end = await self._import()
+        await self._adopt_postings()
+        return end
+
+    async def _import(self) -> _End:
+        if self._is_ended:  # after its last producer has died: all that it published is stored
+            published = self._before.batches or self._before.published
+            self._reading = replace(self._before, published=published, all_published=True)
+            return _End()
         try:
             self._obtained = obtained = await self._use.obtain(self._claim)
             self._reading = replace(
@@ -166,8 +183,10 @@ class _Production:
         """Before the first batch of it is on the queue: the batches of a run are of one body, and
         whoever takes the run over must know which. Raises _Lost."""
         note = self._use.store.note_reading
-        if await persist(lambda: note(self._claim, self._reading)) is None:
+        run = await persist(lambda: note(self._claim, self._reading))
+        if run is None:
             raise _Lost
+        self._run = run
 
     async def _wait_for_what_was_queued(self) -> None:
         """By an earlier producer of the run, which can't be gone on with."""
@@ -189,17 +208,48 @@ class _Production:
 
     async def _publish_all(self, obtained: Obtained) -> None:
         self._reading = replace(self._reading, phase=Phase.READING)
-        options = self._options(obtained, self._use.obtain.known(self._claim))
-        async with self._use.reader.read(obtained.path, options) as batches:
+        known, on_read = self._use.obtain.known(self._claim), self._note
+        if self._use.complete_batches:
+            await self._count_batches(obtained, known)
+            await self._find_what_was_published()
+            known, on_read = None, _ignore
+        first = self._reading.published
+        async with self._use.reader.read(obtained.path, self._options(obtained, known)) as batches:
             await PublishBatches(broker=self._use.broker)(
                 self._run,
                 batches,
-                wanted=lambda index: index >= self._before.published,
-                on_read=self._note,
+                wanted=lambda index: index >= first,
+                total=self._reading.batches,
+                on_read=on_read,
                 on_published=self._note_published,
             )
         self._reading = replace(self._reading, phase=Phase.STORING, all_published=True)
         self._all_is_queued.set()
+
+    async def _count_batches(self, obtained: Obtained, known: Path | None) -> None:
+        """And all that the producer counts: a worker which finds the last batch counted decides by
+        these numbers how the run ends."""
+        total = 0
+        options = replace(self._options(obtained, known), counts_only=True)
+        async with self._use.reader.read(obtained.path, options) as batches:
+            async for batch in batches:
+                self._note(batch)
+                total += batch.count > 0
+        self._reading = replace(self._reading, batches=total)
+        await self._note_what_is_read()
+
+    async def _find_what_was_published(self) -> None:
+        """An earlier producer of the run may have died before it could note its last batches, and
+        a worker of another program would count them twice. When nothing waits on the queue, all
+        that was published is counted."""
+        if self._before.content_hash is None:
+            return  # this is the first producer
+        since = self._use.clock.steady()
+        while self._use.clock.steady() - since < self._use.stall and await self._waiting():
+            await self._next_news()
+        await self._note_what_is_read()
+        published = max(self._before.published, self._run.processed_batches)
+        self._reading = replace(self._reading, published=published)
 
     def _note(self, batch: ReadBatch) -> None:
         self._is_whole = batch.is_whole
@@ -222,7 +272,15 @@ class _Production:
         """Wait for the workers; what the queue has lost is published again."""
         rescues = 0
         while rescues <= MOST_RESCUES:
-            rescues += await self._wait_for_ledger(self._use.stall * PATIENCE)
+            is_idle = await self._wait_for_ledger(self._use.stall * PATIENCE)
+            if self._is_shared:
+                if self._is_counted:
+                    await self._wait_for_their_end()
+                    return None
+                if is_idle:
+                    return UNCOUNTED
+                continue  # nobody knows which batches are stored: to send all would count twice
+            rescues += is_idle
             missing = await persist(
                 lambda: self._use.store.missing_batches(
                     self._run.run_id, published=self._reading.published
@@ -239,28 +297,65 @@ class _Production:
                     self._run,
                     batches,
                     wanted=set(missing).__contains__,
-                    on_read=lambda batch: None,
+                    total=self._reading.batches,
+                    on_read=_ignore,
                     on_published=lambda: None,
                 )
         return LOST
+
+    @property
+    def _is_ended(self) -> bool:
+        """By a worker of another program: our own leave that to the producer."""
+        return self._run.status is not RunStatus.RUNNING
+
+    @property
+    def _is_shared(self) -> bool:
+        return self._is_ended or self._run.third_party != NOTHING
+
+    @property
+    def _is_counted(self) -> bool:
+        return self._is_ended or self._run.processed_batches >= self._reading.published
+
+    async def _wait_for_their_end(self) -> None:
+        """Who counts the last batch ends the run a moment later, if it does so at all."""
+        since = self._use.clock.steady()
+        while not self._is_ended and self._use.clock.steady() - since < self._use.last_word:
+            await self._next_news()
+
+    async def _waiting(self) -> int:
+        """Messages on the queue, which may be those of other runs."""
+        depth = await persist(lambda: self._use.broker.depth(IMPORT_QUEUE))
+        return depth.ready + depth.delayed + (depth.in_flight or 0)
+
+    async def _next_news(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+    async def _adopt_postings(self) -> None:
+        if self._is_adopted:
+            return
+        adopt = self._use.store.adopt_postings
+        adopted = await persist(lambda: adopt(self._claim, is_shared=self._is_shared))
+        if adopted:
+            extra = {"run_id": self._run.run_id, "postings": adopted}
+            log.info("adopted postings that another program has stored", extra=extra)
+        self._is_adopted = True
 
     async def _wait_for_ledger(self, patience: float = math.inf) -> bool:
         """Until all batches have their row, or nothing happens any more and nothing waits. False:
         something waits, and nothing has happened for so long."""
         seen, since, looked = -1, 0.0, 0.0
-        while self._run.processed_batches < self._reading.published:
+        while not self._is_counted:
             now = self._use.clock.steady()
             if self._run.processed_batches != seen:
                 seen, since, looked = self._run.processed_batches, now, now
             elif now - looked > self._use.stall:
                 looked = now
-                depth = await persist(lambda: self._use.broker.depth(IMPORT_QUEUE))
-                if not depth.ready + depth.delayed + (depth.in_flight or 0):
+                if not await self._waiting():
                     return True
                 if now - since > patience:
                     return False
-            self._news.clear()
-            await self._news.wait()
+            await self._next_news()
         return True
 
     async def _close_missing(self, obtained: Obtained) -> str | None:
@@ -268,11 +363,12 @@ class _Production:
             return BROKEN_OFF
         if not self._claim.feed.config.close_missing:
             return None
-        if failed := self._expected_counts().failed:
+        if failed := self._foreseen(None).counts.failed:
             return (
                 "postings that are no longer in the feed were not closed, "
                 f"as {failed} of its records could not be imported"
             )
+        await self._adopt_postings()  # which may have to be closed
         self._reading = replace(self._reading, phase=Phase.CLOSING)
         seen = self._use.reader.seen_keys(obtained.path)
         after = ""
@@ -319,7 +415,7 @@ class _Production:
                     await self._all_is_queued.wait()
 
     async def _finish(self, end: _End) -> ImportRun:
-        status = status_at_end(self._expected_counts(), error=end.error)
+        status = self._foreseen(end.error).status
         feed = self._claim.feed
         usual = next_run(
             feed.config,
@@ -340,7 +436,9 @@ class _Production:
         if run is None:
             raise _Lost
         self._on_change(run)
-        if self._is_whole and run.status is RunStatus.COMPLETED and self._obtained is not None:
+        if self._is_shared:
+            await self._use.obtain.forget(self._claim)
+        elif self._is_whole and run.status is RunStatus.COMPLETED and self._obtained is not None:
             await self._use.obtain.keep(self._claim, self._use.reader.learnt(self._obtained.path))
         await self._use.obtain.clear(run.run_id)
         log.log(
@@ -356,10 +454,9 @@ class _Production:
         )
         return run
 
-    def _expected_counts(self) -> Counts:
-        """Fetched records without a row in the ledger are counted as failed."""
-        counts = self._run.counts
-        return counts._replace(failed=counts.failed + max(0, self._reading.fetched - counts.total))
+    def _foreseen(self, error: str | None) -> ImportRun:
+        """As the store will end it, if nothing more is counted."""
+        return at_end(replace(self._run, reading=self._reading), error)
 
     async def _give_back(self) -> None:
         try:
@@ -367,3 +464,7 @@ class _Production:
             await self._use.store.give_up_run(self._claim)
         except Unavailable as error:  # then the lease runs out
             log.warning("cannot give a run back", extra={"error": str(error)})
+
+
+def _ignore(batch: ReadBatch) -> None:
+    """It was counted before."""

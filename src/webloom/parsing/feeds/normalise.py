@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from webloom.domain.import_run import LONGEST_SAMPLE
+from webloom.parsing.content_hash import Texts, content_hash, date_text
 from webloom.parsing.feeds import sanitise
 from webloom.parsing.feeds.dates import parse_date
 from webloom.parsing.feeds.element import Head, Record
@@ -45,13 +46,9 @@ _AMPERSAND = re.compile(r"&(?:(?:amp|#0*38|#x0*26);)+", re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WEB = re.compile(r"https?://[^/?#\s@:]", re.IGNORECASE)
 _SAMPLED: Final = 5_000  # characters of a field
-_MARK: Final = "\x1e"  # between the parts of what is hashed; no part has it
 _NO_DATE: Final = (None, "")
-_CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n\r") + b"\x7f"
 
 _Date = tuple[datetime | None, str]  # and how it is written where it is hashed
-# Title, identity, link, company, location, city, region, country, kind, description.
-_Texts = tuple[str, str, str, str, str, str, str, str, str, str]
 
 
 class Rejected(Exception):
@@ -137,10 +134,10 @@ class Normaliser:
             self._description(get("description")),
         )
         rest = (remote, published_text, expires_text)
-        digest = _digest(texts, rest, pay, categories)
+        digest = content_hash(texts, rest, pay, categories)
         if digest is None:
             texts, pay, categories = _scrubbed(texts, pay, categories)
-            digest = _digest(texts, rest, pay, categories) or ""
+            digest = content_hash(texts, rest, pay, categories) or ""
         title, identity, link, company, location, city, region, country, kind, body = texts
         if not title or not (identity or link):
             raise Rejected(_lacking(title, values), sample(record))
@@ -224,7 +221,7 @@ class Normaliser:
 
     def _read_date(self, text: str) -> _Date:
         date = parse_date(text, month_first=self._month_first)
-        return date, "" if date is None else date.isoformat()
+        return date, date_text(date)
 
 
 def _title(candidates: list[str] | None) -> str:
@@ -282,35 +279,9 @@ def _salary(get: Callable[[str], list[str] | None], country: str) -> Salary | No
     )
 
 
-def _digest(
-    texts: _Texts, rest: tuple[bool | None, str, str], pay: Salary | None, categories: list[str]
-) -> str | None:
-    """The content hash; None when there are characters that a database refuses.
-
-    It covers what a posting says, and neither its feed's name nor anything that depends on this
-    program: the same posting has the same one in every version.
-    """
-    remote, published, expires = rest
-    parts = (
-        *texts,
-        "" if remote is None else str(remote),
-        "" if pay is None else f"{pay.min}|{pay.max}|{pay.currency}|{pay.period}|{pay.text}",
-        published,
-        expires,
-        *categories,
-    )
-    try:
-        data = _MARK.join(parts).encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return None
-    if len(data) - len(data.translate(None, _CONTROLS)) != len(parts) - 1:
-        return None
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
 def _scrubbed(
-    texts: _Texts, pay: Salary | None, categories: list[str]
-) -> tuple[_Texts, Salary | None, list[str]]:
+    texts: Texts, pay: Salary | None, categories: list[str]
+) -> tuple[Texts, Salary | None, list[str]]:
     if pay is not None and pay.text is not None:
         pay = msgspec.structs.replace(pay, text=scrub(pay.text) or None)
     title, identity, link, company, location, city, region, country, kind, body = (

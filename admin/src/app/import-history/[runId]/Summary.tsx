@@ -152,7 +152,7 @@ function Sum({ run }: { run: ImportLog }) {
   return (
     <p className={`mt-3 text-sm tabular-nums ${isExact ? "text-soft" : "text-bad"}`}>
       {number(run.totalFetched)} fetched {isExact ? "=" : "≠"} {parts.join(" + ")}
-      {!isExact && ": these figures do not add up, which is a fault of Webloom."}
+      {!isExact && `: these figures do not add up, ${run.error ? "see above" : "which is a fault of Webloom"}.`}
     </p>
   );
 }
