@@ -180,9 +180,9 @@ async def test_a_worker_that_keeps_some_fields_only_costs_one_update(room: Room)
     """It takes over postings of ours, leaves out their hash, and changes one. One has left the
     feed, and is closed though the worker has ended the run."""
     room.site.feed = rss(*(item(number, description="We weave.") for number in range(60)))
-    async with room.api() as api:
+    async with room.api() as api, room.webloom("scheduler"):
         await added(api, room.url, enabled=False, closeMissing=True)
-        async with room.webloom("scheduler"), room.webloom("worker"):
+        async with room.webloom("worker"):
             run = await closed(api, (await started(api, room.url))["runId"])
             assert (run["status"], counts(run)) == ("completed", (60, 0, 0, 0, 0))
             assert run["meta"]["totalBatches"] == 3
@@ -191,7 +191,7 @@ async def test_a_worker_that_keeps_some_fields_only_costs_one_update(room: Room)
             item(59, title="Spinner", description="We spin."),
             item(60, description="We weave."),
         )
-        async with room.webloom("scheduler"), room.node(schema=True):
+        async with room.node(schema=True):
             run = await closed(api, (await started(api, room.url))["runId"])
             assert (run["status"], counts(run)) == ("completed", (1, 59, 0, 0, 0))
             assert run["closedJobs"] == 1
@@ -199,7 +199,7 @@ async def test_a_worker_that_keeps_some_fields_only_costs_one_update(room: Room)
             assert len(await listed(api, source=room.url, open="true")) == 60
             [gone] = await listed(api, source=room.url, open="false")
             assert gone["externalId"] == "job-0"
-        async with room.webloom("scheduler"), room.webloom("worker"):
+        async with room.webloom("worker"):
             for expected in ((0, 2, 58, 0, 0), (0, 0, 60, 0, 0)):
                 answer = await api.call("POST", f"/api/import-logs/{run['runId']}/retry")
                 run = await closed(api, answer.body["runs"][0]["runId"])

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from feed_postings import job, json_job, rss_item
 
+from unit.feed_postings import job, json_job, rss_item
 from webloom.parsing.content_hash import content_hash_of
 from webloom.parsing.foreign_posting import posting_from
 from webloom.parsing.foreign_values import moment_of, number_of, text_of
