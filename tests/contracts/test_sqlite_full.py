@@ -1,18 +1,21 @@
-"""A SQLite file that can't grow: what is superseded makes room."""
+"""A SQLite file that can't grow: what is superseded makes room. A disk that is full is in
+tests/faults/test_disk_full.py."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 from contracts.page_samples import event, numbers, parsed
 from fakes.clock import FakeClock
 from webloom.adapters.sqlite.broker import SqliteBroker
-from webloom.adapters.sqlite.database import Database, Verb, open_database
+from webloom.adapters.sqlite.database import QUIET_SECONDS, Database, Verb, open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.reserve import STEPS, Reserve
 from webloom.domain.errors import BrokerUnavailable, StoreFull
 from webloom.ports.broker import Message
 from webloom.ports.heartbeats import Heartbeat
@@ -81,3 +84,39 @@ async def test_a_file_that_cannot_grow_is_read_and_pruned_and_written_again(
             await heartbeats.beat(BEAT)
             assert database.room.full is None
         assert first > 8, "there was room again"
+
+
+async def test_a_process_learns_of_what_others_are_refused(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    path = tmp_path / "webloom.db"
+    async with open_database(path, clock) as ours, open_database(path, clock) as theirs:
+        full = []
+        for refuses in (False, True, False):
+            if refuses:
+                await stop_growing(theirs)
+                await publish_until_full(SqliteBroker(theirs, limits={"q": 10**6}, lease=15))
+            clock.advance(QUIET_SECONDS)
+            await SqliteHeartbeats(ours).beat(BEAT)
+            full.append(ours.room.full is not None)
+        assert full == [False, True, False], "as long as there are refusals"
+
+
+def test_a_reserve_is_given_up_in_steps_by_whoever_comes_and_completed(tmp_path: Path) -> None:
+    reserve = Reserve(tmp_path / "webloom.db")
+    assert not reserve.give_up(), "there is none yet"
+    assert not reserve.is_short()
+    reserve.keep()
+    whole = reserve.path.stat()
+    assert whole.st_mode & 0o777 == 0o600
+    assert whole.st_blocks * 512 >= whole.st_size > 0, "it takes room on the disk"
+    others = [Reserve(tmp_path / "webloom.db") for _ in range(STEPS)]
+    with ThreadPoolExecutor(STEPS) as pool:
+        assert all(pool.map(Reserve.give_to_log, others[1:]))
+    assert reserve.path.stat().st_size == whole.st_size - (STEPS - 1) * (whole.st_size // STEPS)
+    assert reserve.is_short()
+    assert reserve.last_refusal != whole.st_mtime_ns, "others see that room is needed"
+    seen = reserve.last_refusal
+    assert reserve.complete()
+    assert reserve.path.stat().st_size == whole.st_size
+    assert reserve.last_refusal == seen, "that is no refusal"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,12 +22,27 @@ class Client:
 
     async def post(self, url: str) -> int | None:
         """The status; None when the connection was lost before it came."""
+        status = await self._post("/metadata", {"url": url})
+        if status == 202:
+            self.accepted.add(url)
+        return status
+
+    async def post_event(self, event: Mapping[str, Any]) -> int | None:
+        """As `post`, to the storage agent."""
+        return await self._post("/api/watch/events", event)
+
+    async def insist_on_event(self, event: Mapping[str, Any], *, pause: float = 0.05) -> None:
+        """Post it until it is accepted."""
+        while True:
+            if await self.post_event(event) == 202:
+                return
+            await asyncio.sleep(pause)
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> int | None:
         try:
-            async with self._session.post(f"{self._base()}/metadata", json={"url": url}) as answer:
+            async with self._session.post(f"{self._base()}{path}", json=body) as answer:
                 self._count(answer.status)
-                if answer.status == 202:
-                    self.accepted.add(url)
-                elif answer.status >= 500:
+                if answer.status >= 500:
                     assert int(answer.headers["Retry-After"]) > 0
                     self.server_errors[(await answer.json())["detail"]] += 1
                 return answer.status

@@ -130,10 +130,11 @@ def stacks(shared_servers: SharedServers, fleets: MakeFleet) -> MakeStack:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+def disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SmallDisk]:
+    size: str = getattr(request, "param", "8m")
     with ExitStack() as stack:
         try:
-            found = stack.enter_context(small_disk(tmp_path / "disk", "8m"))
+            found = stack.enter_context(small_disk(tmp_path / "disk", size))
         except OSError as error:
             pytest.skip(str(error))
         yield found

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -209,12 +210,31 @@ class SmallDisk:
 
     def fill(self) -> int:
         """Until there is no room for another byte; how many there were."""
-        with (self.seen / "filler").open("wb", buffering=0) as file:
+        with (self.seen / "filler").open("ab", buffering=0) as file:
             try:
                 while True:
                     file.write(bytes(4096))
             except OSError:
                 return file.tell()
+
+    @contextmanager
+    def kept_full(self) -> Iterator[None]:
+        """Somebody else takes every block at once that becomes free."""
+        stop = threading.Event()
+
+        def fill_on() -> None:
+            while not stop.wait(0.001):
+                self.fill()
+
+        self.fill()
+        filling = threading.Thread(target=fill_on)
+        filling.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            filling.join()
+            self.free()
 
     def free(self) -> None:
         (self.seen / "filler").unlink()

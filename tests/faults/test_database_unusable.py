@@ -74,14 +74,13 @@ async def test_a_full_disk_is_answered_with_503_and_work_goes_on_once_there_is_r
                 assert (status, health["status"]) == (503, "down")
                 [trouble, *others] = (await client.get("/api/overview"))[1]["troubles"]
                 assert not any(" is alive" in each["what"] for each in others), "nobody can say so"
-                return "full" in str(health["dependencies"]) and "full" in trouble["what"]
+                return "full" in str(health["storage"]) and "full" in trouble["what"]
 
             await eventually_async(is_told, what="it is told why")
             assert await is_completed(client, known), "what is known can be read"
-            for path in held:  # their outcomes have nowhere to go yet
+            for path in held:  # their outcomes wait, or find a page that is free
                 site.release(path)
             await asyncio.sleep(4 - (time.monotonic() - full))  # twice the lease
-            assert not any([await is_completed(client, site.url(path)) for path in held])
             disk.free()
             freed = time.monotonic()
             accepted = client.answers["202"]

@@ -28,7 +28,7 @@ import webloom.adapters.bullmq.broker
 import webloom.adapters.mongodb.page_store
 import webloom.adapters.mongodb.watch_store
 import webloom.adapters.rabbitmq.broker  # noqa: F401 - they, and those above, are there at each fork
-from webloom.adapters.sqlite import database
+from webloom.adapters.sqlite.connecting import BUSY_SECONDS, connect
 from webloom.application.watch.store_event import StoreEvent
 from webloom.bootstrap import open_services
 from webloom.entrypoints.worker import run_storage_agent
@@ -98,7 +98,7 @@ def rig(order: Order, stop: asyncio.Event) -> None:
     points, served = Points(order.point), 0
     monitoring.register(WriteListener(points))
 
-    def traced(path: Path, wait: float = database.BUSY_SECONDS) -> sqlite3.Connection:
+    def traced(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
         connection = connect(path, wait)
         if threading.current_thread().name == "webloom-write":
             connection.set_trace_callback(trace)
@@ -126,7 +126,6 @@ def rig(order: Order, stop: asyncio.Event) -> None:
             patch.object(
                 AsyncCollection, name, hesitant(getattr(AsyncCollection, name), rng)
             ).start()
-    connect = database.connect
     patch("webloom.adapters.sqlite.database.connect", traced).start()
     patch("webloom.bootstrap.services.StoreEvent", storing).start()
 

@@ -8,6 +8,9 @@ group commit which makes a durable write cheap.
 
 Writers of several processes wait for each other in short steps: a transaction takes a millisecond
 or two, and SQLite's own way of waiting soon sleeps for twenty-five.
+
+A write that the disk has no room for is repeated after a checkpoint, as the log can be written over
+then; reserve.py says where the room for that comes from.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ import asyncio
 import logging
 import sqlite3
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -25,7 +27,16 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from webloom.adapters.room import Room
+from webloom.adapters.sqlite.connecting import (
+    BUSY_SECONDS,
+    checkpoint,
+    connect,
+    is_full,
+    when_free,
+)
+from webloom.adapters.sqlite.reserve import MIB, Reserve
 from webloom.adapters.sqlite.schema import NotOurs, prepare
+from webloom.adapters.sqlite.watcher import Watcher
 from webloom.domain.errors import BrokerFull, StoreFull, StoreUnavailable, Unavailable
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
@@ -38,11 +49,8 @@ Read = Callable[[sqlite3.Connection], Result]
 Answers = list[tuple[asyncio.Future[Any], Any, BaseException | None]]
 
 MOST_IN_ONE_COMMIT = 500
-BUSY_SECONDS = 5.0  # how long another process may hold the write lock before a write gives up
-SHORTEST_PAUSE = 0.0002  # between two looks at a lock that another process holds
-LONGEST_PAUSE = 0.01
-PRIMARY_CODE = 0xFF  # the part of an error code that names its kind
-WATCH_SECONDS = 0.02  # how soon a commit of another process is seen
+MOST_PAGES = 1_073_741_823  # of a file, where nothing else limits it
+QUIET_SECONDS = 5.0  # without a refusal in any process, after which there is room again
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +65,8 @@ class Verb(Generic[Item, Result]):
     # False: it survives the death of every process, but a power cut may undo it, together with
     # all that came after it. Enough for the progress of work that is done again if unfinished.
     durable: bool = True
+    # It frees room, and may use the reserve for that on a full disk.
+    frees: bool = False
     unavailable: type[Unavailable] = StoreUnavailable
 
 
@@ -64,6 +74,13 @@ class _Job(NamedTuple):
     verb: Any  # a Verb, or for a reader the query
     item: Any
     future: asyncio.Future[Any]
+
+
+class _Pages(NamedTuple):
+    """Of the file, in bytes."""
+
+    all: int
+    free: int  # freed by deletes
 
 
 class Database:
@@ -75,11 +92,15 @@ class Database:
         self._clock = clock
         self._offset = timeline_offset
         self._loop = asyncio.get_running_loop()
-        self._writer = _Writer("webloom-write", path, self._loop)
-        self._reader = _Lane("webloom-read", path, self._loop)
-        self._scanner = _Lane("webloom-scan", path, self._loop)
+        self._reserve = Reserve(path)
+        self._refusal = self._reserve.last_refusal
+        self._refused_at = float("-inf")  # on the steady clock, as far as is known
+        self._reviewing = Verb(run=self._review, durable=False)
+        self._writer = _Writer("webloom-write", path, self._loop, self._reserve)
+        self._reader = _Lane("webloom-read", path, self._loop, self._reserve)
+        self._scanner = _Lane("webloom-scan", path, self._loop, self._reserve)
         self._lanes = (self._writer, self._reader, self._scanner)
-        self._watcher: _Watcher | None = None
+        self._watcher: Watcher | None = None
         self._watching: set[asyncio.Event] = set()
 
     def connection(self) -> Connection:
@@ -100,15 +121,19 @@ class Database:
         except (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError):
             raise  # the item's fault: to wait does not help
         except sqlite3.Error as error:
-            if not _is_full(error):
+            if not is_full(error):
                 raise verb.unavailable(f"{self.path}: {error}") from error
-            full = (
-                f"the disk of {self.path} is full: superseded versions are being pruned; if that "
-                "is not enough, free some space on it"
-            )
-            self.room.note_refusal(full)
+            reason = self._note_full_disk()
             kind = StoreFull if verb.unavailable is StoreUnavailable else BrokerFull
-            raise kind(full) from error
+            raise kind(reason) from error
+
+    def _note_full_disk(self) -> str:
+        reason = (
+            f"the disk of {self.path} is full: superseded versions are being pruned; if that is "
+            f"not enough, free {-(-self._reserve.wanted // MIB)} MiB on it"
+        )
+        self.room.note_refusal(reason)
+        return reason
 
     def post(self, verb: Verb[Item, Result], item: Item) -> asyncio.Future[Result]:
         """As `write`, for a caller that goes on; the future fails with sqlite3.Error."""
@@ -147,23 +172,46 @@ class Database:
         """Before a write that takes room. Raises StoreFull when that share of the limit is used."""
         await self.measure_room()
         self.room.check(share)
+        if share < 1.0 and self._reserve.is_short():
+            await self._check_full_disk()
+
+    async def _check_full_disk(self) -> None:
+        """A queue leaves some of the free pages: storing its messages takes room, too."""
+        if not await asyncio.to_thread(self._reserve.complete):
+            pages = await self.read(_pages)
+            if pages.free < self._reserve.left_by_queues:
+                self._reserve.note_refusal()
+                raise StoreFull(self._note_full_disk())
 
     async def measure_room(self) -> None:
         """See how much of the limit is used."""
         if self.room.limit is not None:
             self.room.note_size(await self.bytes_in_use())
 
+    async def review_room(self) -> None:
+        """From time to time: whether there is room, as far as the writes of any process tell. Makes
+        and completes the reserve."""
+        refusal = await self.write(self._reviewing, None)
+        if refusal != self._refusal:
+            self._refusal, self._refused_at = refusal, self._clock.steady()
+            self._note_full_disk()
+        elif self._clock.steady() - self._refused_at >= QUIET_SECONDS:
+            self.room.note_written()
+        await self.measure_room()
+
+    def note_pruned(self) -> None:
+        """What was refused until now may have room."""
+        self._refusal, self._refused_at = self._reserve.last_refusal, float("-inf")
+
+    def _review(self, connection: sqlite3.Connection, items: list[None]) -> list[int]:
+        """In a transaction, so that no other process is about to make the reserve."""
+        self._reserve.keep()
+        return [self._reserve.last_refusal] * len(items)
+
     async def bytes_in_use(self) -> int:
         """Pages that hold something: those that deletes have freed are used again."""
-
-        def query(connection: sqlite3.Connection) -> int:
-            [size], [pages], [free] = (
-                connection.execute(f"PRAGMA {name}").fetchone()
-                for name in ("page_size", "page_count", "freelist_count")
-            )
-            return int(size * (pages - free))
-
-        return await self.read(query)
+        pages = await self.read(_pages)
+        return pages.all - pages.free
 
     @contextmanager
     def changes(self) -> Iterator[asyncio.Event]:
@@ -171,7 +219,7 @@ class Database:
         event = asyncio.Event()
         self._watching.add(event)
         if self._watcher is None:
-            self._watcher = _Watcher(self.path, self._loop, self.notify)
+            self._watcher = Watcher(self.path, self._loop, self.notify)
             self._watcher.start()
         try:
             yield event
@@ -212,44 +260,37 @@ async def open_database(
         await asyncio.to_thread(database._stop)
 
 
-def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """`wait` is for statements; opening the file always waits, as one that a killed process has
-    left is locked while somebody repairs it."""
-    connection = sqlite3.connect(
-        path,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        cached_statements=256,
-    )
-    try:
-        connection.execute("PRAGMA cache_size = -16000")
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
-        # Some builds of SQLite write zeros over all that is deleted, page by page.
-        connection.execute("PRAGMA secure_delete = FAST")
-        connection.execute("PRAGMA journal_size_limit = 67108864")
-        connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
-
-
 def _prepare_file(path: Path, clock: Clock) -> float:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # SQLite waits for nobody when it switches a new file to WAL, so that one of two processes
         # which start together may be told that it is locked.
-        return _when_free(lambda: _prepare_once(path, clock))
+        return when_free(lambda: _prepare_once(path, clock))
     except (sqlite3.Error, OSError, NotOurs) as error:
         raise StoreUnavailable(f"{path} can't be opened as Webloom's database: {error}") from error
 
 
 def _prepare_once(path: Path, clock: Clock) -> float:
-    connection = connect(path)
-    try:
-        return prepare(connection, clock)
-    finally:
-        connection.close()
+    reserve = Reserve(path)
+    while True:
+        connection = _connect(path, BUSY_SECONDS, reserve)
+        try:
+            return prepare(connection, clock)
+        except sqlite3.OperationalError as error:
+            if not (is_full(error) and reserve.give_up()):
+                raise
+        finally:
+            connection.close()
+
+
+def _connect(path: Path, wait: float, reserve: Reserve) -> sqlite3.Connection:
+    """Even to be read, a file needs some room for the index of its log."""
+    while True:
+        try:
+            return connect(path, wait)
+        except sqlite3.OperationalError as error:
+            if not (is_full(error) and reserve.give_up()):
+                raise
 
 
 class _Lane(threading.Thread):
@@ -257,12 +298,15 @@ class _Lane(threading.Thread):
 
     _wait = BUSY_SECONDS
 
-    def __init__(self, name: str, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, name: str, path: Path, loop: asyncio.AbstractEventLoop, reserve: Reserve
+    ) -> None:
         super().__init__(name=name, daemon=True)
         self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self.closed = False
         self._path = path
         self._loop = loop
+        self._reserve = reserve
 
     def ask(self, verb: Any, item: Any) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -277,7 +321,7 @@ class _Lane(threading.Thread):
         try:
             while jobs := self._take():
                 try:
-                    connection = connection or connect(self._path, self._wait)
+                    connection = connection or _connect(self._path, self._wait, self._reserve)
                     answers = self._serve(connection, jobs)
                 except sqlite3.Error as error:  # it can't be opened now; the next job may do better
                     answers = [(job.future, None, error) for job in jobs]
@@ -317,11 +361,14 @@ class _Lane(threading.Thread):
 class _Writer(_Lane):
     """The one thread of this process that writes."""
 
-    _wait = 0.0  # `_when_free` does the waiting
+    _wait = 0.0  # `when_free` does the waiting
 
-    def __init__(self, name: str, path: Path, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(name, path, loop)
+    def __init__(
+        self, name: str, path: Path, loop: asyncio.AbstractEventLoop, reserve: Reserve
+    ) -> None:
+        super().__init__(name, path, loop, reserve)
         self._level: str | None = None
+        self._may_grow = True
 
     def _serve(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
         by_verb = _by_verb(jobs)
@@ -330,10 +377,43 @@ class _Writer(_Lane):
                 verb.prepare([job.item for job in same])
             return self._commit(connection, by_verb)
         except Exception as error:
+            if is_full(error):
+                return self._serve_on_full_disk(connection, jobs)
             if isinstance(error, sqlite3.OperationalError) or len(jobs) == 1:
                 return [(job.future, None, error) for job in jobs]
             log.exception("a write failed; repeating each of its transaction alone")
             return [answer for job in jobs for answer in self._serve(connection, [job])]
+
+    def _serve_on_full_disk(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
+        """What frees room goes first."""
+        answers: Answers = []
+        for frees in (True, False):
+            if chosen := [job for job in jobs if job.verb.frees == frees]:
+                try:
+                    answers += self._commit_on_full_disk(connection, chosen, frees=frees)
+                except Exception as error:
+                    answers += [(job.future, None, error) for job in chosen]
+        return answers
+
+    def _commit_on_full_disk(
+        self, connection: sqlite3.Connection, jobs: list[_Job], *, frees: bool
+    ) -> Answers:
+        """With a log that can be written over: its pages are in the file, which may grow for that
+        into the reserve. What frees room may also use it for a log as long as it takes."""
+        by_verb = _by_verb(jobs)
+        while True:
+            while not checkpoint(connection):
+                if not self._reserve.give_to_database(_pages(connection).all):
+                    break
+            try:
+                return self._commit(connection, by_verb)
+            except sqlite3.OperationalError as error:
+                if not is_full(error):
+                    raise
+                may_use_reserve = frees or self._reserve.is_log_short()
+                if not (may_use_reserve and self._reserve.give_to_log()):
+                    self._reserve.note_refusal()
+                    raise
 
     def _commit(
         self, connection: sqlite3.Connection, by_verb: dict[Verb[Any, Any], list[_Job]]
@@ -344,7 +424,12 @@ class _Writer(_Lane):
             if level != self._level:
                 connection.execute(f"PRAGMA synchronous = {level}")
                 self._level = level
-            _when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
+            when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
+            may_grow = self._reserve.complete() or all(verb.frees for verb in by_verb)
+            if may_grow != self._may_grow:
+                most = MOST_PAGES if may_grow else 1  # at least as many as there are
+                connection.execute(f"PRAGMA max_page_count = {most}")
+                self._may_grow = may_grow
             for verb, jobs in by_verb.items():
                 answers += _run(connection, verb, jobs)
             connection.execute("COMMIT")
@@ -356,8 +441,12 @@ class _Writer(_Lane):
         return answers
 
 
-def _is_full(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & PRIMARY_CODE == sqlite3.SQLITE_FULL
+def _pages(connection: sqlite3.Connection) -> _Pages:
+    [size], [pages], [free] = (
+        connection.execute(f"PRAGMA {name}").fetchone()
+        for name in ("page_size", "page_count", "freelist_count")
+    )
+    return _Pages(size * pages, size * free)
 
 
 def _by_verb(jobs: list[_Job]) -> dict[Any, list[_Job]]:
@@ -372,20 +461,6 @@ def _run(connection: sqlite3.Connection, verb: Verb[Any, Any], jobs: list[_Job])
     return [(job.future, result, None) for job, result in zip(jobs, results, strict=True)]
 
 
-def _when_free(action: Callable[[], Result]) -> Result:
-    """Do it as soon as no other process is in the way, within BUSY_SECONDS."""
-    pause, deadline = SHORTEST_PAUSE, time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            return action()
-        except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() > deadline:
-                raise
-        time.sleep(pause)
-        pause = min(pause * 1.2, LONGEST_PAUSE)
-
-
 def _answer(answers: Answers) -> None:
     for future, result, error in answers:
         if future.done():
@@ -394,35 +469,3 @@ def _answer(answers: Answers) -> None:
             future.set_result(result)
         else:
             future.set_exception(error)
-
-
-class _Watcher(threading.Thread):
-    """Sees commits of other processes by SQLite's data version, which only moves with them."""
-
-    def __init__(
-        self, path: Path, loop: asyncio.AbstractEventLoop, notify: Callable[[], None]
-    ) -> None:
-        super().__init__(name="webloom-watch", daemon=True)
-        self._path = path
-        self._loop = loop
-        self._notify = notify
-        self._stopping = threading.Event()
-
-    def run(self) -> None:
-        connection = None
-        seen = None
-        while not self._stopping.wait(WATCH_SECONDS):
-            try:
-                connection = connection or connect(self._path)
-                version = connection.execute("PRAGMA data_version").fetchone()[0]
-            except sqlite3.Error:  # the next look will tell
-                continue
-            if version != seen:
-                seen = version
-                self._loop.call_soon_threadsafe(self._notify)
-        if connection is not None:
-            connection.close()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self.join()

@@ -18,8 +18,7 @@ class SqliteHeartbeats:
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         await self._db.write(self._remembering, heartbeat)
-        self._db.room.note_written()
-        await self._db.measure_room()
+        await self._db.review_room()
 
     async def leave(self, process_id: str) -> None:
         await self._db.write(self._removing, process_id)

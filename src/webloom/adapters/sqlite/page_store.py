@@ -54,9 +54,9 @@ class SqlitePageStore:
         self._budget = budget
         self._storing = Verb(run=self._store)
         self._checking = Verb(run=self._check)
-        self._expiring = Verb(run=self._expire)
-        self._relieving = Verb(run=self._relieve)
-        self._forgetting = Verb(run=self._forget)
+        self._expiring = Verb(run=self._expire, frees=True)
+        self._relieving = Verb(run=self._relieve, frees=True)
+        self._forgetting = Verb(run=self._forget, frees=True)
         self._gathering = Verb(run=self._gather)
         self._telling = Verb(run=self._tell)
 
@@ -147,6 +147,7 @@ class SqlitePageStore:
         if aim := page_pruning.goal(taken.bytes, self._budget, excess=excess):
             while items := await self._db.write(self._relieving, aim):
                 gone += items
+            self._db.note_pruned()
             await self._db.measure_room()
         return gone
 
