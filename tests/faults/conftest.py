@@ -99,7 +99,9 @@ class Victims:
         await asyncio.to_thread(server.ensure_running)
         return server
 
-    async def broker(self, name: str) -> RabbitServer | RedisServer:
+    async def broker(self, name: str) -> RabbitServer | RedisServer | None:
+        if name == "file":
+            return None
         make: type[PrivateServer]
         key, make = {"rabbitmq": ("rabbitmq", RabbitServer), "bullmq": ("redis", RedisServer)}[name]
         server = self._servers.get(f"{key}-to-kill", make)
@@ -112,7 +114,7 @@ class Victims:
 @pytest.fixture
 def stacks(shared_servers: SharedServers, fleets: MakeFleet) -> MakeStack:
     """Makes installations of a kind: `<store>+<broker>`, of mongodb, replicas (a replica set of
-    one) or sqlite, and rabbitmq or bullmq."""
+    one) or sqlite, and rabbitmq, bullmq or file (SQLite)."""
     victims = Victims(shared_servers)
 
     async def make(kind: str, *sites: Site, **settings: object) -> Stack:
@@ -120,7 +122,9 @@ def stacks(shared_servers: SharedServers, fleets: MakeFleet) -> MakeStack:
         store, broker = await victims.store(store_name), await victims.broker(broker_name)
         if store is not None:
             settings |= {"store": store.url, "mongodb_database": f"faults-{uuid.uuid4().hex[:8]}"}
-        fleet = fleets(*sites, data=None, prefix=(), broker=broker.url, **settings)
+        if broker is not None:
+            settings |= {"broker": broker.url}
+        fleet = fleets(*sites, data=None, prefix=(), **settings)
         stack = Stack(kind=kind, fleet=fleet, site=sites[0], store=store, broker=broker)
         async with stack.services():
             pass  # A mongod under Wine can die of many that make the same collections at once.

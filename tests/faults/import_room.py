@@ -12,6 +12,7 @@ from e2e.running import SAYS_WHEN_READY
 from faults.processes import Fleet, Process, eventually_async
 from faults.site import Page, Site
 from servers.private import PrivateServer
+from webloom.application.persist import persist
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
@@ -68,11 +69,23 @@ class ImportRoom:
             yield services
 
     async def start_run(self, services: Services, **settings: object) -> str:
-        feed, _ = await services.manage_feeds.add(self.url, "Big", enabled=False, **settings)
-        started = await services.start_import(feed.feed_id, "manual")
+        """A busy machine may answer late, and is asked again."""
+        feed, _ = await persist(
+            lambda: services.manage_feeds.add(self.url, "Big", enabled=False, **settings)
+        )
+        started = await persist(lambda: services.start_import(feed.feed_id, "manual"))
         assert started is not None
-        assert started.is_new
         return started.run.run_id
+
+    async def under_way(self, services: Services, run_id: str) -> None:
+        """Wait until batches of it are stored."""
+
+        async def look() -> bool:
+            run = await persist(lambda: services.imports.find_run(run_id))
+            return run is not None and run.processed_batches > 0
+
+        await eventually_async(look, what="batches are stored")
+        assert not await self.is_over(services, run_id), "the import was over too soon"
 
     async def is_over(self, services: Services, run_id: str) -> bool:
         """As far as the store answers, which may have been killed."""

@@ -47,10 +47,13 @@ from webloom.domain.inventory import (
 )
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.ports.broker import QueueDepth
+from webloom.ports.page_store import PageFilter
+from webloom.ports.watch_store import RunFilter as WatchRunFilter
 from webloom.settings import load_settings
 
 BOTH = ("mongodb+rabbitmq", "mongodb+bullmq")
 Say = Callable[[str], None]
+FIRST_TS = 1_712_345_678_910
 _message = msgspec.json.Decoder(FetchRequest)
 
 
@@ -96,7 +99,7 @@ class Stack:
     fleet: Fleet
     site: Site
     store: PrivateServer | None  # None: the embedded database
-    broker: RabbitServer | RedisServer
+    broker: RabbitServer | RedisServer | None  # None: the embedded database
 
     @property
     def base(self) -> str:
@@ -253,15 +256,80 @@ class Load:
     async def _post_on(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
             while not stop.is_set():
-                group.create_task(self._post(self.site.url(f"/{self.name}/{self.asked}")))
+                group.create_task(self._timed(f"/{self.name}/{self.asked}"))
                 self.asked += 1
                 is_slow = self.asked >= self.most_at_full_rate
                 await asyncio.sleep(1 / (self.slow_rate if is_slow else self.per_second))
 
-    async def _post(self, url: str) -> None:
+    async def _timed(self, path: str) -> None:
         asked = time.monotonic()
-        status = await self.client.post(url)
+        status = await self._post(path)
         self.answers.append(Answer(asked=asked, seconds=time.monotonic() - asked, status=status))
+
+    async def _post(self, path: str) -> int | None:
+        return await self.client.post(self.site.url(path))
+
+
+@dataclass(kw_only=True)
+class EventLoad(Load):
+    """The same with events, each of a page of its own."""
+
+    name: str = "events"
+    accepted: set[str] = field(default_factory=set)
+
+    async def _post(self, path: str) -> int | None:
+        event = {
+            "jobId": self.name,
+            "url": f"https://shop.example{path}",
+            "parsed": {"title": path, "text": f"What is sold at {path}."},
+            "version": 1,
+            "ts": FIRST_TS,
+        }
+        status = await self.client.post_event(event)
+        if status == 202:
+            self.accepted.add(str(event["url"]))
+        return status
+
+    async def stored(self, services: Services) -> None:
+        """Wait until every accepted one is, and see that none is stored or counted twice."""
+
+        async def look() -> bool:
+            try:
+                return self.accepted <= (await self._pages(services)).keys()
+            except Unavailable:
+                return False
+
+        await eventually_async(look, what="every event is stored")
+        pages = await self._pages(services)
+        assert set(pages.values()) == {1}, "each has one version"
+        runs, _ = await services.watches.runs(WatchRunFilter(watch_id=self.name), limit=100)
+        assert sum(run.tally.processed for run in runs) == len(pages), "each is counted once"
+        assert (await services.broker.depth(STORAGE_QUEUE)).dead == 0
+
+    async def _pages(self, services: Services) -> dict[str, int | None]:
+        found: dict[str, int | None] = {}
+        cursor = None
+        while True:
+            chosen = PageFilter(job_id=self.name)
+            pages, cursor = await services.pages.pages(chosen, limit=100, cursor=cursor)
+            found |= {page.url: page.version for page in pages}
+            if cursor is None:
+                return found
+
+
+@asynccontextmanager
+async def away(server: PrivateServer, how: Literal["killed", "hanging"]) -> AsyncIterator[None]:
+    if how == "killed":
+        await asyncio.to_thread(server.kill)
+    else:
+        server.pause()
+    try:
+        yield
+    finally:
+        if how == "killed":
+            await asyncio.to_thread(server.start)
+        else:
+            server.resume()
 
 
 def terminate(process: Process) -> None:

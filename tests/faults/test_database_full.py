@@ -1,11 +1,14 @@
-"""A database that reaches its limit, or its server's quota, while events and URLs keep coming."""
+"""A database that reaches its limit, or its server's quota, while events, URLs and batches of an
+import keep coming."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
 from typing import Any
 
 import pymongo
@@ -13,15 +16,18 @@ import pytest
 
 from faults.client import Client, client_of
 from faults.conftest import MakeFleet
-from faults.processes import eventually_async
+from faults.import_room import BigFeed, ImportRoom
+from faults.processes import Process, eventually_async
 from faults.site import Site
 from faults.stack import MakeStack, Say
+from faults.test_import_killed import make_room
 from faults.test_watch_bad_input import large_event, publish, storage_health
 from faults.watch_room import WatchRoom, make_watch_room, waiting
 from servers.mongod import MongoServer
 from servers.quota import Quota
 from webloom.bootstrap import Services
 from webloom.domain.errors import Unavailable
+from webloom.domain.import_run import Counts, RunStatus
 from webloom.domain.page import STORAGE_QUEUE
 
 VERSIONS = 60
@@ -156,3 +162,122 @@ async def test_a_quota_that_is_reached_loses_nothing(
         assert quota.refused > 0
         assert "the database is full" in process.output
         assert "the database has room again" in process.output
+
+
+# Imports
+
+POSTINGS = 10_000
+ROOM_FOR_POSTINGS = 48 * MIB
+
+
+class Theirs:
+    """What another program keeps in the same database."""
+
+    def __init__(self, room: ImportRoom) -> None:
+        self._file = room.fleet.database
+        self._server = room.fleet.settings.get("WEBLOOM_STORE")
+        self._name = room.fleet.settings.get("WEBLOOM_MONGODB_DATABASE", "")
+
+    def fill(self, size: int) -> None:
+        if self._server is None:
+            insert = f"INSERT INTO theirs VALUES (zeroblob({size}))"
+            self._execute("CREATE TABLE theirs (body)", insert)
+            return
+        with pymongo.MongoClient[dict[str, Any]](self._server) as client:
+            for _ in range(size // MIB + 1):
+                client[self._name]["theirs"].insert_one({"body": bytes(MIB)})
+
+    def remove(self) -> None:
+        if self._server is None:
+            self._execute("DROP TABLE theirs")
+            return
+        with pymongo.MongoClient[dict[str, Any]](self._server) as client:
+            client[self._name]["theirs"].drop()
+
+    def _execute(self, *statements: str) -> None:
+        with closing(sqlite3.connect(self._file, timeout=60)) as direct, direct:
+            for statement in statements:
+                direct.execute(statement)
+
+
+@dataclass(kw_only=True)
+class Import:
+    """One that has begun."""
+
+    room: ImportRoom
+    services: Services
+    client: Client
+    process: Process
+    feed: BigFeed
+    run_id: str
+
+    async def waits(self, *reasons: str) -> str:
+        """Everybody is told why, and it can be read how far it has come."""
+
+        async def look() -> str | None:
+            _, told = await storage_health(self.client)
+            return told if told and "waiting for the database" in self.process.output else None
+
+        told = await eventually_async(look, what="batches wait, and /health tells why")
+        assert told is not None
+        waiting = [line for line in self.process.output.splitlines() if "waiting for the" in line]
+        for reason in reasons:
+            assert reason in told
+            assert reason in waiting[-1]
+        run = await self.services.imports.find_run(self.run_id)
+        assert run is not None
+        assert run.status is RunStatus.RUNNING
+        assert run.processed_batches < POSTINGS // 200
+        return told
+
+    async def ends_exactly(self) -> None:
+        run = await self.room.ended(self.services, self.run_id)
+        await self.room.check(self.services, run, self.feed, Counts(new=POSTINGS))
+        self.room.fleet.check()
+
+
+@asynccontextmanager
+async def importing(room: ImportRoom, site: Site) -> AsyncIterator[Import]:
+    feed = BigFeed(jobs=list(range(POSTINGS)))
+    site.page = feed.page
+    process = await room.fleet.start("up")
+    async with room.services() as services, client_of(room.fleet.base) as client:
+        run_id = await room.start_run(services)
+        yield Import(
+            room=room, services=services, client=client, process=process, feed=feed, run_id=run_id
+        )
+
+
+@pytest.mark.parametrize("kind", ["embedded", "mongodb+bullmq"])
+async def test_batches_wait_at_the_limit_and_are_stored_once(
+    kind: str, site: Site, fleets: MakeFleet, stacks: MakeStack, say: Say
+) -> None:
+    room = await make_room(kind, site, fleets, stacks, lease=10, slots=2, import_queue_limit=20)
+    async with room.services() as services:
+        limit = await size_of(services) + ROOM_FOR_POSTINGS
+    room.fleet.settings["WEBLOOM_DATABASE_LIMIT"] = str(limit)
+    theirs = Theirs(room)
+    await asyncio.to_thread(theirs.fill, limit)
+    async with importing(room, site) as begun:
+        say(await begun.waits(f"WEBLOOM_DATABASE_LIMIT is {limit:,}", "raise the limit"))
+        await asyncio.to_thread(theirs.remove)
+        await begun.ends_exactly()
+
+
+async def test_batches_wait_for_a_quota_and_are_stored_once(
+    site: Site, fleets: MakeFleet, stacks: MakeStack, say: Say
+) -> None:
+    room = await make_room(
+        "mongodb+bullmq", site, fleets, stacks, lease=10, slots=2, import_queue_limit=20
+    )
+    server = room.servers["store"]
+    assert isinstance(server, MongoServer)
+    async with Quota(server).running() as quota:
+        room.fleet.settings["WEBLOOM_STORE"] = quota.url
+        async with importing(room, site) as begun:
+            await room.under_way(begun.services, begun.run_id)
+            quota.is_used_up = True
+            say(await begun.waits("over your space quota", "give it more room"))
+            quota.is_used_up = False
+            await begun.ends_exactly()
+        assert quota.refused > 0

@@ -54,6 +54,7 @@ async def test_a_scheduler_takes_over_from_one_that_was_killed_and_brings_back_w
         await client.insist(urls, batch=50)
         victim.kill()
         killed = time.monotonic()
+        assert stack.broker is not None
         await purge(stack.broker)
         await eventually(lambda: is_held_by(stack, heir, token), what="the other has it")
         taken_over = time.monotonic() - killed

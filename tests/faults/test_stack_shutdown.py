@@ -87,7 +87,7 @@ async def test_every_process_ends_in_its_time_though_the_broker_is_away(
     async with client_of(stack.base) as client:
         await client.insist([site.url(path) for path in HELD], batch=4)
         await eventually(lambda: site.requests == 4, what="four fetches")
-        stack.broker.pause()
+        stack.servers("broker").pause()
         told = time.monotonic()
         for process in (api, worker, idle, scheduler):
             terminate(process)
@@ -95,7 +95,7 @@ async def test_every_process_ends_in_its_time_though_the_broker_is_away(
             code = await process.ended()
             say(f"{process.role} ended with {code} after {time.monotonic() - told:.1f} s")
             assert code == 0, process.output[-2000:]
-        stack.broker.resume()
+        stack.servers("broker").resume()
         for path in HELD:
             site.release(path)
         await stack.start("worker")

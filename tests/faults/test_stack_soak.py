@@ -47,6 +47,7 @@ async def figures(stack: Stack) -> Figures:
             for what in ("connections", "channels", "queues")
         }
     else:
+        assert stack.broker is not None
         async with redis_client(stack.broker) as redis:
             keys = [key.decode() async for key in redis.scan_iter("*")]
             lengths = [await redis.xlen(key) for key in keys if key.endswith(":events")]
