@@ -377,7 +377,7 @@ def test_a_job_that_another_program_checks_shows_what_it_has_counted(
         assert time.monotonic() < deadline, "the events are not counted"
         time.sleep(POLL_SECONDS)
     page.goto("/watch/their-shop")
-    settings = page.get_by_role("region", name="Settings")
+    settings = section(page, "Settings")
     expect(settings).to_contain_text("3 checks, 3 changes")
     expect(settings).to_contain_text("checked by another program")
     head = page.get_by_role("main")

@@ -29,7 +29,7 @@ from webloom.application.watch.tell_people import (
 from webloom.domain.errors import NotSent, StoreUnavailable
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import EventPrice, StorageEvent
-from webloom.domain.watch import Target, Watch, WatchConfig
+from webloom.domain.watch import RunStatus, Target, Watch, WatchConfig
 from webloom.ports.notifier import Told
 from webloom.ports.page_store import ChangeLog, Retention
 from webloom.ports.watch_store import NewRun, Notice
@@ -288,7 +288,10 @@ async def test_however_many_are_late_all_are_told(
 ) -> None:
     monkeypatch.setattr(tell_people, "_LATE_AT_ONCE", 10)
     world = await world_of(HOOK)
-    await world.store(*(a_change(number, "x", run_id=f"r{number}") for number in range(25)))
+    over = RunStatus.COMPLETED
+    await world.store(
+        *(a_change(number, "x", run_id=f"r{number}", closes_run=over) for number in range(25))
+    )
     await world.tell.gather_late()
     assert len(await world.notices()) == 25
 
