@@ -71,7 +71,10 @@ async def publishing(broker: RabbitBroker, queue: str) -> AsyncIterator[list[str
 async def serve_all(broker: RabbitBroker, queue: str, expected: set[str]) -> list[str]:
     served: list[str] = []
     async with broker.deliveries(queue, 20) as deliveries, serving(deliveries, 20, served):
-        await becomes(lambda: expected <= set(served), PATIENCE_SECONDS)
+        with suppress(TimeoutError):
+            await becomes(lambda: expected <= set(served), PATIENCE_SECONDS)
+    missing = sorted(expected - set(served))
+    assert not missing, f"not served: {missing}; {await broker.depth(queue)}"
     return served
 
 

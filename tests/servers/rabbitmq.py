@@ -11,6 +11,9 @@ from servers.private import PrivateServer, free_port, program
 
 NAME = "RabbitMQ"
 ADVICE = "apt-get install rabbitmq-server"
+# As deploy/compose.yaml sets it, only shorter. A node that starts may find that a queue for delays
+# is there before its exchange; it tries again after this time, and after three minutes by default.
+RETRY_DEAD_LETTERS = "-rabbit dead_letter_worker_publisher_confirm_timeout 3000"
 DEBIAN = "/usr/lib/rabbitmq/bin"  # behind the wrappers that insist on their own user and folders
 
 
@@ -43,7 +46,7 @@ class RabbitServer(PrivateServer):
             "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq.conf"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
             "RABBITMQ_CONF_ENV_FILE": str(self.folder / "no-such-file"),
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"+S 2:2 +sbwt none {RETRY_DEAD_LETTERS}",
         }
 
     def command(self) -> Sequence[str]:
