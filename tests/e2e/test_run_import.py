@@ -297,11 +297,11 @@ async def test_batches_that_others_count_are_not_sent_again_and_the_run_ends(
         claim = await room.claim(enabled=True)
         running = asyncio.create_task(replace(room.run_import, last_word=0.1)(claim))
         await until(lambda: is_published(room, claim.run.run_id))
-        await taken(room, 10)
         async with AsyncMongoClient[dict[str, Any]](mongod.url) as client:
             counters = {"newJobs": 10 * counted, "meta.processedBatches": counted}
             logs = client[name].import_logs
             await logs.update_one({"runId": claim.run.run_id}, {"$inc": counters})
+        await taken(room, 10)  # after that, as a worker does: a queue that is empty is noticed
         run = await running
         assert run is not None
         assert (await room.services.broker.depth(IMPORT_QUEUE)).ready == 0
