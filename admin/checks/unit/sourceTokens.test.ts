@@ -137,10 +137,10 @@ test("a hostile source costs no more than its length", () => {
   for (const piece of pieces) {
     for (const language of ["html", "json"] as const) {
       const text = piece.repeat(length / piece.length);
-      const started = performance.now();
+      const before = process.cpuUsage();
       tokensOf(text, language);
-      const ms = performance.now() - started;
-      assert.ok(ms < 3_000, `${language} of ${JSON.stringify(piece)}: ${ms} ms`); // quadratic: minutes
+      const { user } = process.cpuUsage(before); // of this process, however busy the machine is
+      assert.ok(user < 3_000_000, `${language} of ${JSON.stringify(piece)}: ${user} µs`); // quadratic: minutes
     }
   }
 });
