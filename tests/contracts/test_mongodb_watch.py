@@ -6,7 +6,9 @@ import asyncio
 import copy
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -116,6 +118,10 @@ def store_on(database: MongoDatabase, budget: int = 1 << 40) -> MongoPageStore:
 
 
 def dying(database: MongoDatabase, is_made: Callable[[int], bool]) -> MongoPageStore:
+    return store_on(dying_database(database, is_made))
+
+
+def dying_database(database: MongoDatabase, is_made: Callable[[int], bool]) -> MongoDatabase:
     """`is_made` is asked with the number of each write."""
     started = 0
 
@@ -127,7 +133,7 @@ def dying(database: MongoDatabase, is_made: Callable[[int], bool]) -> MongoPageS
     other = copy.copy(database)
     for name in COLLECTIONS:
         setattr(other, name, Dying(getattr(database, name), next_one))
-    return store_on(other)
+    return other
 
 
 Dump = dict[str, list[dict[str, Any]]]
@@ -451,6 +457,26 @@ async def test_metrics_are_exact_whatever_is_settled(
     assert [watch[name] for name in METRICS] == [len(events), 0, 0]
 
 
+async def test_an_idle_run_whose_closing_is_cut_off_is_closed_by_the_next_look(
+    database: MongoDatabase,
+) -> None:
+    watches = MongoWatchStore(database, retention=Retention())
+    now = database.wall()
+    for writes in range(5):
+        job, run = f"job {writes}", f"run {writes}"
+        await store_on(database).store_event(replace(event("a"), job_id=job, run_id=run))
+        mortal = dying_database(database, partial(int.__gt__, writes))
+        with suppress(Died):
+            await MongoWatchStore(mortal, retention=Retention()).close_idle_runs(now)
+        await watches.close_idle_runs(now)
+        closed = await watches.find_run(run)
+        watch = await watches.find_watch(job)
+        assert closed is not None
+        assert watch is not None
+        assert (closed.status, watch.last_status) == (RunStatus.COMPLETED, RunStatus.COMPLETED)
+        assert watch.metrics == Metrics(pages_processed=1)
+
+
 async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     database: MongoDatabase,
 ) -> None:
@@ -464,16 +490,18 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     store = store_on(database)
     for ts in (TS, TS + 1, TS + 24 * 3600 * 1000):
         await store.store_event(event("a", ts=ts, is_change=True))
+    await store.store_event(replace(event("b", ts=TS), job_id="ours"))
     unset = dict.fromkeys([*METRICS, "openCounts", "settlements"], True)
     await database.watches.update_many({}, {"$unset": unset})
+    await database.job_runs.update_many({}, {"$unset": {"lastEventAt": True}})
     await database.watches.delete_one({"_id": JOB})
     metrics = WatchMetrics(database.watches, database.job_runs)
     for _ in range(2):
-        await metrics.make_up(database.wall())
+        await metrics.backfill(database.wall())
         found, _ = await watches.watches(limit=9)
         counted = {each.watch_id: each.metrics for each in found}
         assert counted == {
-            "ours": Metrics(pages_processed=1),
+            "ours": Metrics(pages_processed=2),
             "busy": Metrics(pages_processed=1),
             JOB: Metrics(pages_processed=3, changes=3),
         }
@@ -481,6 +509,9 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     busy = await watches.find_watch("busy")
     assert busy is not None
     assert busy.metrics == Metrics(pages_processed=2)
+    await watches.remove_watch(JOB)
+    await metrics.backfill(database.wall())
+    assert await watches.find_watch(JOB) is None, "who was removed does not come back by a restart"
 
 
 @pytest.mark.usefixtures("steady_sizes")

@@ -190,13 +190,17 @@ async def test_an_event_that_comes_after_the_closing_one_counts(watching: Watchi
     assert (await watch_now(watching)).metrics == Metrics(pages_processed=2)
 
 
-async def test_a_run_is_not_closed_by_an_event_of_another_job(watching: Watching) -> None:
+async def test_an_event_that_names_the_run_of_another_job_counts_for_its_day(
+    watching: Watching,
+) -> None:
     await watching.pages.store_event(event("a", run_id="their run"))
     other = event("b", job_id="other", run_id="their run", closes_run=RunStatus.FAILED)
     await watching.pages.store_event(other)
     run = await run_now(watching, "their run")
     assert (run.status, run.tally) == (RunStatus.IN_PROGRESS, Tally(processed=1))
-    assert await watching.watches.find_watch("other") is None
+    watch = await watching.watches.find_watch("other")
+    assert watch is not None
+    assert (watch.metrics, watch.last_run_id) == (Metrics(pages_processed=1), "other:2026-05-01")
 
 
 async def test_a_run_of_ours_is_not_closed_by_an_event(watching: Watching) -> None:

@@ -345,7 +345,7 @@ async def test_a_watch_that_nobody_foresaw_does_not_keep_others_from_being_told(
 ) -> None:
     world = await world_of(HOOK)
     await world.add(HOOK, watch_id="odd")
-    await world.store(a_change(1, "x", job_id="odd"), a_change(2, "y"))
+    await world.store(a_change(1, "x", job_id="odd", run_id=None), a_change(2, "y", run_id=None))
     world.pages.odd = "odd"
     await world.tell.gather_late()
     await world.tell.send_due()

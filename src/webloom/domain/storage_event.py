@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -94,6 +94,12 @@ class StorageEvent:
     def counting_run(self) -> str:
         """The run that it counts for. Events that name none count for one run a day and job."""
         return self.run_id or run_of_day(self.job_id, self.ts)
+
+    @property
+    def without_run(self) -> StorageEvent:
+        """As it counts if the run that it names is another job's: programs may number the runs of
+        each job."""
+        return replace(self, run_id=None, closes_run=None)
 
     @property
     def opening_status(self) -> RunStatus:

@@ -124,7 +124,7 @@ class WatchRun:
     started_at: datetime
     updated_at: datetime
     finished_at: datetime | None = None
-    pages_total: int | None = None  # None: of events that name no run
+    pages_total: int | None = None  # None: a run of events
     tally: Tally = field(default_factory=Tally)
     failures: list[PageFailure] = field(default_factory=list)
 

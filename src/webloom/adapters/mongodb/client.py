@@ -298,7 +298,7 @@ class MongoDatabase:
             await indexes.make_collection(collection)
         if Pipeline.WATCH in self._pipelines:
             await note_what_is_untold(self.change_logs, self.job_runs, self.notices)
-            await WatchMetrics(self.watches, self.job_runs).make_up(self.wall())
+            await WatchMetrics(self.watches, self.job_runs).backfill(self.wall())
 
     def _note_trouble(self, error: WebloomError) -> None:
         if self._trouble is None:

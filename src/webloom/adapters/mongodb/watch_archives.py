@@ -193,7 +193,7 @@ def _watch_document(watch: Watch) -> Document:
         "lastRunAt": watch.last_run_at,
         "failures": watch.failures,
         **metrics_fields(watch.metrics),
-        **({"external": True} if watch.is_external else {}),
+        "external": watch.is_external,
     }
 
 
@@ -262,6 +262,7 @@ def _carried_counts(run: WatchRun) -> Document:
     """Its ledger is not carried: what it counts here is added. The metrics of its watch, which come
     along, contain it."""
     return {
+        "lastEventAt": run.finished_at,
         "carried": tally_fields(run.tally),
         "inMetrics": metrics_fields(run.tally.metrics),
     }

@@ -53,7 +53,7 @@ _COUNTERS = {  # in the ledger -> of a run
 class CountedRun(NamedTuple):
     job_id: str
     run_id: str
-    opening: RunStatus | None = None  # of a run of events, if it is not known; None: it is no such
+    opening: RunStatus | None = None  # of a run of events, if it is not known; None: a run of ours
 
 
 class Entry(NamedTuple):
@@ -99,11 +99,14 @@ class WatchLedger:
         self._add_up: Gathering[CountedRun, None] = database.gather(self._add_to_metrics)
 
     async def count(self, entry: Entry) -> None:
-        """For nothing, unless `is_counted`. The numbers of the run, and of the watch where it is a
+        """Does nothing unless `is_counted`. The numbers of the run, and of the watch where it is a
         run of events, have it when this returns."""
         run, event = entry.run, entry.event
         if event is None or event.run_id is not None:
             head = await self._heads.ask(run.run_id)
+            if event is not None and head is not None and head.watch_id != run.job_id:
+                await self.count(entry_of(event.without_run))
+                return
             if not is_counted(run.job_id, head, is_event=event is not None):
                 return
             if head is not None:
@@ -118,7 +121,10 @@ class WatchLedger:
         await self._add_up.ask(run)
 
     async def close(self, job_id: str, run_id: str, status: RunStatus) -> None:
-        """A run that events opened, unless it is closed already. To be called within `use`."""
+        """A run that events opened, unless it is closed already. The watch gets the status first: a
+        run that is still in progress after a crash is found and closed again. To be called within
+        `use`."""
+        await self._metrics.note_closed(job_id, run_id, status)
         await self._close(run_id, status)
         await self._metrics.add_up([(job_id, run_id)], self._db.wall())
 
@@ -276,14 +282,15 @@ class WatchLedger:
             return UpdateOne(IN_PROGRESS | {"_id": run_id}, [{"$set": fields}, {"$set": lasted}])
         latest = moment_of(counted["last"])
         fields |= {
-            "jobId": literal(run.job_id),
+            "jobId": {"$ifNull": ["$jobId", literal(run.job_id)]},
             "runId": literal(run_id),
             "status": {"$ifNull": ["$status", run.opening.value]},
             "trigger": EVENTS,
             "startedAt": {"$min": ["$startedAt", moment_of(counted["first"])]},
             "lastEventAt": {"$max": ["$lastEventAt", "$finishedAt", latest]},
             "made": {"$ifNull": ["$made", ObjectId()]},
-            "expireAt": self._db.server_time() + self._keep_runs,
+            # Not before its ledger, by which events that come again are known.
+            "expireAt": self._db.server_time() + max(KEPT, self._keep_runs),
         }
         is_open = {"$eq": ["$status", RunStatus.IN_PROGRESS.value]}
         ended: Document = {

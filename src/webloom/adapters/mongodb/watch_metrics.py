@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from pymongo import DESCENDING, UpdateOne
+from pymongo import ASCENDING, UpdateOne
 
 from webloom.adapters.mongodb.documents import Document, literal
 from webloom.adapters.mongodb.indexes import Collection
@@ -31,9 +31,10 @@ from webloom.adapters.mongodb.watch_documents import METRICS, new_watch
 from webloom.domain.watch import EVENTS, RunStatus, external_config
 
 MOST_OPEN = 100  # runs in `openCounts`, more or less
-MOST_RUNS = 1000  # of a job, that the metrics of a new external watch begin with
-WATCHES_AT_ONCE = 500
+CHUNK = 500  # watches or runs that are read together
 
+_NOTHING: Document = dict.fromkeys(METRICS, 0)
+_OF_EVENTS: Document = {"trigger": EVENTS}
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _OF_WATCH = dict.fromkeys(
     ("external", "openCounts", "settlements", "createdAt", "lastRunId", "lastStatus", "lastRunAt"),
@@ -63,15 +64,22 @@ class WatchMetrics:
         while not is_done:
             is_done = await self._write(wanted, now)
 
+    async def note_closed(self, job_id: str, run_id: str, status: RunStatus) -> None:
+        """Before the run itself is closed."""
+        is_last = {"lastRunId": run_id, "lastStatus": RunStatus.IN_PROGRESS.value}
+        await self._watches.update_one(
+            {"_id": job_id, "external": True} | is_last, {"$set": {"lastStatus": status.value}}
+        )
+
     async def _write(self, wanted: Runs, now: datetime) -> bool:
-        """False: somebody settled a run meanwhile, and it is to be read again."""
+        """False: read again, as a watch was missing, or somebody settled a run meanwhile."""
         by_job = {"_id": {"$in": list(wanted)}}
         watches = {each["_id"]: each async for each in self._watches.find(by_job, _OF_WATCH)}
         if missing := wanted.keys() - watches.keys():
-            await self._make_watches(missing, wanted, now)
+            await self._make_watches(sorted(missing), now)
             return False
         named = [run_id for run_ids in wanted.values() for run_id in run_ids]
-        runs = await self._runs.find({"_id": {"$in": named}, "trigger": EVENTS}, _OF_RUN).to_list()
+        runs = await self._runs.find({"_id": {"$in": named}} | _OF_EVENTS, _OF_RUN).to_list()
         updates = [
             _update(watches[run["jobId"]], run)
             for run in runs
@@ -85,20 +93,23 @@ class WatchMetrics:
             await self._settle(watch)
         return True
 
-    async def _make_watches(self, job_ids: Iterable[str], wanted: Runs, now: datetime) -> None:
-        """They count all runs of events that are kept, which are added to those wanted."""
-        documents = []
-        for job_id in job_ids:
-            latest = self._runs.find(
-                {"jobId": job_id, "trigger": EVENTS},
-                {"_id": True},
-                sort=[("startedAt", DESCENDING)],
-                limit=MOST_RUNS,
-            )
-            wanted[job_id] |= {each["_id"] async for each in latest}
-            document = new_watch(job_id, external_config(job_id), now=now, next_run_at=None)
-            documents.append(document | {"external": True})
-        await insert_new(self._watches, documents)
+    async def _make_watches(self, job_ids: list[str], now: datetime) -> None:
+        """They contain all runs of events that are kept, by one insert: nothing is left to do if
+        this process dies behind it."""
+        runs = await self._runs_of_events(job_ids)
+        await insert_new(
+            self._watches, [_external(job_id, runs.get(job_id, []), now) for job_id in job_ids]
+        )
+
+    async def _runs_of_events(self, job_ids: list[str]) -> dict[str, list[Document]]:
+        """By job, those with an earlier start first."""
+        found: dict[str, list[Document]] = {}
+        query = self._runs.find(
+            {"jobId": {"$in": job_ids}} | _OF_EVENTS, _OF_RUN, sort=[("startedAt", ASCENDING)]
+        )
+        async for run in query:
+            found.setdefault(run["jobId"], []).append(run)
+        return found
 
     async def _settle(self, watch: Document) -> None:
         """Move what the oldest runs have counted out of `openCounts`, if there are many."""
@@ -106,43 +117,56 @@ class WatchMetrics:
         if len(counts) <= MOST_OPEN:
             return
         settlements = watch.get("settlements")
+        since = watch["createdAt"]
         for made in sorted(counts)[: len(counts) // 2]:
             entry = counts[made]
-            in_metrics = {name: entry[name] for name in METRICS} | {"since": watch["createdAt"]}
+            settled = {name: entry[name] for name in METRICS} | {"since": since, "made": made}
+            is_older: Document = {  # or this process was suspended, and another one has settled it
+                "$or": [
+                    {"inMetrics": None},
+                    {"inMetrics.since": {"$ne": since}},
+                    {"inMetrics.made": {"$ne": made}},
+                    {f"inMetrics.{METRICS[0]}": {"$lte": entry[METRICS[0]]}},
+                ]
+            }
             await self._runs.update_one(
-                {"_id": entry["run"]}, {"$set": {"inMetrics": in_metrics | {"made": made}}}
+                {"_id": entry["run"]} | is_older, {"$set": {"inMetrics": settled}}
             )
             place = f"openCounts.{made}"
+            as_read = {"_id": watch["_id"], "createdAt": since, "settlements": settlements}
             moved = await self._watches.update_one(
-                {"_id": watch["_id"], "settlements": settlements, place: entry},
-                {"$unset": {place: True}, "$inc": {"settlements": 1}},
+                as_read | {place: entry}, {"$unset": {place: True}, "$inc": {"settlements": 1}}
             )
-            if not moved.matched_count:
-                return  # somebody else counts or settles: another time
-            settlements = (settlements or 0) + 1
+            if moved.matched_count:
+                settlements = (settlements or 0) + 1
 
     # What databases of earlier versions lack
 
-    async def make_up(self, now: datetime) -> None:
-        """Metrics of what is kept, for watches that have none. May be repeated, also while others
-        count."""
-        wanted = {METRICS[0]: {"$exists": False}}
+    async def backfill(self, now: datetime) -> None:
+        """Metrics of what is kept, for watches that have none, and watches for jobs whose events an
+        earlier version has counted. May be repeated, also while others count."""
+        without = {METRICS[0]: {"$exists": False}}
         fields = {"activeRunId": True, "lastRunId": True}
-        while some := await self._watches.find(wanted, fields, limit=WATCHES_AT_ONCE).to_list():
-            await self._make_up_for(some)
-        jobs = set(await self._runs.distinct("jobId", {"trigger": EVENTS}))
-        found = self._watches.find({"_id": {"$in": list(jobs)}}, {"_id": True})
-        missing = jobs - {each["_id"] async for each in found}
-        runs = self._runs.find(
-            {"jobId": {"$in": list(missing)}, "trigger": EVENTS}, {"jobId": True}
-        )
-        await self.add_up([(each["jobId"], each["_id"]) async for each in runs], now)
+        while some := await self._watches.find(without, fields, limit=CHUNK).to_list():
+            await self._backfill_watches(some)
+        older: Document = {**_OF_EVENTS, "lastEventAt": {"$exists": False}}
+        while some := await self._runs.find(older, {"jobId": True}, limit=CHUNK).to_list():
+            jobs = {run["jobId"] for run in some}
+            found = self._watches.find({"_id": {"$in": list(jobs)}}, {"_id": True})
+            missing = jobs - {each["_id"] async for each in found}
+            if missing:
+                await self._make_watches(sorted(missing), now)
+            await self._runs.update_many(
+                {"_id": {"$in": [run["_id"] for run in some]}},
+                [{"$set": {"lastEventAt": {"$ifNull": ["$lastEventAt", "$finishedAt"]}}}],
+            )
 
-    async def _make_up_for(self, watches: list[Document]) -> None:
+    async def _backfill_watches(self, watches: list[Document]) -> None:
         """By the runs that they are free of: the active one is added when it ends."""
+        job_ids = [each["_id"] for each in watches]
         active = [each["activeRunId"] for each in watches if each["activeRunId"] is not None]
         of_watches: Document = {
-            "jobId": {"$in": [each["_id"] for each in watches]},
+            "jobId": {"$in": job_ids},
             "_id": {"$nin": active},
             "trigger": {"$ne": EVENTS},
             "status": {"$ne": RunStatus.IN_PROGRESS.value},
@@ -151,18 +175,36 @@ class WatchMetrics:
         grouped = await self._runs.aggregate(
             [{"$match": of_watches}, {"$group": {"_id": "$jobId", **sums}}]
         )
-        counted = {each.pop("_id"): each async for each in grouped}
-        nothing = dict.fromkeys(METRICS, 0)
-        await self._watches.bulk_write(
-            [
-                UpdateOne(
-                    watch | {METRICS[0]: {"$exists": False}},
-                    {"$set": counted.get(watch["_id"], nothing)},
-                )
-                for watch in watches
-            ],
-            ordered=False,
-        )
+        counted = {each["_id"]: each async for each in grouped}
+        of_events = await self._runs_of_events(job_ids)
+        updates = []
+        for watch in watches:
+            ours = counted.get(watch["_id"], _NOTHING)
+            fields = _contained(of_events.get(watch["_id"], []))
+            fields |= {name: fields[name] + ours[name] for name in METRICS}
+            as_read = watch | {METRICS[0]: {"$exists": False}}
+            updates.append(UpdateOne(as_read, {"$set": fields}))
+        await self._watches.bulk_write(updates, ordered=False)
+
+
+def _external(job_id: str, runs: list[Document], now: datetime) -> Document:
+    document = new_watch(job_id, external_config(job_id), now=now, next_run_at=None)
+    document |= {"external": True} | _contained(runs)
+    for run in sorted(runs, key=_latest)[-1:]:
+        last = {"lastRunId": run["_id"], "lastStatus": run["status"], "lastRunAt": _latest(run)}
+        document |= last
+    return document
+
+
+def _contained(runs: list[Document]) -> Document:
+    """The fields of a watch whose metrics contain these runs."""
+    return {
+        **{name: sum(run[name] for run in runs) for name in METRICS},
+        "openCounts": {
+            str(run["made"]): {"run": run["_id"]} | {name: run[name] for name in METRICS}
+            for run in runs
+        },
+    }
 
 
 def _update(watch: Document, run: Document) -> UpdateOne:
@@ -178,19 +220,19 @@ def _update(watch: Document, run: Document) -> UpdateOne:
     fields[place] = counts
     if watch.get("external"):
         fields |= _last_run(run)
-    return UpdateOne(
-        {"_id": watch["_id"], "settlements": watch.get("settlements")}, [{"$set": fields}]
-    )
+    as_read = {name: watch.get(name) for name in ("_id", "createdAt", "settlements")}
+    return UpdateOne(as_read, [{"$set": fields}])
 
 
 def _before(watch: Document, run: Document) -> Document:
     """What the metrics contain of a run that is not in `openCounts`."""
-    settled: Document = run.get("inMetrics") or {}
-    is_of_watch = settled.get("since", watch["createdAt"]) == watch["createdAt"]
-    is_of_run = settled.get("made", str(run["made"])) == str(run["made"])
-    if settled and is_of_watch and is_of_run:
-        return settled
-    return dict.fromkeys(METRICS, 0)
+    settled: Document | None = run.get("inMetrics")
+    if settled is None or settled.get("made", str(run["made"])) != str(run["made"]):
+        return _NOTHING
+    if "since" in settled:
+        return settled if settled["since"] == watch["createdAt"] else _NOTHING
+    # Copied from another store together with its watch, unless that was removed since.
+    return settled if watch["createdAt"] <= run["made"].generation_time else _NOTHING
 
 
 def _is_news(watch: Document, run: Document) -> bool:

@@ -45,6 +45,7 @@ from webloom.domain.watch import (
 )
 from webloom.ports.watch_store import Attended, NewRun
 
+CLOSED_AT_ONCE = 200  # idle runs
 NOT_CHECKED = "it was not checked before the run ended"
 _OLDEST_FIRST = [("startedAt", ASCENDING), ("made", ASCENDING)]
 _MILLISECOND = timedelta(milliseconds=1)
@@ -212,7 +213,9 @@ class WatchRuns:
     async def close_idle(self, idle_since: datetime) -> int:
         idle = IN_PROGRESS | {"trigger": EVENTS, "updatedAt": {"$lte": moment(idle_since)}}
         with self._db.use():
-            found = await self._runs.find(idle, {"_id": True, "jobId": True}).to_list()
+            found = await self._runs.find(
+                idle, {"_id": True, "jobId": True}, limit=CLOSED_AT_ONCE
+            ).to_list()
             for run in found:
                 sums = await self._ledger.sums(run["_id"])
                 await self._ledger.close(run["jobId"], run["_id"], status_at_end(sums.tally))

@@ -50,6 +50,9 @@ def count_event(
 ) -> None:
     """`expire_at` is for a run that is made on the way."""
     run = _known(connection, event.counting_run)
+    if run is not None and run.head.watch_id != plain(event.job_id):
+        event = event.without_run
+        run = _known(connection, event.counting_run)
     if not is_counted(plain(event.job_id), run and run.head, is_event=True):
         return
     is_named = event.run_id is not None

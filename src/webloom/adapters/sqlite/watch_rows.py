@@ -114,6 +114,9 @@ def add(
 
 def add_external(connection: sqlite3.Connection, job_id: str, wall: int) -> None:
     """Unless there is a watch of that id. Its metrics begin with what is kept of its runs."""
+    known = connection.execute("SELECT 1 FROM watches WHERE watch_id = ?", (plain(job_id),))
+    if known.fetchone() is not None:
+        return
     config = external_config(job_id)
     connection.execute(
         """
@@ -122,7 +125,6 @@ def add_external(connection: sqlite3.Connection, job_id: str, wall: int) -> None
         SELECT :watch_id, :name, :config, :wall, :wall, 0, 1, coalesce(sum(processed), 0),
             coalesce(sum(changes), 0), coalesce(sum(price_changes), 0)
         FROM job_runs WHERE watch_id = :watch_id AND trigger = :events
-        HAVING NOT EXISTS (SELECT 1 FROM watches WHERE watch_id = :watch_id)
         """,
         {
             "watch_id": plain(job_id),

@@ -146,7 +146,7 @@ class Survey:
         observed = Observed(
             down=[*self._store_down(None if full else problem), *queues.down],
             full=full,
-            roles=None if problem else roles,
+            roles=None if problem or full else roles,  # or they live, and can't write it down
             waiting=stored.waiting,
             queues=queues.queues,
             unserved=unserved([queue.name for queue in queues.queues], beats),

@@ -31,9 +31,9 @@ def troubles(observed: Observed) -> list[Trouble]:
     """The worst first."""
     found = [
         *_of_dependencies(observed.down),
+        *_of_storage(observed),
         *_of_processes(observed.roles, observed.waiting),
         *_of_unserved(observed),
-        *_of_storage(observed),
         *_of_queues(observed.queues),
         *_of_feeds(observed.failing_feeds),
         *_of_watches(observed.failing_watches),

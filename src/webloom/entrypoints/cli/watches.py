@@ -286,7 +286,8 @@ def export_list() -> None:
 
     async def run() -> None:
         async with open_services(settings, must_exist=True) as services:
-            watches = [each.config async for each in all_watches(services.watches)]
+            found = [each async for each in all_watches(services.watches)]
+            watches = [each.config for each in found if not each.is_external]
         json_line(
             [
                 msgspec.to_builtins(msgspec.convert(each, AddWatchBody, from_attributes=True))
