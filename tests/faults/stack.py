@@ -291,20 +291,36 @@ class EventLoad(Load):
         return status
 
     async def stored(self, services: Services) -> None:
-        """Wait until every accepted one is, and see that none is stored or counted twice."""
+        """Wait until every accepted one is stored and counted."""
 
         async def look() -> bool:
             try:
-                return self.accepted <= (await self._pages(services)).keys()
+                pages = await self._pages(services)
+                return self.accepted <= pages.keys() and await self._counted(services) >= len(pages)
             except Unavailable:
                 return False
 
-        await eventually_async(look, what="every event is stored")
+        # What waits for the store may wait for most of a minute more, one after the other.
+        try:
+            await eventually_async(look, what="every event is stored", seconds=300)
+        except AssertionError as late:
+            pages = await self._pages(services)
+            missing, counted = self.accepted - pages.keys(), await self._counted(services)
+            told = f"{len(missing)} of {len(self.accepted)} missing, {len(pages)} pages"
+            raise AssertionError(f"{late}: {told}, {counted} counted") from None
+
+    async def check(self, services: Services) -> None:
+        """When no process is left: none is stored or counted twice."""
         pages = await self._pages(services)
+        assert self.accepted <= pages.keys()
         assert set(pages.values()) == {1}, "each has one version"
+        assert await self._counted(services) == len(pages), "each is counted once"
+        depth = await services.broker.depth(STORAGE_QUEUE)
+        assert (depth.ready, depth.delayed, depth.in_flight or 0, depth.dead) == (0, 0, 0, 0)
+
+    async def _counted(self, services: Services) -> int:
         runs, _ = await services.watches.runs(WatchRunFilter(watch_id=self.name), limit=100)
-        assert sum(run.tally.processed for run in runs) == len(pages), "each is counted once"
-        assert (await services.broker.depth(STORAGE_QUEUE)).dead == 0
+        return sum(run.tally.processed for run in runs)
 
     async def _pages(self, services: Services) -> dict[str, int | None]:
         found: dict[str, int | None] = {}

@@ -128,7 +128,7 @@ async def test_urls_events_and_batches_that_come_without_the_store_are_stored_on
         await room.check(services, run, feed, Counts(new=POSTINGS))
         await events.stored(services)
         truth = await stack.ends_well(client)
-        await events.stored(services)
+        await events.check(services)
     say(
         f"{len(client.accepted)} URLs, {len(events.accepted)} events, {POSTINGS} postings; all "
         f"stored {time.monotonic() - back:.1f} s after the store was back; "
