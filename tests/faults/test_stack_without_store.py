@@ -35,10 +35,13 @@ async def completed(client: Client, url: str) -> None:
     await eventually_async(look, what=f"{url} is completed")
 
 
-async def accept(client: Client, site: Site, name: str) -> None:
-    """One, and as many as two parts of a batch."""
+TWO_PARTS = 600  # of a batch
+
+
+async def accept(client: Client, site: Site, name: str, batch: int = 20) -> None:
+    """One, and a batch."""
     assert await client.post(site.url(f"/{name}/one")) == 202
-    assert await client.post_batch([site.url(f"/{name}/{n}") for n in range(300)]) == []
+    assert await client.post_batch([site.url(f"/{name}/{n}") for n in range(batch)]) == []
 
 
 @pytest.mark.parametrize("kind", INVENTORY_KINDS)
@@ -60,7 +63,7 @@ async def test_an_api_without_its_store_accepts_and_repeats_recent_answers(
             assert await client.post(url) == 202
             await completed(client, url)
         async with away(stack.servers("store"), outage):
-            await accept(client, site, "during")
+            await accept(client, site, "during", TWO_PARTS)
             assert await client.get_status("/metadata", url=unknown) == 503
             assert await client.delete("/metadata", url=removed) == 503
             assert await client.get_status("/metadata", url=removed) == 503, "it is not repeated"
@@ -81,7 +84,7 @@ async def test_an_api_without_its_store_accepts_and_repeats_recent_answers(
     say(stack.told(truth, client))
     assert truth.statuses.keys() == {"COMPLETED"}
     assert not truth.dead
-    assert len(client.accepted) == 2 + 3 * 301
+    assert len(client.accepted) == 2 + (1 + TWO_PARTS) + 2 * (1 + 20)
 
 
 POSTINGS = 10_000
