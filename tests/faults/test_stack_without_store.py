@@ -90,8 +90,8 @@ async def test_an_api_without_its_store_accepts_and_repeats_recent_answers(
 POSTINGS = 10_000
 EVERY_BROKER = [
     "mongodb+bullmq",
-    pytest.param("mongodb+rabbitmq", marks=pytest.mark.thorough),
-    pytest.param("mongodb+file", marks=pytest.mark.thorough),
+    pytest.param("mongodb+rabbitmq", marks=LARGE),
+    pytest.param("mongodb+file", marks=LARGE),
 ]
 
 

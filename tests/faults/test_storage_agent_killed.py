@@ -35,6 +35,7 @@ from webloom.settings import load_settings
 PAGE = "https://shop.example/looms/5"
 KILLED = 9
 SERVERS = 3  # agents at the same time
+QUEUES_AT_ONCE = 30  # that are served to their end
 
 
 def event(
@@ -205,9 +206,9 @@ class Trial:
 
     async def check(self, expected: State) -> list[str]:
         """Where the state differs from what it must be."""
-        await asyncio.gather(
-            *(taken_over(self._services, self.queue(point)) for point in self.points)
-        )
+        for start in range(0, len(self.points), QUEUES_AT_ONCE):
+            some = self.points[start : start + QUEUES_AT_ONCE]
+            await asyncio.gather(*(taken_over(self._services, self.queue(each)) for each in some))
         wrong = []
         for point in self.points:
             state = await state_of_job(self._services, self.job(point))
