@@ -1210,7 +1210,7 @@ export interface components {
         /**
          * RecordsPage
          * @description Records, the newest first, without their page sources. Go on while `next_cursor` is given:
-         *         a page under a rare filter can be short.
+         *     a page under a rare filter can be short.
          */
         RecordsPage: {
             records: components["schemas"]["RecordAnswer"][];
@@ -1230,7 +1230,7 @@ export interface components {
         /**
          * Health
          * @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
-         *         due, or there is no room for what watches find) or `down`.
+         *     due, or there is no room for what watches find) or `down`.
          */
         Health: {
             status: string;
@@ -1433,7 +1433,7 @@ export interface components {
         /**
          * ImportLog
          * @description One run of one feed. At its end, totalFetched = newJobs + updatedJobs + unchangedJobs +
-         *         duplicateJobs + failedJobs.
+         *     duplicateJobs + failedJobs.
          */
         ImportLog: {
             runId: string;
@@ -1653,7 +1653,7 @@ export interface components {
         /**
          * TargetBody
          * @description Where people are told: an Apprise URL or a webhook. One that is edited may be given as it was
-         *         answered, with …: it stays as it is, and so does its secret.
+         *     answered, with …: it stays as it is, and so does its secret.
          */
         TargetBody: {
             url: string;
@@ -1678,8 +1678,7 @@ export interface components {
         };
         /**
          * WatchAnswer
-         * @description A watch, its schedule, how its last run went, and what its runs have counted: those that have
-         *         ended, and those of events.
+         * @description A watch, its schedule, how its last run went, and what its runs have counted.
          */
         WatchAnswer: {
             jobId: string;
@@ -1738,8 +1737,7 @@ export interface components {
         };
         /**
          * JobRun
-         * @description One run of a watch, a run that another program's events opened, or a day of events that name
-         *         none. Each page counts once.
+         * @description One run of a watch, or of the events of another program. Each page counts once.
          */
         JobRun: {
             runId: string;
@@ -2001,11 +1999,11 @@ export interface components {
         /**
          * Operation
          * @description A step on the way from the old text to the new one: here `lines` are equal, are deleted or
-         *         inserted; or one line is replaced by another, and `words` says how. A move is there twice: where
-         *         the lines were it has `moved_to`, where they are now it has `moved_from`.
+         *     inserted; or one line is replaced by another, and `words` says how. A move is there twice: where
+         *     the lines were it has `moved_to`, where they are now it has `moved_from`.
          *
-         *         Words with what is equal or deleted are the old line, with what is equal or inserted the new
-         *         one, each but for a blank in front.
+         *     Words with what is equal or deleted are the old line, with what is equal or inserted the new
+         *     one, each but for a blank in front.
          */
         Operation: {
             /** @enum {unknown} */
@@ -2174,7 +2172,7 @@ export interface components {
         /**
          * DeadLetterChoice
          * @description Which dead letters are meant: up to 1,000 by their ids, or all that there are now; with
-         *         `before`, all that had died by then.
+         *     `before`, all that had died by then.
          */
         DeadLetterChoice: {
             /** @default [] */
@@ -4283,7 +4281,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4394,7 +4392,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4497,7 +4495,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4564,7 +4562,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4613,7 +4611,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A watch, its schedule, how its last run went, and what its runs have counted: those that have */
+            /** @description A watch, its schedule, how its last run went, and what its runs have counted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4662,7 +4660,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One run of a watch, a run that another program's events opened, or a day of events that name */
+            /** @description One run of a watch, or of the events of another program. Each page counts once. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4895,7 +4893,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One run of a watch, a run that another program's events opened, or a day of events that name */
+            /** @description One run of a watch, or of the events of another program. Each page counts once. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import msgspec
@@ -68,6 +69,9 @@ def add_components(app: FastAPI) -> None:
         parts = (schemas, import_schemas, watch_schemas, watch_page_schemas, admin_schemas)
         every = [body for part in parts for body in part.ALL]
         _, components = msgspec.json.schema_components(every, ref_template=REFERENCE)
+        for each in components.values():  # Python 3.13 takes the indentation away by itself
+            if "description" in each:
+                each["description"] = inspect.cleandoc(each["description"])
         known = document.setdefault("components", {}).setdefault("schemas", {})
         known.update(components)
         _tell_numbers(document)

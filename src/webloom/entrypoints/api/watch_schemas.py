@@ -94,8 +94,7 @@ class TargetAnswer(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """A watch, its schedule, how its last run went, and what its runs have counted: those that have
-    ended, and those of events."""
+    """A watch, its schedule, how its last run went, and what its runs have counted."""
 
     job_id: str
     name: str
@@ -151,8 +150,7 @@ class RunFailure(msgspec.Struct, kw_only=True):
 
 
 class JobRun(msgspec.Struct, kw_only=True, rename="camel"):
-    """One run of a watch, a run that another program's events opened, or a day of events that name
-    none. Each page counts once."""
+    """One run of a watch, or of the events of another program. Each page counts once."""
 
     run_id: str
     job_id: str
