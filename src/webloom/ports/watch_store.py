@@ -129,7 +129,7 @@ class WatchStore(Protocol):
         pages went (`status_at_end`). How many."""
 
     async def find_run(self, run_id: str) -> WatchRun | None:
-        """Counted anew while it is in progress."""
+        """With its counters as of now while it is in progress."""
 
     async def runs(
         self, chosen: RunFilter, *, limit: int, cursor: str | None = None

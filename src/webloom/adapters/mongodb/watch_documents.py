@@ -206,7 +206,7 @@ def failure_documents(failures: Sequence[PageFailure]) -> list[Document]:
 
 
 def run_of(document: Document) -> WatchRun:
-    """A run of events has no end and no number of pages."""
+    """A run of events has no number of pages."""
     return WatchRun(
         run_id=document["_id"],
         watch_id=document["jobId"],
