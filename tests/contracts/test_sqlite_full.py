@@ -3,6 +3,7 @@ tests/faults/test_disk_full.py."""
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -120,3 +121,19 @@ def test_a_reserve_is_given_up_in_steps_by_whoever_comes_and_completed(tmp_path:
     assert reserve.complete()
     assert reserve.path.stat().st_size == whole.st_size
     assert reserve.last_refusal == seen, "that is no refusal"
+
+
+def test_making_and_completing_a_reserve_is_never_taken_for_a_refusal(tmp_path: Path) -> None:
+    reserve, ours = Reserve(tmp_path / "webloom.db"), Reserve(tmp_path / "webloom.db")
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(20):
+            made = pool.submit(reserve.keep)
+            while not made.done():
+                assert ours.last_refusal == 0
+            os.truncate(reserve.path, 0)
+            os.utime(reserve.path, ns=(0, 0))
+            completed = pool.submit(reserve.complete)
+            while not completed.done():
+                assert ours.last_refusal == 0
+            assert completed.result()
+            reserve.path.unlink()

@@ -69,21 +69,24 @@ class Reserve:
     def last_refusal(self) -> int:
         """Changes with every write of any process that is refused."""
         try:
-            return self.path.stat().st_mtime_ns
+            with _opened(self.path) as file, _locked(file):  # not while it is being completed
+                return os.fstat(file).st_mtime_ns
         except OSError:
             return 0
 
     def note_refusal(self) -> None:
         """A write has no room, and pruning is needed."""
-        with suppress(OSError):
-            self.path.touch(mode=_PRIVATE)
+        with suppress(OSError), _opened(self.path, os.O_CREAT) as file, _locked(file):
+            os.utime(file)
 
     def keep(self) -> None:
         """Make or complete it, if the disk has room, and see that the log has its part."""
         with suppress(OSError):
             if not self.path.exists() and self._free() >= self._whole() + self._whole() // 4:
-                self.path.touch(mode=_PRIVATE)
-                os.utime(self.path, ns=(0, 0))  # nothing was refused yet
+                new = self.path.with_name(f"{self.path.name}-new")
+                new.touch(mode=_PRIVATE)
+                os.utime(new, ns=(0, 0))  # nothing was refused yet
+                new.rename(self.path)
             if self.path.exists() and self.complete() and self.is_log_short():
                 self._lengthen(self._log, self._whole() // LOG_SHARE)
 
@@ -172,8 +175,8 @@ class Reserve:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+def _opened(path: Path, flags: int = 0) -> Iterator[int]:
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, _PRIVATE)
     try:
         yield file
     finally:
