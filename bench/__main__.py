@@ -6,7 +6,7 @@ import time
 
 import uvloop
 
-from bench import admin_ui, api, imports, inventory, outage, scale, stack, watch
+from bench import admin_ui, api, attacks, imports, inventory, outage, scale, stack, watch
 from bench.table import Row, print_table
 
 BENCHES = {
@@ -16,6 +16,7 @@ BENCHES = {
     "memory": inventory.measure_memory,
     "stack": stack.measure,
     "outage": outage.measure,
+    "attacks": attacks.measure,
     "imports": imports.measure,
     "watch": watch.measure,
     "ui": admin_ui.measure,

@@ -20,6 +20,9 @@ from webloom.parsing.web_origin import ANY, origin_of
 SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM_ENV_FILE names one
 FREE_TIER_BYTES = 512 << 20  # of MongoDB's cloud
 SHORTEST_KEY = 16
+# Of a key that everybody may try to guess.
+SHORTEST_KEY_BEYOND_LOOPBACK = 20
+FEWEST_CHARACTERS = 10
 LONGEST_KEY = 512
 _MONGODB_DATABASE = r"^[A-Za-z0-9_-]{1,63}$"
 _MONGODB_COLLECTION = r"^[A-Za-z_][A-Za-z0-9_-]{0,119}$"
@@ -34,6 +37,10 @@ def _split(value: object) -> object:
 def _checked_addresses(entries: tuple[str, ...]) -> tuple[str, ...]:
     NetworkPolicy.parse(entries)
     return entries
+
+
+def _checked_networks(entries: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(entry)) for entry in entries)
 
 
 def _checked_origins(entries: tuple[str, ...]) -> tuple[str, ...]:
@@ -149,6 +156,17 @@ class Settings(BaseModel):
         "WEBLOOM_ALLOW_ORIGINS",
         "origins of web pages that may use this API, such as https://ui.example.org, separated by "
         "commas",
+    )
+    trusted_proxies: Annotated[
+        tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_networks)
+    ] = _setting(
+        (),
+        "WEBLOOM_TRUSTED_PROXIES",
+        "addresses or networks of reverse proxies whose X-Forwarded-For is believed, separated by "
+        "commas",
+    )
+    connections_per_address: int = _setting(
+        100, "WEBLOOM_CONNECTIONS_PER_ADDRESS", "a whole number from 1 to 100000", ge=1, le=100_000
     )
     api_key_hashes: Annotated[
         tuple[str, ...], BeforeValidator(_split), AfterValidator(_hashed_keys)
@@ -339,7 +357,24 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: str
             "WEBLOOM_ALLOW_ORIGINS: got '*' and WEBLOOM_API_KEYS is set. With keys, name the "
             "origins that may send them"
         )
+    if "WEBLOOM_API_KEYS" in found and not settings.binds_to_loopback:
+        _refuse_weak_keys(*found["WEBLOOM_API_KEYS"])
     return settings
+
+
+def _refuse_weak_keys(name: str, value: str) -> None:
+    """Of a key that is given as its hash nothing is known."""
+    for key in value.split(","):
+        text = key.strip()
+        if text.startswith("sha256:") or not text:
+            continue
+        few = len(set(text)) < FEWEST_CHARACTERS
+        if few or len(text) < SHORTEST_KEY_BEYOND_LOOPBACK:
+            raise SettingsError(
+                f"{name}: a key has fewer than {SHORTEST_KEY_BEYOND_LOOPBACK} characters, or fewer "
+                f"than {FEWEST_CHARACTERS} different ones. WEBLOOM_HOST lets others reach this "
+                "API, so keys must be hard to guess: webloom new-key makes one"
+            )
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:

@@ -47,6 +47,18 @@ async def calling(it: Webloom) -> AsyncIterator[Api]:
         yield Api(client, it.base)
 
 
+@asynccontextmanager
+async def calling_from(address: str, base: str) -> AsyncIterator[Api]:
+    """As another client: any 127.… is an address of this machine."""
+    async with aiohttp.ClientSession(
+        base,
+        connector=aiohttp.TCPConnector(limit=0, local_addr=(address, 0)),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=PATIENCE_SECONDS),
+    ) as client:
+        yield Api(client, base)
+
+
 class Api:
     def __init__(self, client: aiohttp.ClientSession, base: str) -> None:
         self.client = client
@@ -123,6 +135,12 @@ class Api:
             return record if record["status"] == status else None
 
         return await until_some(look, what=f"{url} to be {status}")
+
+    async def is_alive(self) -> bool:
+        try:
+            return (await self.call("GET", "/health/live")).status == 200
+        except aiohttp.ClientConnectorError:
+            return False
 
     async def ready(self) -> None:
         """Once it says so: of a busy machine it may be said for a moment that it is not."""

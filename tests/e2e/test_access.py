@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from e2e.api_client import Answer, Api, calling
+from e2e.api_client import Answer, Api, calling, calling_from
 from e2e.running import (
     Webloom,
     environment,
@@ -105,6 +106,8 @@ BAD_KEYS = [
     (f"{KEY},short", "fewer than 16 characters", "one of two"),
     ("sha256:abc", "64 hexadecimal digits", "a hash that is cut"),
     ("sha256:" + "g" * 64, "64 hexadecimal digits", "a hash of other letters"),
+    ("0123456789abcdefghi", "fewer than 20 characters", "one that is short for the internet"),
+    ("abcabcabcabcabcabcabcabc", "fewer than 10 different", "one of three letters"),
 ]
 
 
@@ -157,7 +160,9 @@ CREDENTIALS: list[tuple[dict[str, str], int, str]] = [
 async def test_a_key_opens_and_nothing_else_does(
     api: Api, headers: dict[str, str], status: int, why: str
 ) -> None:
-    answer = await api.call("GET", "/metadata/records", headers=headers)
+    address = f"127.0.3.{[row[2] for row in CREDENTIALS].index(why) + 1}"
+    async with calling_from(address, api.base) as client:
+        answer = await client.call("GET", "/metadata/records", headers=headers)
     if status == 200:
         assert answer.status == 200
     else:
@@ -185,10 +190,11 @@ async def test_every_route_but_one_asks_for_a_key(api: Api) -> None:
     routes += [("GET", "/openapi.json"), ("GET", "/api/nothing"), ("GET", "/%6detadata/records")]
     routes += [("HEAD", "/metadata/records"), ("OPTIONS", "/metadata"), ("GET", f"{OPEN}/")]
     routes += [("GET", "/health%2Flive/../metrics"), ("POST", "/metadata/nothing")]
-    for method, path in routes:
+    for number, (method, path) in enumerate(routes, start=1):
         url = URL(api.base + path, encoded=True)
         without = await api.call(method, url)
-        wrong = await api.call(method, url, headers=bearer("wl_a-key-of-nobody-at-all"))
+        async with calling_from(f"127.0.1.{number}", api.base) as stranger:
+            wrong = await stranger.call(method, url, headers=bearer("wl_a-key-of-nobody-at-all"))
         if path == OPEN:
             assert (without.status, wrong.status) == (200, 200)
         else:
@@ -419,7 +425,9 @@ async def test_every_response_of_the_api_has_security_headers(
 
 
 async def test_a_response_to_a_request_without_a_key_has_security_headers(api: Api) -> None:
-    for refused in (await api.call("GET", SHUT), await api.call("GET", SHUT, headers=bearer("x"))):
+    async with calling_from("127.0.2.1", api.base) as stranger:
+        wrong = await stranger.call("GET", SHUT, headers=bearer("x"))
+    for refused in (await api.call("GET", SHUT), wrong):
         assert refused.status in (401, 403)
         assert SECURITY_HEADERS.items() <= refused.headers.items()
 
@@ -431,3 +439,51 @@ async def test_headers_that_a_route_sets_itself_stay(home: Api) -> None:
     page = await home.call("GET", "/")
     assert page.headers["cache-control"] == "no-cache"
     assert "script-src" in page.headers["content-security-policy"]
+
+
+# Guesses.
+
+
+async def test_guessing_is_slowed_down_and_refused_and_a_right_key_is_not(
+    outside: Webloom, api: Api
+) -> None:
+    guesser = "127.0.9.1"
+    async with calling_from(guesser, api.base) as client:
+
+        async def guess(number: int) -> int:
+            key = f"wl_a-key-that-is-wrong-{number}"
+            return (await client.call("GET", SHUT, headers=bearer(key))).status
+
+        statuses = await asyncio.gather(*(guess(number) for number in range(40)))
+        assert {403, 429} == set(statuses)
+        refused = await client.call("GET", SHUT, headers=bearer("wl_a-key-that-is-wrong"))
+        assert refused.is_problem(429, "too many")
+        assert int(refused.headers["retry-after"]) > 0
+        for _ in range(3):
+            assert (await client.call("GET", SHUT, headers=bearer(KEY))).status == 200
+        assert (await client.call("GET", SHUT)).status == 401, "no key is no guess"
+    async with calling_from("127.0.9.2", api.base) as other:
+        assert (await other.call("GET", SHUT, headers=bearer("wl_a-wrong-key"))).status == 403
+    assert "refused" in outside.log
+    assert outside.log.count("refused") < 20
+
+
+async def test_behind_a_trusted_proxy_each_client_guesses_for_itself(tmp_path: Path) -> None:
+    async with running(
+        "api",
+        data_dir=tmp_path / "data",
+        api_keys=KEY,
+        trusted_proxies="127.0.9.0/24",
+        connections_per_address=5,
+    ) as it:
+
+        async def guess(address: str, proxy: str) -> int:
+            headers = bearer("wl_a-wrong-key") | {"X-Forwarded-For": f"127.9.9.9, {address}"}
+            async with calling_from(proxy, it.base) as client:
+                return (await client.call("GET", SHUT, headers=headers)).status
+
+        for _ in range(5):  # no more at a time of one client
+            await asyncio.gather(*(guess("203.0.113.1", "127.0.9.3") for _ in range(5)))
+        assert await guess("203.0.113.1", "127.0.9.4") == 429
+        assert await guess("203.0.113.2", "127.0.9.3") == 403
+        assert await guess("203.0.113.1", "127.0.8.1") == 403, "of whom nobody believes it"

@@ -28,7 +28,7 @@ from webloom.domain.inventory import (
     Status,
 )
 from webloom.parsing.web_url import normalise
-from webloom.ports.inventory_store import NotedRequest
+from webloom.ports.inventory_store import LargeSource, NotedRequest
 
 URL = "http://site.example/page"
 TTL = 3600.0
@@ -69,6 +69,10 @@ class Store(SqliteInventoryStore):
     async def find(self, url: str, *, with_source: bool = True) -> Record | None:
         await self._may_fail()
         return await super().find(url, with_source=with_source)
+
+    async def find_up_to(self, url: str, most: int) -> Record | LargeSource | None:
+        await self._may_fail()
+        return await super().find_up_to(url, most)
 
     async def forget(self, url: str) -> bool:
         await self._may_fail()
@@ -248,10 +252,13 @@ async def test_recent_answers_take_no_more_bytes_than_they_may(
     for number, source in enumerate(20 * sources):
         url = f"{URL}/{number}"
         await inventory.fetched(url, replace(PAGE, page_source=source))
-        await inventory.look_up(url, with_source=True)
+        found = await inventory.look_up(url, with_source=True)
+        assert isinstance(found, Found)
+        assert found.large_source == len(source.encode()), "not read yet"
+        await inventory.look_up.with_large_source(found)
         assert inventory.recent.bytes <= 1 << 20
         kept[url] = source
-    found = [url for url in kept if inventory.recent.get(url, with_source=True)]
+    remembered = [url for url in kept if inventory.recent.get(url, with_source=True)]
     fitting = [url for url in kept if len(kept[url]) < 1 << 20]
-    assert 3 <= len(found) <= 12
-    assert found == fitting[-len(found) :], "what was looked up last"
+    assert 3 <= len(remembered) <= 12
+    assert remembered == fitting[-len(remembered) :], "what was looked up last"

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import SettingsError
+from webloom.entrypoints.open_files import raise_open_files_limit
 from webloom.entrypoints.scheduler import run_scheduler
 from webloom.entrypoints.worker import run_storage_agent, run_worker
 from webloom.settings import Settings
@@ -43,6 +44,7 @@ async def run_processes(
     lets what is in flight finish; a second ends at once.
     """
     refuse_open_bind(settings, roles)
+    raise_open_files_limit()
     stop, ready = asyncio.Event(), asyncio.Event()
     if "api" in roles:
         from webloom.entrypoints.api.server import listen, serve  # slow: the web framework

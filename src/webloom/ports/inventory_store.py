@@ -25,6 +25,14 @@ class NotedRequest:
     token: int  # of the state that the requester saw, 0 when the URL was unknown
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LargeSource:
+    """A record whose page source was not read."""
+
+    record: Record
+    size: int  # of the source, in bytes
+
+
 class InventoryStore(Protocol):
     """One record for each normalised URL.
 
@@ -34,6 +42,9 @@ class InventoryStore(Protocol):
 
     async def find(self, url: str, *, with_source: bool = True) -> Record | None:
         """The record; without its page source when that is not wanted."""
+
+    async def find_up_to(self, url: str, most: int) -> Record | LargeSource | None:
+        """The record; without its page source when that has more bytes than `most`."""
 
     async def states(self, urls: Sequence[str]) -> list[RequestState | None]:
         """For each URL, in order, where it stands; None for an unknown one."""

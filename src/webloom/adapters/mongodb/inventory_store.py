@@ -38,9 +38,10 @@ from webloom.domain.inventory import (
     RequestState,
     Status,
 )
-from webloom.ports.inventory_store import NotedRequest
+from webloom.ports.inventory_store import LargeSource, NotedRequest
 
 COUNT_SECONDS = 60.0
+SOURCE = "page_source"
 LINGER = 0.003  # seconds, of a worker's writes
 
 
@@ -51,6 +52,7 @@ class MongoInventoryStore:
         self._requests = Requests(database, places)
         self._finding = database.gather(self._find)
         self._finding_whole = database.gather(self._find_whole)
+        self._finding_small = database.gather(self._find_small)
         self._telling = database.gather(self._states)
         self._noting = database.gather(self._requests.note)
         self._beginning: Gathering[BeginAttempt, Begun] = database.gather(
@@ -62,6 +64,17 @@ class MongoInventoryStore:
         finding = self._finding_whole if with_source else self._finding
         document = await finding.ask(url_key(url))
         return None if document is None else record_of(document)
+
+    async def find_up_to(self, url: str, most: int) -> Record | LargeSource | None:
+        document = await self._finding_small.ask((url_key(url), most))
+        if document is None:
+            return None
+        source = document["metadata"].pop(SOURCE, None)
+        size = source if isinstance(source, int) else len((source or "").encode())
+        if size > most:
+            return LargeSource(record=record_of(document), size=size)
+        document["metadata"][SOURCE] = source
+        return record_of(document)
 
     async def states(self, urls: Sequence[str]) -> list[RequestState | None]:
         return await self._telling.ask([url_key(url) for url in urls])
@@ -133,6 +146,25 @@ class MongoInventoryStore:
             )
             by_key = {document["_id"]: document for document in await found.to_list()}
         return [by_key.get(key) for key in keys]
+
+    async def _find_small(
+        self, items: list[tuple[str, int]]
+    ) -> list[Document | WebloomError | None]:
+        """In the place of a source that is longer than anybody wants stands its size in bytes."""
+        source = f"$metadata.{SOURCE}"
+        size = {"$strLenBytes": {"$ifNull": [source, ""]}}
+        longest = max(most for _, most in items)
+        small = {"$cond": [{"$gt": [size, longest]}, size, source]}
+        with self._db.use():
+            found = await self._db.records.aggregate(
+                [
+                    {"$match": {"_id": {"$in": list({key for key, _ in items})}}},
+                    {"$project": WITH_SOURCE},
+                    {"$set": {f"metadata.{SOURCE}": small}},
+                ]
+            )
+            by_key = {document["_id"]: document for document in await found.to_list()}
+        return [by_key.get(key) for key, _ in items]
 
     async def _states(
         self, items: list[list[str]]

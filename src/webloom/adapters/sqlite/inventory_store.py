@@ -24,7 +24,9 @@ from webloom.domain.inventory import (
     RequestState,
     Status,
 )
-from webloom.ports.inventory_store import NotedRequest
+from webloom.ports.inventory_store import LargeSource, NotedRequest
+
+WHOLE = 1 << 62  # bytes: more than any source has
 
 
 class SqliteInventoryStore:
@@ -40,7 +42,12 @@ class SqliteInventoryStore:
         self._touching = Verb(run=self._touch, durable=False)
 
     async def find(self, url: str, *, with_source: bool = True) -> Record | None:
-        return await self._db.look_up(self._finding, (url_key(url), with_source))
+        most = WHOLE if with_source else None
+        found = await self._db.look_up(self._finding, (url_key(url), most))
+        return found.record if isinstance(found, LargeSource) else found
+
+    async def find_up_to(self, url: str, most: int) -> Record | LargeSource | None:
+        return await self._db.look_up(self._finding, (url_key(url), most))
 
     async def states(self, urls: Sequence[str]) -> list[RequestState | None]:
         return await self._db.look_up(self._telling, [url_key(url) for url in urls])

@@ -9,6 +9,8 @@ import zstandard
 
 from webloom.adapters.sqlite.batches import as_json, change, given
 
+LONGEST_HEAD = 18  # bytes, of a zstd frame
+
 
 def compress(texts: Sequence[str | None]) -> list[bytes | None]:
     """All at once, beside the event loop; None stays None."""
@@ -24,6 +26,11 @@ def compress(texts: Sequence[str | None]) -> list[bytes | None]:
 
 def decompress(source: bytes) -> str:
     return zstandard.decompress(source).decode()
+
+
+def size_of(source: bytes) -> int:
+    """In bytes, when decompressed. The head of the source is enough."""
+    return int(zstandard.frame_content_size(source))
 
 
 def write_sources(connection: sqlite3.Connection, sources: Mapping[int, bytes | None]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import as_json, plain, select_all
-from webloom.adapters.sqlite.page_sources import decompress
+from webloom.adapters.sqlite.page_sources import LONGEST_HEAD, decompress, size_of
 from webloom.domain.errors import BadCursor
 from webloom.domain.inventory import (
     Metadata,
@@ -24,6 +24,7 @@ from webloom.domain.inventory import (
     RequestState,
     Status,
 )
+from webloom.ports.inventory_store import LargeSource
 
 RECORD_COLUMNS = (
     "id, url, status, status_code, headers, cookies, final_url, retry_count, attempt_number, "
@@ -90,9 +91,9 @@ def record_of(row: Sequence[Any], source: str | None = None) -> Record:
 
 
 def find_records(
-    connection: sqlite3.Connection, items: list[tuple[str, bool]]
-) -> list[Record | None]:
-    """Records by URL key, each with its page source if that is wanted."""
+    connection: sqlite3.Connection, items: list[tuple[str, int | None]]
+) -> list[Record | LargeSource | None]:
+    """Records by URL key, each with its page source if that is wanted, up to so many bytes."""
     rows = select_all(
         connection,
         f"url_key, {RECORD_COLUMNS}",
@@ -100,19 +101,31 @@ def find_records(
         keys=as_json([key for key, _ in items]),
     )
     by_key = {row[0]: row[1:] for row in rows}
-    found: list[Record | None] = []
-    for key, with_source in items:
+    found: list[Record | LargeSource | None] = []
+    for key, most in items:
         row = by_key.get(key)
-        source = _source(connection, row[0]) if row is not None and with_source else None
-        found.append(None if row is None else record_of(row, source))
+        if row is None:
+            found.append(None)
+            continue
+        source = None if most is None else _source(connection, row[0], most)
+        if isinstance(source, int):
+            found.append(LargeSource(record=record_of(row), size=source))
+        else:
+            found.append(record_of(row, source))
     return found
 
 
-def _source(connection: sqlite3.Connection, record_id: int) -> str | None:
+def _source(connection: sqlite3.Connection, record_id: int, most: int) -> str | int | None:
+    """Its size, of a source that has more bytes."""
     row = connection.execute(
-        "SELECT source FROM page_sources WHERE record_id = ?", (record_id,)
+        "SELECT CASE WHEN length(source) <= ?1 THEN source ELSE substr(source, 1, ?2) END "
+        "FROM page_sources WHERE record_id = ?3",
+        (most, LONGEST_HEAD, record_id),
     ).fetchone()
-    return None if row is None else decompress(row[0])
+    if row is None:
+        return None
+    size = size_of(row[0])
+    return decompress(row[0]) if size <= most else size
 
 
 def _instant(milliseconds: int) -> datetime:

@@ -6,6 +6,8 @@ find -> final and fresh: here it is
 
 Who only looks changes nothing: what is unknown stays so, and nothing is refreshed.
 
+A large page source is read in a second step, so that its size is known before it takes memory.
+
 While the store is down, a record that this process has answered recently is answered again, marked
 stale.
 """
@@ -21,10 +23,11 @@ from webloom.application.inventory.submit_url import Accepted, SubmitUrl
 from webloom.domain.errors import BackendRefused, QueueFull, StoreUnavailable, Unavailable
 from webloom.domain.inventory import Record, Status
 from webloom.ports.clock import Clock
-from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.inventory_store import InventoryStore, LargeSource
 
 log = logging.getLogger(__name__)
 
+SMALL_SOURCE = 64 * 1024  # bytes that are read with the record
 STORE_SECONDS = 0.5  # that the store gets when there is another answer
 
 
@@ -32,6 +35,7 @@ STORE_SECONDS = 0.5  # that the store gets when there is another answer
 class Found:
     record: Record
     stale: bool
+    large_source: int | None = None  # bytes of the page source that `with_large_source` reads
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,29 +62,44 @@ class LookUpUrl:
         known = self.recent.get(url, with_source=with_source)
         try:
             async with asyncio.timeout(None if known is None else STORE_SECONDS):
-                record = await self.store.find(url, with_source=with_source)
+                found = await self._find(url, with_source=with_source)
         except (TimeoutError, StoreUnavailable, BackendRefused) as error:
             if known is None:
                 raise
             log.warning("answering without the store", extra={"url": url, "error": str(error)})
             return Found(record=known, stale=True)
+        large = found if isinstance(found, LargeSource) else None
+        record = found.record if isinstance(found, LargeSource) else found
         if record is None:
             self.recent.drop(url)
         elif record.status.is_final:
-            self.recent.put(record, has_source=with_source)
+            self.recent.put(record, has_source=with_source and large is None)
         if record is None and only_look:
             return None
         if record is None:
             return _waiting(await self.submit.one(url))
         if not record.status.is_final:
-            return Waiting(
-                url=url, status=record.status, request_id=record.processing.last_request_id
-            )
+            return _waiting_of(record)
         age = (self.clock.now() - record.updated_at).total_seconds()
         stale = age > self.cache_ttl
         if stale and not only_look:
             await self._refresh(url)
-        return Found(record=record, stale=stale)
+        return Found(record=record, stale=stale, large_source=None if large is None else large.size)
+
+    async def with_large_source(self, found: Found) -> Found | Waiting | None:
+        """As it is now: another process may have asked for it again, or forgotten it."""
+        record = await self.store.find(found.record.url)
+        if record is None:
+            return None
+        if not record.status.is_final:
+            return _waiting_of(record)
+        self.recent.put(record, has_source=True)
+        return Found(record=record, stale=found.stale)
+
+    async def _find(self, url: str, *, with_source: bool) -> Record | LargeSource | None:
+        if with_source:
+            return await self.store.find_up_to(url, SMALL_SOURCE)
+        return await self.store.find(url, with_source=False)
 
     async def _refresh(self, url: str) -> None:
         try:
@@ -91,3 +110,9 @@ class LookUpUrl:
 
 def _waiting(accepted: Accepted) -> Waiting:
     return Waiting(url=accepted.url, status=accepted.status, request_id=accepted.request_id)
+
+
+def _waiting_of(record: Record) -> Waiting:
+    return Waiting(
+        url=record.url, status=record.status, request_id=record.processing.last_request_id
+    )

@@ -1,55 +1,118 @@
-"""uvicorn's HTTP protocol with bounds on what it reads before and after the API has its say.
+"""uvicorn's HTTP protocol with bounds on connections, on what is read of a request before the API
+has its say, and on what waits to be sent.
 
-A stranger without a key can then neither fill the memory with headers, nor hold connections open
-with half of a request, nor go on sending a body that was refused.
+A stranger without a key can then neither fill the memory with headers, nor take all connections,
+nor hold one open with half of a request, nor go on sending a body that was refused, nor ask for
+much and read nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import struct
+from contextlib import suppress
+from fcntl import ioctl
+from http import HTTPStatus
+from termios import TIOCOUTQ
 from typing import Any
 
+import httptools
+import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from webloom.entrypoints.api.connections import Connections
+from webloom.entrypoints.api.schemas import Problem
 from webloom.entrypoints.api.security_headers import RAW
 
+log = logging.getLogger(__name__)
+
 MAX_HEAD_BYTES = 64 * 1024
+MAX_HEADERS = 100
 MAX_UNREAD_BYTES = 4 * 1024 * 1024
 HEAD_SECONDS = 30.0
 LINGER_SECONDS = 5.0
+STALLED_SECONDS = 30.0  # without a byte that the client takes
+LOOK_SECONDS = 5.0  # between two looks at what it has taken
+_INT = struct.Struct("i")
 
-_TOO_LARGE = (
-    b'{"type":"about:blank","title":"Request Header Fields Too Large","status":431,'
-    b'"detail":"The head of the request is larger than %d bytes."}' % MAX_HEAD_BYTES
-)
-_ANSWER = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/problem+json\r\n"
-    + b"".join(b"%b: %b\r\n" % header for header in RAW)
-    + b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_TOO_LARGE), _TOO_LARGE)
-)
+
+def _answer(status: int, detail: str, *headers: tuple[bytes, bytes]) -> bytes:
+    """Of a connection that is closed behind it."""
+    title = HTTPStatus(status).phrase
+    body = msgspec.json.encode(Problem(title=title, status=status, detail=detail))
+    head = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+        *RAW,
+        *headers,
+    ]
+    lines = b"".join(b"%b: %b\r\n" % header for header in head)
+    return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, title.encode(), lines, body)
+
+
+_TOO_LARGE = _answer(431, f"The head of the request is larger than {MAX_HEAD_BYTES} bytes.")
+_TOO_MANY_HEADERS = _answer(431, f"The request has more than {MAX_HEADERS} headers.")
+_NOT_HTTP = _answer(400, "This is not an HTTP request.")
+_NO_ROOM = {
+    429: _answer(429, "There are too many connections from this address.", (b"retry-after", b"5")),
+    503: _answer(503, "There are too many connections.", (b"retry-after", b"5")),
+}
+
+
+class _HeadRefused(Exception):
+    def __init__(self, answer: bytes) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 class BoundedHttp(HttpToolsProtocol):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, open_connections: Connections, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._open_connections = open_connections
         self._in_head = True
         self._head_bytes = self._unread_bytes = self._bodiless_bytes = 0
-        self._lingering = False
+        self._parsed_bytes = 0  # of the head
+        self._reads_nothing = self._has_sent = False
         self._timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)  # (uvicorn narrows the type in the same way)
+        refusal = self._open_connections.admit(self, self.client[0] if self.client else "")
+        if refusal is not None:
+            self._reads_nothing = True
+            transport.write(_NO_ROOM[refusal])
+            transport.close()
+            return
         self._timer = self.loop.call_later(HEAD_SECONDS, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._open_connections.forget(self)
         self._stop_timer()
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
         super().connection_lost(exc)
 
+    def drop(self) -> None:
+        self.transport.abort()
+
+    # Reading.
+
     def data_received(self, data: bytes) -> None:
-        if self._lingering:
+        if self._reads_nothing:
             return
+        self._unset_keepalive_if_required()
         self._bodiless_bytes += len(data)
-        super().data_received(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # to a protocol that is not served: the answer stays HTTP
+        except httptools.HttpParserError as error:
+            reason = error.__context__
+            self._end(reason.answer if isinstance(reason, _HeadRefused) else _NOT_HTTP)
+            return
         if self._in_head:
             self._bound_head(len(data))
             return
@@ -62,36 +125,121 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.close()
 
     def _bound_head(self, size: int) -> None:
+        """Also of a header that has not ended yet, which the parser keeps to itself."""
         self._head_bytes += size
-        if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-            self.transport.write(_ANSWER)
-            self._linger()
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._end(_TOO_LARGE)
         elif self._timer is None:
             self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _end(self, answer: bytes) -> None:
+        """With this answer, unless another one is on its way."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self.cycle.response_started:
+                self.transport.close()
+                return
+            self.cycle.disconnected = True  # nobody waits for the API's
+            self.cycle.message_event.set()
+        self.transport.write(answer)
+        self._linger()
 
     def _linger(self) -> None:
         """Read nothing more, and give the client a moment to see the answer: closing while it still
         sends would throw the answer away."""
-        self._lingering = True
+        self._reads_nothing = True
         self._stop_timer()
-        self.transport.pause_reading()
-        self._timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        self.flow.pause_reading()
+        self._timer = self.loop.call_later(LINGER_SECONDS, self._close)
 
     def on_message_begin(self) -> None:
         self._in_head = True
-        self._head_bytes = self._unread_bytes = 0
+        self._head_bytes = self._unread_bytes = self._parsed_bytes = 0
         super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._count_parsed(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Of trailers, too."""
+        if len(self.headers) >= MAX_HEADERS:
+            raise _HeadRefused(_TOO_MANY_HEADERS)
+        self._count_parsed(len(name) + len(value))
+        super().on_header(name, value)
+
+    def _count_parsed(self, size: int) -> None:
+        self._parsed_bytes += size
+        if self._parsed_bytes > MAX_HEAD_BYTES:
+            raise _HeadRefused(_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._bodiless_bytes = 0
+        self._open_connections.note_busy(self)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._bodiless_bytes = 0
         super().on_body(body)
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:  # else the next request waits already
+            self._open_connections.note_idle(self)
+        self._watch_sending()
+
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    # Sending.
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_sending()
+
+    def resume_writing(self) -> None:
+        self._has_sent = True
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self.transport.close()  # once all is sent
+        self._watch_sending()
+
+    def _watch_sending(self) -> None:
+        if self._stall_timer is None:
+            self._look_again(self._unread_by_client(), self.loop.time())
+
+    def _look_again(self, unread: int, since: float) -> None:
+        self._has_sent = False
+        self._stall_timer = self.loop.call_later(LOOK_SECONDS, self._look, unread, since)
+
+    def _look(self, before: int, since: float) -> None:
+        """Nothing is added while so much waits that writing is paused, or once the response is
+        complete: then a client that reads makes it less."""
+        self._stall_timer = None
+        unread = self._unread_by_client()
+        if not unread:
+            return
+        now = self.loop.time()
+        if self._has_sent or unread != before:
+            self._look_again(unread, now)
+        elif now - since < STALLED_SECONDS:
+            self._look_again(unread, since)
+        else:
+            log.info("a client reads nothing of its response, and is dropped")
+            self.transport.abort()
+
+    def _unread_by_client(self) -> int:
+        """Bytes that wait here or in the system's buffer, out of which a slow client takes them."""
+        waiting = self.transport.get_write_buffer_size()
+        connected = self.transport.get_extra_info("socket")
+        with suppress(OSError, ValueError):
+            waiting += _INT.unpack(ioctl(connected.fileno(), TIOCOUTQ, _INT.pack(0)))[0]
+        return waiting

@@ -13,12 +13,16 @@ import hmac
 import ipaddress
 import logging
 import time
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NoReturn
 
 from prometheus_client import Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from webloom.entrypoints.api.answers import Refusal, problem
+from webloom.entrypoints.api.clients import TrustedProxies
 from webloom.entrypoints.api.cors import (
     AllowedOrigins,
     HeaderList,
@@ -26,8 +30,10 @@ from webloom.entrypoints.api.cors import (
     is_preflight,
     preflight_answer,
 )
+from webloom.entrypoints.api.memory_room import SMALL, MemoryRoom, Share
 from webloom.entrypoints.api.security_headers import with_defaults
 from webloom.entrypoints.api.ui import is_ui
+from webloom.entrypoints.api.wrong_keys import WrongKeys
 from webloom.settings import LONGEST_KEY, Settings
 
 log = logging.getLogger(__name__)
@@ -38,8 +44,17 @@ BATCH_PATHS = frozenset(
     {"/metadata/batch", "/api/feeds/opml", "/api/watch/events", "/api/watches/import"}
 )
 BODY_SECONDS = 30.0
+REQUEST_ROOM = 32 * 1024 * 1024  # for bodies of requests: two of the largest
+RESPONSE_ROOM = 64 * 1024 * 1024
+MOST_COMPOSED = 4  # responses at a time whose size is known when they are done
+STREAM_PATHS = frozenset({"/api/live", "/api/import-logs/stream", "/api/import-logs/sse"})
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+ONCE = frozenset({b"host", b"origin", b"authorization", b"x-api-key", b"content-length"})
+COMPOSED = ("/api/", "/metadata/records")
+TRY_LATER = {"Retry-After": "10"}
+_UNCOUNTED = nullcontext()
+NO_ROOM = "Too many large responses are being sent at the moment. Try again."
 
 
 class Guard:
@@ -51,6 +66,14 @@ class Guard:
         self._origins = AllowedOrigins(settings.allow_origins)
         self._any_address = not settings.binds_to_loopback
         self._key_hashes = [bytes.fromhex(each) for each in settings.api_key_hashes]
+        self._wrong_keys = WrongKeys()
+        self._proxies = TrustedProxies(settings.trusted_proxies)
+        self._most_of_client = settings.connections_per_address
+        self._streams: Counter[str] = Counter()
+        self._forwarded: Counter[str] = Counter()  # requests that a proxy has passed on
+        self._request_room = MemoryRoom(REQUEST_ROOM)
+        self._response_room = MemoryRoom(RESPONSE_ROOM)
+        self._composing = asyncio.Semaphore(MOST_COMPOSED)
         self._durations = durations
         self._series: dict[tuple[str, str, int], Histogram] = {}
 
@@ -62,41 +85,63 @@ class Guard:
             return
         started = time.perf_counter()
         headers: Headers = dict(scope["headers"])
-        sent = _Sent(send, self._origins.response_headers(headers.get(b"origin")))
+        peer = scope["client"][0] if scope.get("client") else ""
+        client = self._proxies.client(peer, scope["headers"])
+        share = Share(self._response_room, client)
+        # For routes that know the size beforehand.
+        scope.setdefault("state", {})["response_share"] = share
+        sent = _Sent(scope, send, self._origins.response_headers(headers.get(b"origin")), share)
         try:
-            refusal = await self._serve(scope, headers, receive, sent)
-            if refusal is not None and sent.status is None:
+            with self._counted(scope["path"], peer, client):
+                await self._serve(scope, headers, receive, sent, client)
+        except Refusal as refusal:
+            if sent.status is None:
+                share.close()
                 answer = problem(refusal.status, refusal.detail, refusal.headers)
                 await answer(scope, receive, sent)
         finally:
+            share.close()
             self._observe(scope, sent.status, time.perf_counter() - started)
 
     async def _serve(
-        self, scope: Scope, headers: Headers, receive: Receive, sent: _Sent
-    ) -> Refusal | None:
+        self, scope: Scope, headers: Headers, receive: Receive, sent: _Sent, client: str
+    ) -> None:
         body = None
         try:
-            self._check_site(headers, scope["path"])
+            self._check_site(scope, headers)
             if self._is_answerable_preflight(scope, headers):
                 await preflight_answer()(scope, receive, sent)
-                return None
-            self._check_key(headers, scope["path"])
-            body = _body_of(scope, headers, receive)
+                return
+            await self._check_key(headers, scope["path"], client)
+            body = _body_of(scope, headers, receive, Share(self._request_room, client))
+            if scope["method"] == "GET" and scope["path"].startswith(COMPOSED):
+                await self._composing.acquire()
+                sent.when_composed(self._composing.release)
             await self._app(scope, body or receive, sent)
-        except Refusal as refusal:
-            return refusal
+            if sent.refusal is not None:
+                raise sent.refusal
+        except Refusal:
+            raise
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if body is None or not body.expired or task is None or task.uncancel():
                 raise
-            return Refusal(408, f"The body did not arrive within {BODY_SECONDS:.0f} s.")
+            raise Refusal(408, f"The body did not arrive within {BODY_SECONDS:.0f} s.") from None
         except Exception:
             log.exception("a request failed", extra={"path": scope["path"]})
-            return Refusal(500, "Webloom failed to answer; its log says why.")
+            raise Refusal(500, "Webloom failed to answer; its log says why.") from None
         finally:
+            sent.end_composing()
             if body is not None:
                 body.close()
-        return None
+
+    def _counted(self, path: str, peer: str, client: str) -> AbstractContextManager[object]:
+        """Of a proxy's clients the requests stand for connections, of which it has few."""
+        if path in STREAM_PATHS:
+            return _one_more(self._streams, client, max(1, self._most_of_client // 2), "streams")
+        if self._proxies.include(peer):
+            return _one_more(self._forwarded, client, self._most_of_client, "requests")
+        return _UNCOUNTED
 
     def _observe(self, scope: Scope, status: int | None, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
@@ -107,7 +152,9 @@ class Guard:
             series = self._series[labels] = self._durations.labels(*labels)
         series.observe(seconds)
 
-    def _check_site(self, headers: Headers, path: str) -> None:
+    def _check_site(self, scope: Scope, headers: Headers) -> None:
+        if len(headers) != len(scope["headers"]):
+            _refuse_repeated(scope["headers"])
         host = headers.get(b"host", b"")
         if not self._is_allowed(host):
             raise Refusal(
@@ -118,11 +165,24 @@ class Guard:
         origin = headers.get(b"origin")
         if self._origins.admit(origin):
             return
-        if origin is not None and origin.partition(b"://")[2] != host:
-            raise Refusal(403, f"Requests from pages of {_shown(origin)} are refused.")
         site = headers.get(b"sec-fetch-site", b"none")
-        if site not in (b"none", b"same-origin") and not is_ui(path):
+        if origin is not None:
+            self._check_origin(scope, origin, host, site)
+        if site not in (b"none", b"same-origin") and not is_ui(scope["path"]):
             raise Refusal(403, "Requests from pages of other sites are refused.")
+
+    def _check_origin(self, scope: Scope, origin: bytes, host: bytes, site: bytes) -> None:
+        """A browser that takes a page at https:// for ours tells of a proxy with TLS."""
+        scheme, _, name = origin.partition(b"://")
+        peer = scope["client"][0] if scope.get("client") else ""
+        schemes = {b"https" if self._proxies.uses_https(peer, scope["headers"]) else b"http"}
+        if site == b"same-origin":
+            schemes.add(b"https")
+        if name != host or scheme not in schemes:
+            hint = ""
+            if name == host and scheme == b"https":
+                hint = " If a proxy serves this API over HTTPS, name it in WEBLOOM_TRUSTED_PROXIES."
+            raise Refusal(403, f"Requests from pages of {_shown(origin)} are refused.{hint}")
 
     def _is_answerable_preflight(self, scope: Scope, headers: Headers) -> bool:
         return is_preflight(scope["method"], headers) and self._origins.admit(
@@ -137,7 +197,7 @@ class Guard:
             return True
         return self._any_address and _is_address(name)
 
-    def _check_key(self, headers: Headers, path: str) -> None:
+    async def _check_key(self, headers: Headers, path: str, client: str) -> None:
         if not self._key_hashes or path in OPEN_PATHS or is_ui(path):
             return
         key = headers.get(b"x-api-key")
@@ -153,38 +213,101 @@ class Guard:
         digest = hashlib.sha256(key[: LONGEST_KEY + 1]).digest()
         # Every key is compared, so that the time says nothing.
         if not sum(hmac.compare_digest(digest, each) for each in self._key_hashes):
-            raise Refusal(403, "This key is not known here.")
+            await self._refuse_key(client)
+
+    async def _refuse_key(self, client: str) -> NoReturn:
+        verdict = self._wrong_keys.note(client)
+        await asyncio.sleep(verdict.pause)
+        if verdict.retry_after is not None:
+            raise Refusal(
+                429,
+                "This key is not known here, and there were too many such keys from this address.",
+                {"Retry-After": str(verdict.retry_after)},
+            )
+        raise Refusal(403, "This key is not known here.")
 
 
 class _Sent:
-    """Passes messages on, adds headers, and remembers whether the answer has begun."""
+    """Passes messages on, adds headers, sends large bodies in pieces, and remembers whether the
+    response has begun. The head waits for the first piece of the body, whose size decides whether
+    there is room for it."""
 
-    def __init__(self, send: Send, headers: HeaderList) -> None:
+    def __init__(self, scope: Scope, send: Send, headers: HeaderList, share: Share) -> None:
+        self._scope = scope
         self._send = send
         self._headers = headers
+        self._share = share
+        self._head: Message | None = None
+        self._when_composed: Callable[[], None] | None = None
         self.status: int | None = None
+        self.refusal: Refusal | None = None
+
+    def when_composed(self, call: Callable[[], None]) -> None:
+        self._when_composed = call
+
+    def end_composing(self) -> None:
+        if self._when_composed is not None:
+            call, self._when_composed = self._when_composed, None
+            call()
 
     async def __call__(self, message: Message) -> None:
+        if self.refusal is not None:
+            return
         if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = [*message.get("headers", ()), *self._headers]
-            message["headers"] = with_defaults(headers)
-        await self._send(message)
+            self._head = message
+            return
+        if self._head is not None:
+            self.end_composing()
+            if not self._has_room(message):
+                self.refusal = Refusal(503, NO_ROOM, TRY_LATER)
+                return
+            head, self._head = self._head, None
+            self.status = head["status"]
+            headers = [*head.get("headers", ()), *self._headers]
+            head["headers"] = with_defaults(headers)
+            await self._send(head)
+        await self._send_in_pieces(message)
+
+    def _has_room(self, message: Message) -> bool:
+        """What a client may ask for again is refused where there is no room for it."""
+        if message.get("more_body", False) or is_ui(self._scope["path"]):
+            return True  # made piece by piece, or in memory anyway
+        size = len(message.get("body", b""))
+        if self._scope["method"] == "GET" and not self._share.fits(size):
+            return False
+        self._share.resize(size)
+        return True
+
+    async def _send_in_pieces(self, message: Message) -> None:
+        body = message.get("body", b"")
+        if len(body) <= SMALL:
+            await self._send(message)
+            return
+        whole = memoryview(body)
+        for start in range(0, len(whole), SMALL):
+            is_last = start + SMALL >= len(whole)
+            more = message.get("more_body", False) or not is_last
+            piece = whole[start : start + SMALL]
+            await self._send({"type": message["type"], "body": piece, "more_body": more})
 
 
 class _Body:
     """Receives a body and refuses one that is too large, announced or not, or too slow."""
 
-    def __init__(self, limit: int, receive: Receive) -> None:
+    def __init__(self, limit: int, announced: int, receive: Receive, share: Share) -> None:
         self._limit = limit
+        self._announced = announced
         self._receive = receive
+        self._share = share
         self._size = 0
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[Any] | None = None
         self.expired = False
 
     async def __call__(self) -> Message:
-        if self._task is None:  # cheaper than asyncio.timeout, which every request would pay for
+        if self._task is None:
+            await self._share.take(self._announced)
+            # Cheaper than asyncio.timeout, which every request would pay for.
             self._task = asyncio.current_task()
             self._timer = asyncio.get_running_loop().call_later(BODY_SECONDS, self._expire)
         message = await self._receive()
@@ -192,10 +315,14 @@ class _Body:
         if self._size > self._limit:
             raise Refusal(413, _too_large(self._limit))
         if not message.get("more_body", False):
-            self.close()
+            self._stop_timer()
         return message
 
     def close(self) -> None:
+        self._stop_timer()
+        self._share.close()
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
@@ -209,14 +336,39 @@ def _too_large(limit: int) -> str:
     return f"The body is larger than {limit} bytes."
 
 
-def _body_of(scope: Scope, headers: Headers, receive: Receive) -> _Body | None:
+def _body_of(scope: Scope, headers: Headers, receive: Receive, share: Share) -> _Body | None:
     if b"content-length" not in headers and b"transfer-encoding" not in headers:
         return None
     limit = MAX_BATCH_BODY_BYTES if scope["path"] in BATCH_PATHS else MAX_BODY_BYTES
-    announced = headers.get(b"content-length", b"0")
+    announced = headers.get(b"content-length", b"%d" % limit)
     if not announced.isdigit() or int(announced[:20]) > limit:
         raise Refusal(413, _too_large(limit))
-    return _Body(limit, receive)
+    return _Body(limit, int(announced[:20]), receive, share)
+
+
+@contextmanager
+def _one_more(counts: Counter[str], client: str, most: int, what: str) -> Iterator[None]:
+    if counts[client] >= most:
+        raise Refusal(
+            429,
+            f"This address has {most} {what} at a time already, and may have no more.",
+            TRY_LATER,
+        )
+    counts[client] += 1
+    try:
+        yield
+    finally:
+        counts[client] -= 1
+        if not counts[client]:
+            del counts[client]
+
+
+def _refuse_repeated(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    seen = set()
+    for name, _ in headers:
+        if name in seen and name in ONCE:
+            raise Refusal(400, f"The request has more than one header {name.decode()}.")
+        seen.add(name)
 
 
 def _allowed_hosts(settings: Settings) -> frozenset[bytes]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Annotated
 from urllib.parse import quote
@@ -47,6 +49,7 @@ class MetadataRoutes:
         self._submit = services.submit_url
         self._look_up = services.look_up_url
         self._invalidate = services.invalidate_url
+        self._reading = asyncio.Lock()
 
     async def submit(self, request: Request) -> Response:
         """Submit a URL to be fetched.
@@ -92,21 +95,23 @@ class MetadataRoutes:
         """
         refuse_unknown(request, {"url", "source", "submit"})
         found = await self._look_up(url, with_source=source, only_look=not submit)
-        if found is None:
-            return problem(404, UNKNOWN)
-        if isinstance(found, Waiting):
-            return _waiting(found)
-        return answer(record_answer(found.record, stale=found.stale))
+        return await self._answer(request, found, _record)
 
     async def source(self, request: Request, url: Url, submit: Submit = True) -> Response:
         """The page source alone, as text that no browser runs."""
         refuse_unknown(request, {"url", "submit"})
         found = await self._look_up(url, with_source=True, only_look=not submit)
-        if found is None:
-            return problem(404, UNKNOWN)
-        if isinstance(found, Waiting):
-            return _waiting(found)
-        return _source(found)
+        return await self._answer(request, found, _source)
+
+    async def _answer(
+        self, request: Request, found: Found | Waiting | None, compose: Callable[[Found], Response]
+    ) -> Response:
+        """Large sources take their turns: reading one takes several times its size."""
+        if isinstance(found, Found) and found.large_source is not None:
+            await request.state.response_share.take(found.large_source)
+            async with self._reading:
+                return _composed(await self._look_up.with_large_source(found), compose)
+        return _composed(found, compose)
 
     async def invalidate(self, request: Request, url: Url) -> Response:
         """Drop what is known of a URL, so that the next look-up fetches it anew.
@@ -190,6 +195,16 @@ def _batch_answer(given: str, it: Answer) -> BatchAnswer:
             return BatchAnswer(url=given, accepted=False, error=it.reason)
         case NoRoom():
             return BatchAnswer(url=it.url, accepted=False, error="the queue is full")
+
+
+def _composed(found: Found | Waiting | None, compose: Callable[[Found], Response]) -> Response:
+    if found is None:
+        return problem(404, UNKNOWN)
+    return _waiting(found) if isinstance(found, Waiting) else compose(found)
+
+
+def _record(found: Found) -> Response:
+    return answer(record_answer(found.record, stale=found.stale))
 
 
 def _source(found: Found) -> Response:
