@@ -21,7 +21,17 @@ if [ "${2:-}" = --inside ]; then
     work="$3"
     mount --make-rprivate /
     mount -t proc proc /proc
+    checkout="$PWD"
+    mkdir "$work/checkout"
+    mount --bind "$checkout" "$work/checkout"
     mount -t tmpfs tmpfs /tmp
+    case "$checkout" in
+    /tmp/*) # which is hidden now
+        mkdir -p "$checkout"
+        mount --bind "$work/checkout" "$checkout"
+        cd "$checkout"
+        ;;
+    esac
     echo '127.0.0.1 localhost mongodb rabbitmq redis' >"$work/hosts" # compose.yaml's names
     mount --bind "$work/hosts" /etc/hosts
     ip link set lo up
