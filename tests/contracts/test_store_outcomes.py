@@ -34,7 +34,7 @@ from webloom.domain.inventory import (
     RecordFilter,
     Status,
 )
-from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.inventory_store import InventoryStore, LargeSource
 
 Stores = Processes[InventoryStore]
 
@@ -336,3 +336,20 @@ async def test_records_are_counted_by_status(store: InventoryStore) -> None:
         Status.FAILED_PERMANENT: 4,
         Status.FAILED_RETRYABLE: 1,
     }
+
+
+async def test_a_source_is_read_with_its_record_up_to_a_size(stores: Stores) -> None:
+    async with stores.open() as store:
+        sources = {"http://a.test/": "ä" * 500, "http://b.test/": "ä" * 501, "http://c.test/": None}
+        for url, source in sources.items():
+            received = replace(RECEIVED, page_source=source)
+            await complete(store, url, Completed(received=received))
+        small, large, none, unknown = await asyncio.gather(
+            *(store.find_up_to(url, 1000) for url in (*sources, "http://d.test/"))
+        )
+        assert small == await found(store, "http://a.test/")
+        assert none == await found(store, "http://c.test/")
+        assert unknown is None
+        whole = await found(store, "http://b.test/")
+        bare = replace(whole, metadata=replace(whole.metadata, page_source=None))
+        assert large == LargeSource(record=bare, size=1002)
