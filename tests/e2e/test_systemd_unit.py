@@ -24,7 +24,7 @@ from e2e.receiver import Receiver
 from e2e.running import until, until_some
 from patience import PATIENCE_SECONDS
 from proc import children_of
-from servers.private import Missing, free_port, program
+from servers.private import free_port, program
 from webloom.entrypoints.cli.main import COMMANDS
 from webloom.settings import load_settings
 
@@ -106,7 +106,7 @@ def data(tmp_path: Path, systemd_analyze: str) -> Path:
         "true",
     )
     if subprocess.run(tried, capture_output=True).returncode:
-        raise Missing("a user namespace", "the kernel must allow them to users without root")
+        pytest.skip("user namespaces are not allowed here")
     folder = tmp_path / "data"
     folder.mkdir()
     return folder
