@@ -93,6 +93,14 @@ check: lint test  ## lint, types, import rules and every test
 bench: $(VENV)/.bench  ## measure, and compare with peers
 	@$(BIN)/python -m bench
 
+.PHONY: audit
+audit: $(VENV)/.python  ## check every locked version and image for known vulnerabilities
+	@$(BIN)/python scripts/audit.py
+
+.PHONY: sbom
+sbom: $(VENV)/.dev  ## write dist/webloom.cdx.json: all that is locked, as a CycloneDX document
+	@$(BIN)/python scripts/sbom.py --all dist/webloom.cdx.json
+
 .PHONY: lock
 lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
 	@$(PIP) install uv

@@ -63,6 +63,21 @@ print(json.dumps({
 }))
 """
 
+# What is installed, looked up in the bill of materials that came with the wheel.
+BILL = """
+import importlib.metadata, json, re
+webloom = importlib.metadata.distribution("webloom")
+[path] = [each for each in webloom.files if each.match("*.dist-info/sboms/*.cdx.json")]
+bill = json.loads(path.read_text())
+listed = {(each["name"], each["version"]) for each in bill["components"]}
+installed = {(re.sub("[-_.]+", "-", each.name).lower(), each.version)
+             for each in importlib.metadata.distributions()}
+print(json.dumps({
+    "components": len(listed),
+    "missing": sorted(name for name, version in installed - listed if name != "webloom"),
+}))
+"""
+
 
 def say(text: str) -> None:
     print(text, flush=True)  # noqa: T201 - a program for people
@@ -273,6 +288,9 @@ def use(containers: list[Container], key: str, site: Site) -> None:
     until("/health to say ok", lambda: ask("GET", "/health", key)["status"] == "ok", containers)
     say(f"{API}/health says ok")
     check(b"<title>" in ask("GET", "/", key), "the image has no admin UI")
+    told = json.loads(containers[0].run("python", "-c", BILL))
+    check(told["missing"] == [], f"the bill of materials lacks {told['missing']}")
+    say(f"The image has a bill of materials of {told['components']} components")
 
     url = site.serve("/page", b"<title>A page for the image</title>")
     ask("POST", "/metadata", key, {"url": url})

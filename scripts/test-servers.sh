@@ -26,6 +26,7 @@ packages_missing() {
     has node || echo nodejs
     has npm || echo npm
     has chromium || echo chromium
+    has systemd-analyze || echo systemd # its tools; nothing of it is started
 }
 
 # As root, in a process of its own: install the packages $@ and start none of their services.

@@ -224,6 +224,9 @@ class Settings(BaseModel):
     import_queue_limit: int = _setting(
         100, "WEBLOOM_IMPORT_QUEUE_LIMIT", "batches from 1 to 100000", ge=1, le=100_000
     )
+    feed_processes: int = _setting(
+        8, "WEBLOOM_FEED_PROCESSES", "processes that read feeds, from 1 to 64", ge=1, le=64
+    )
     feed_timeout: float = _setting(
         600.0, "WEBLOOM_FEED_TIMEOUT", "seconds from 1 to 86400", ge=1, le=86_400
     )

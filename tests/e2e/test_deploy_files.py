@@ -15,12 +15,17 @@ from typing import Any
 import pytest
 
 from e2e import compose_file
+from webloom.adapters.child_limits import MOST_MEMORY
+from webloom.adapters.notify.child import _MOST_MEMORY as NOTIFICATION_MEMORY
+from webloom.application.watch.tell_people import _TARGETS_AT_ONCE as NOTIFICATIONS
+from webloom.entrypoints.api.previews import AT_ONCE as PREVIEWS
 from webloom.entrypoints.cli.main import COMMANDS
 from webloom.settings import VARIABLES, Settings, load_settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 ROLES = ("api", "worker", "import-worker", "scheduler")
+PARENT_MEMORY = 512 << 20  # of a process without its children
 BROKERS = {"rabbitmq": "webloom_broker", "redis": "webloom_broker_import_feed"}
 
 
@@ -113,6 +118,41 @@ def test_every_service_is_limited_and_restarted(services: dict[str, dict[str, An
         assert service["pids_limit"] > 0, name
         assert service["restart"] == ("no" if name == "mongodb-init" else "unless-stopped"), name
         assert service["logging"]["options"]["max-size"], name
+
+
+def _bytes(size: str) -> int:
+    return int(size[:-1]) << {"m": 20, "g": 30}[size[-1]]
+
+
+def _child_memory(role: str, settings: Settings) -> int:
+    """What the processes that a role starts may use together."""
+    return {
+        "api": 2 * PREVIEWS * MOST_MEMORY,  # of feeds and of pages
+        "worker": settings.page_processes * MOST_MEMORY,
+        "import-worker": 0,
+        "scheduler": settings.feed_processes * MOST_MEMORY + NOTIFICATIONS * NOTIFICATION_MEMORY,
+    }[role]
+
+
+def test_memory_limits_cover_what_the_child_processes_may_use(
+    services: dict[str, dict[str, Any]], secrets: Path
+) -> None:
+    for role in ROLES:
+        service = services[role]
+        sizes = re.findall(r"size=(\w+)", " ".join(service["tmpfs"]))
+        assert len(sizes) == len(service["tmpfs"]), f"{role}: what is in them is memory"
+        settings = _settings(service, secrets)
+        needed = PARENT_MEMORY + sum(map(_bytes, sizes)) + _child_memory(role, settings)
+        assert needed <= _bytes(service["mem_limit"]) < needed + (1 << 30), role
+
+
+def test_a_worker_has_room_for_the_pages_that_it_checks(
+    services: dict[str, dict[str, Any]], secrets: Path
+) -> None:
+    settings = _settings(services["worker"], secrets)
+    [data] = [each for each in services["worker"]["tmpfs"] if each.startswith("/data:")]
+    size = _bytes(data.rpartition("size=")[2])
+    assert settings.watch_concurrency * settings.max_body <= size
 
 
 def test_every_service_that_stays_has_a_health_check(services: dict[str, dict[str, Any]]) -> None:

@@ -342,3 +342,23 @@ async def test_the_name_of_a_feed_is_no_part_of_what_its_postings_say(path: Path
     ]
     assert (one.source_name, other.source_name) == ("Jobs", "Other")
     assert one.content_hash == other.content_hash
+
+
+async def test_no_more_feeds_are_read_at_a_time_than_there_may_be_processes(tmp_path: Path) -> None:
+    path = tmp_path / "feed"
+    path.write_bytes(feed(*map(item, range(3))))
+    reader = ProcessFeedReader(processes=2)
+    reading, most = 0, 0
+
+    async def read() -> list[ReadBatch]:
+        nonlocal reading, most
+        async with reader.read(path, OPTIONS) as batches:
+            reading += 1
+            most = max(most, reading)
+            read = [batch async for batch in batches]
+            reading -= 1
+        return read
+
+    for batches in await asyncio.gather(*(read() for _ in range(5))):
+        assert titles(batches) == ["Title 0", "Title 1", "Title 2"]
+    assert most == 2

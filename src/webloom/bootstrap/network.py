@@ -49,5 +49,6 @@ def page_reader(settings: Settings) -> ProcessPageReader:
     return ProcessPageReader(processes=settings.page_processes, seconds=settings.page_seconds)
 
 
-def feed_reader() -> FeedReader:
-    return ProcessFeedReader()
+def feed_reader(processes: int = 1) -> FeedReader:
+    """Reads as many feeds at the same time."""
+    return ProcessFeedReader(processes=processes)

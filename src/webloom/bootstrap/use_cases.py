@@ -46,7 +46,7 @@ async def open_run_import(services: Services) -> AsyncIterator[RunImport]:
                 spool=settings.spool,
                 retry_delay=settings.retry_delay,
             ),
-            reader=feed_reader(),
+            reader=feed_reader(settings.feed_processes),
             clock=services.clock,
             max_feed=settings.max_feed,
             usual_minutes=settings.import_interval_minutes,

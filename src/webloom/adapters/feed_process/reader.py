@@ -1,4 +1,4 @@
-"""The FeedReader port: a child process for each feed that is read."""
+"""The FeedReader port: a child process for each feed that is read, a few at a time."""
 
 from __future__ import annotations
 
@@ -20,27 +20,32 @@ from webloom.ports.feed_reader import ReadBatch, ReadOptions
 
 _CHILD = "webloom.adapters.feed_process.child"
 _LONGEST_SILENCE = 120.0  # seconds
+_PROCESSES = 8
 
 
 class ProcessFeedReader:
-    def __init__(self, *, longest_silence: float = _LONGEST_SILENCE) -> None:
+    def __init__(
+        self, *, processes: int = _PROCESSES, longest_silence: float = _LONGEST_SILENCE
+    ) -> None:
+        self._turns = asyncio.Semaphore(processes)
         self._longest_silence = longest_silence
 
     @asynccontextmanager
     async def read(
         self, path: Path, options: ReadOptions
     ) -> AsyncIterator[AsyncIterator[ReadBatch]]:
-        child = await start_child(_CHILD)
-        words = asyncio.ensure_future(last_words(child))
-        try:
-            await self._give_order(child, path, options)
-            yield self._batches(child, words)
-        finally:
-            with suppress(ProcessLookupError):
-                child.kill()
-            await pipe(child.stdout).read()  # a pipe that is not read to its end is never closed
-            await child.wait()
-            await words
+        async with self._turns:
+            child = await start_child(_CHILD)
+            words = asyncio.ensure_future(last_words(child))
+            try:
+                await self._give_order(child, path, options)
+                yield self._batches(child, words)
+            finally:
+                with suppress(ProcessLookupError):
+                    child.kill()
+                await pipe(child.stdout).read()  # a pipe with unread bytes is never closed
+                await child.wait()
+                await words
 
     async def _give_order(self, child: Process, path: Path, options: ReadOptions) -> None:
         order = Order(

@@ -4,8 +4,8 @@ It takes as many messages as it has slots while one of them waits. When none has
 moment though some are free, it takes nothing more, and gives back what no slot has asked for:
 others could serve it.
 
-Quorum queues know no bound over two queues. There each queue has its own, and a message may wait
-here for a slot that is busy.
+Quorum queues have no prefetch limit over two queues, and from RabbitMQ 4 on none is asked for.
+There each queue has its own, and a message may wait here for a slot that is busy.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class Consumer:
         publisher.raw.closing.add_done_callback(lambda _: self._changed.set())
         publisher.raw.on_consumer_cancel_callbacks.add(partial(self._unsubscribed, grip))
         try:
-            await grip.limit(self._slots, whole_channel=not self._layout.quorum)
+            shared = session.limits_channels and not self._layout.quorum
+            await grip.limit(self._slots, whole_channel=shared)
             await self._balance(grip)
         except BrokerUnavailable:
             session.forget(self._layout)  # a queue may be gone

@@ -30,6 +30,8 @@ from webloom.ports.connection import Connection
 log = logging.getLogger(__name__)
 
 OLDEST_VERSION = (3, 10)
+# A prefetch limit over several queues (global QoS) is deprecated there, and not permitted in 4.3.
+NO_CHANNEL_LIMITS = (4, 0)
 CONNECT_SECONDS = 10.0
 HEARTBEAT = 15  # seconds
 QUICK_PAUSE = 0.1  # before the first try to come back
@@ -168,8 +170,10 @@ class Link:
             with speaking(self.address):
                 async with asyncio.timeout(CONNECT_SECONDS):
                     await self._shake_hands(connection, line)
-            session = Session(connection, line, self.address)
-            self._check_version(connection)
+            version = self._checked_version(connection)
+            session = Session(
+                connection, line, self.address, limits_channels=version < NO_CHANNEL_LIMITS
+            )
             self._session = session
             self._move(State.CONNECTED)
             self._publisher = await self._open_publisher(session)
@@ -194,7 +198,7 @@ class Link:
         log.info("connected to RabbitMQ", extra={"broker": self.address})
         return publisher
 
-    def _check_version(self, connection: aiormq.Connection) -> None:
+    def _checked_version(self, connection: aiormq.Connection) -> tuple[int, ...]:
         told = connection.server_properties
         product, version = str(told.get("product")), str(told.get("version"))
         numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
@@ -204,6 +208,7 @@ class Link:
                 f"the server at {self.address} is {product} {version}: Webloom needs RabbitMQ"
                 f" {oldest} or newer"
             )
+        return numbers
 
 
 def _with_heartbeat(url: str, address: str) -> URL:

@@ -29,8 +29,11 @@ class Unroutable(Exception):
 
 
 class Session:
-    def __init__(self, connection: aiormq.Connection, line: Line, address: str) -> None:
+    def __init__(
+        self, connection: aiormq.Connection, line: Line, address: str, *, limits_channels: bool
+    ) -> None:
         self.address = address
+        self.limits_channels = limits_channels  # a prefetch limit can cover several queues
         self._connection = connection
         self._line = line
         self._declaring = asyncio.Lock()
