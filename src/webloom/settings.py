@@ -146,6 +146,11 @@ class Settings(BaseModel):
     ] = _setting(
         (), "WEBLOOM_ALLOW_ADDRESSES", "addresses, networks or address:port, separated by commas"
     )
+    deny_addresses: Annotated[
+        tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_addresses)
+    ] = _setting(
+        (), "WEBLOOM_DENY_ADDRESSES", "addresses, networks or address:port, separated by commas"
+    )
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_split)] = _setting(
         (), "WEBLOOM_ALLOWED_HOSTS", "names that clients use for this API, separated by commas"
     )

@@ -28,6 +28,7 @@ WORKER = Heartbeat(
     retried=2,
     failed=1,
     started_at=NOON,
+    refused={"not-public": 3, "deny-list": 0},
 )
 
 

@@ -32,6 +32,7 @@ from webloom.adapters.http.failures import rule_for
 from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
 from webloom.adapters.http.gate import GateRefused
 from webloom.adapters.http.headers import seconds_to_wait
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.network_policy import NetworkPolicy
 
@@ -148,6 +149,7 @@ async def failure_of(fetcher: HttpFetcher, url: str) -> FetchFailed:
 
 # Where it may not go.
 
+ELSEWHERE = "leads to an address that Webloom does not connect to; the log says which and why"
 FORBIDDEN = [
     ("http://127.0.0.2:{canary}/", "loopback", "an address beside the allowed one"),
     ("http://127.0.0.1:{canary}/", "loopback", "another port of the allowed address"),
@@ -166,11 +168,11 @@ FORBIDDEN = [
     ("http://192.0.0.192/", "cloud metadata", "metadata, Oracle"),
     ("http://①②⑦.0.0.2:{canary}/", "loopback", "circled digits"),
     ("http://127。0。0。2:{canary}/", "loopback", "ideographic dots"),
-    ("http://loopback.test:{canary}/", "loopback", "a name for loopback"),
-    ("http://loopback6.test:{canary6}/", "loopback", "a name for IPv6 loopback"),
-    ("http://mixed.test:{site}/", "127.0.0.2", "a name for the site and for loopback"),
-    ("http://mixed6.test:{site}/", "::1", "a name for IPv6 loopback and for the site"),
-    ("http://public.mixed.test/", "10.0.0.1", "a name for a public and a private address"),
+    ("http://loopback.test:{canary}/", ELSEWHERE, "a name for loopback"),
+    ("http://loopback6.test:{canary6}/", ELSEWHERE, "a name for IPv6 loopback"),
+    ("http://mixed.test:{site}/", ELSEWHERE, "a name for the site and for loopback"),
+    ("http://mixed6.test:{site}/", ELSEWHERE, "a name for IPv6 loopback and for the site"),
+    ("http://public.mixed.test/", ELSEWHERE, "a name for a public and a private address"),
     ("http://8.8.8.8:22/", "port 22", "ssh"),
     ("http://8.8.8.8:6379/", "port 6379", "Redis"),
     ("http://8.8.8.8:5672/", "port 5672", "RabbitMQ"),
@@ -210,7 +212,7 @@ async def test_a_forbidden_url_is_refused_before_a_connection_is_made(
 REDIRECTS = [
     ("http://127.0.0.2:{canary}/", "loopback", "to a forbidden address"),
     ("//127.0.0.2:{canary}/", "loopback", "scheme-relative"),
-    ("http://loopback.test:{canary}/", "loopback", "to a name for a forbidden address"),
+    ("http://loopback.test:{canary}/", ELSEWHERE, "to a name for a forbidden address"),
     ("/redirect?to=http://127.0.0.2:{canary}/", "loopback", "by way of another redirect"),
     ("file:///etc/passwd", "redirect", "to a file"),
     ("http://u:p@site.test/", "redirect", "to a URL with a password"),
@@ -233,7 +235,7 @@ async def test_the_system_resolver_is_guarded_too(site: HostileSite, canary: Hos
     async with HttpFetcher(policy=only(site)) as fetcher:
         for name in ("localhost", "LOCALHOST."):
             failure = await failure_of(fetcher, f"http://{name}:{canary.port}/")
-            assert "loopback" in failure.reason
+            assert ELSEWHERE in failure.reason
             assert isinstance(failure.__cause__, aiohttp.ClientConnectorDNSError)
             assert isinstance(failure.__cause__.os_error, GateRefused)
         assert (await fetcher.fetch(site.url("/page"))).status_code == 200
@@ -255,7 +257,7 @@ async def test_a_name_that_changes_its_address_is_checked_at_every_connection(
     async with HttpFetcher(policy=only(site), limits=SMALL, resolver=resolver) as fetcher:
         to = quote(f"http://rebind.test:{canary.port}/", safe="")
         failure = await failure_of(fetcher, site.url(f"/redirect?to={to}", host="rebind.test"))
-        assert "127.0.0.2" in failure.reason
+        assert ELSEWHERE in failure.reason
     assert resolver.lookups == ["rebind.test", "rebind.test"]  # one for each connection
     assert len(site.requests) == 1
 
@@ -273,6 +275,42 @@ async def test_a_refusal_does_not_tell_open_ports_from_closed_ones(
     open_port = await failure_of(fetcher, canary.url("/"))
     closed_port = await failure_of(fetcher, "http://127.0.0.2:9/")
     assert open_port.reason == closed_port.reason
+
+
+async def test_what_is_told_of_a_name_does_not_tell_where_it_leads(
+    site: HostileSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    addresses = ["127.0.0.2", "10.0.0.1", "169.254.169.254", "::1", "fd00::1", "8.8.8.8"]
+    policy = NetworkPolicy.parse([f"127.0.0.1:{site.port}"], deny=["8.8.8.0/24"])
+    refusals = RefusalLog()
+    told = set()
+    for address in addresses:
+        names = FakeResolver(shop_test=[[address]])
+        async with HttpFetcher(
+            policy=policy, refusals=refusals, limits=SMALL, resolver=names
+        ) as fetcher:
+            failure = await failure_of(fetcher, "http://shop.test/")
+            told.add((failure.reason, failure.retryable))
+    assert len(told) == 1
+    [(reason, _)] = told
+    assert reason.startswith(f"shop.test {ELSEWHERE}")
+    assert "WEBLOOM_ALLOW_ADDRESSES" in reason
+    assert [vars(record)["address"] for record in caplog.records] == addresses
+    assert {vars(record)["host"] for record in caplog.records} == {"shop.test"}
+    counts = {"not-public": 4, "metadata": 1, "deny-list": 1, "own-address": 0, "port": 0}
+    assert refusals.counts() == counts
+
+
+async def test_a_connection_that_fails_does_not_tell_the_address_of_a_name(
+    site: HostileSite,
+) -> None:
+    closed = free_port()
+    names = FakeResolver(one_test=[["127.0.0.1"]], two_test=[["127.0.0.1", "127.0.0.3"]])
+    policy = NetworkPolicy.parse(["127.0.0.0/8"])
+    async with HttpFetcher(policy=policy, limits=SMALL, resolver=names) as fetcher:
+        for name in ("one.test", "two.test"):
+            failure = await failure_of(fetcher, f"http://{name}:{closed}/")
+            assert failure.reason == "no connection could be made: Connection refused"
 
 
 async def test_a_proxy_in_the_environment_is_ignored(

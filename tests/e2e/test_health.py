@@ -39,7 +39,12 @@ QUEUE = "metadata_queue"
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webloom]:
     folder = tmp_path_factory.mktemp("health")
     with running_for_module(
-        "up", data_dir=folder / "data", allow_addresses=ALLOWED, slots=7, queue_limit=50
+        "up",
+        data_dir=folder / "data",
+        allow_addresses=ALLOWED,
+        deny_addresses="127.1.255.0/24",
+        slots=7,
+        queue_limit=50,
     ) as it:
         yield it
 
@@ -238,6 +243,42 @@ async def test_metrics_can_be_read_by_prometheus(api: Api, site: WatchedSite) ->
     assert samples["process_resident_memory_bytes",] > 0
 
 
+async def refusals(api: Api) -> dict[str, float]:
+    text = (await api.call("GET", "/metrics")).text
+    return {
+        sample.labels["reason"]: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "webloom_gate_refusals_total"
+    }
+
+
+async def test_what_the_gate_refuses_is_counted_and_logged_and_not_told(
+    api: Api, whole: Webloom, site: WatchedSite
+) -> None:
+    await healthy(api)
+    before = await refusals(api)
+    assert before.keys() == {"deny-list", "metadata", "not-public", "own-address", "port"}
+    url = site.url(f"/redirect?to=http://localhost:{free_port()}/")
+    await api.submit(url)
+    record = await api.listed_as(url, "FAILED_PERMANENT")
+    told = record["processing"]["error_message"]
+    assert told.startswith("localhost leads to an address that Webloom does not connect to")
+    assert not any(word in told for word in ("127.", "::1", "loopback"))
+    assert "reason=not-public" in whole.log
+    assert "refused a connection host=localhost address=" in whole.log
+
+    async def is_counted() -> bool:
+        return (await refusals(api))["not-public"] == before["not-public"] + 1
+
+    await until(is_counted, what="the refusal among the metrics")
+
+
+async def test_what_the_operator_denies_beats_what_is_allowed(api: Api) -> None:
+    answer = await api.submit("http://127.1.255.1/")
+    assert answer.is_problem(422, "127.1.255.1 port 80 is in WEBLOOM_DENY_ADDRESSES"), answer
+
+
 # The OpenAPI document.
 
 ROUTES = {
@@ -375,6 +416,7 @@ BAD_SETTINGS = [
     ("retry_delay", "nan", "0 to 300", "not a number"),
     ("store", "postgres://127.0.0.1/", "sqlite:///", "a store that there is not"),
     ("allow_addresses", "10.0.0.0/8,intranet", "'intranet'", "a name among addresses"),
+    ("deny_addresses", "10.0.0.0/8,intranet", "'intranet'", "a name among denied addresses"),
     ("log_level", "loud", "debug, info, warning or error", "a level that there is not"),
 ]
 

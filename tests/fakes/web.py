@@ -180,7 +180,7 @@ class FakeWeb:
         except ValueError:
             return  # a name
         if refusal := self._policy.refusal(str(address), parts.port or 80):
-            raise FetchFailed(reason=refusal, retryable=False)
+            raise FetchFailed(reason=refusal.detail, retryable=False)
 
     def _refuse_large(self, body: bytes) -> None:
         if len(body) > self._max_bytes:

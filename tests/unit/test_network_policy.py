@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webloom.domain.network_policy import SETTING, NetworkPolicy
+from webloom.domain.network_policy import (
+    SETTING,
+    NetworkPolicy,
+    Refusal,
+    RefusalReason,
+    refusal_of_name,
+)
 
 METADATA = [
     "169.254.169.254",
@@ -64,6 +70,12 @@ REFUSED = [
     ("4000::1", "reserved"),
     *((address, "cloud metadata") for address in METADATA),
 ]
+
+
+def detail(refusal: Refusal | None) -> str:
+    return "" if refusal is None else refusal.detail
+
+
 PUBLIC = [
     "8.8.8.8",
     "1.1.1.1",
@@ -76,10 +88,12 @@ PUBLIC = [
 
 @pytest.mark.parametrize(("address", "kind"), REFUSED)
 def test_an_address_that_is_not_public_is_refused_by_its_kind(address: str, kind: str) -> None:
-    reason = NetworkPolicy.parse().refusal(address, 80)
-    assert reason is not None
-    assert kind in reason
-    assert SETTING in reason
+    refusal = NetworkPolicy.parse().refusal(address, 80)
+    assert refusal is not None
+    assert kind in refusal.detail
+    assert SETTING in refusal.detail
+    is_metadata = address in METADATA
+    assert refusal.reason == (RefusalReason.METADATA if is_metadata else RefusalReason.NOT_PUBLIC)
 
 
 @pytest.mark.parametrize("address", PUBLIC)
@@ -126,7 +140,7 @@ def test_an_entry_allows_what_it_names(
 @pytest.mark.parametrize("address", METADATA)
 def test_metadata_is_allowed_by_its_exact_address_only(address: str) -> None:
     wide = NetworkPolicy.parse(["0.0.0.0/0", "::/0"])
-    assert "cloud metadata" in (wide.refusal(address, 80) or "")
+    assert "cloud metadata" in detail(wide.refusal(address, 80))
     assert NetworkPolicy.parse([address]).refusal(address, 80) is None
     named = f"[{address}]:80" if ":" in address else f"{address}:80"
     assert NetworkPolicy.parse([named]).refusal(address, 80) is None
@@ -135,9 +149,10 @@ def test_metadata_is_allowed_by_its_exact_address_only(address: str) -> None:
 
 @pytest.mark.parametrize("port", [22, 25, 2375, 3306, 5432, 5672, 6379, 9200, 10250, 11211, 27017])
 def test_ports_of_other_services_are_refused_everywhere(port: int) -> None:
-    reason = NetworkPolicy.parse().refusal("8.8.8.8", port)
-    assert reason is not None
-    assert str(port) in reason
+    refusal = NetworkPolicy.parse().refusal("8.8.8.8", port)
+    assert refusal is not None
+    assert refusal.reason is RefusalReason.PORT
+    assert str(port) in refusal.detail
 
 
 @pytest.mark.parametrize("port", [80, 443, 3000, 5000, 8000, 8080, 8081, 8443, 9000])
@@ -149,7 +164,7 @@ def test_ports_of_web_servers_are_open(port: int) -> None:
 def test_a_listener_on_every_address_is_refused_at_each_local_one(own: str) -> None:
     policy = NetworkPolicy.parse(["10.0.0.0/8", "127.0.0.0/8", "::1"], own=((own, 8081),))
     for address in ("10.0.0.1", "127.0.0.2", "::1"):
-        assert "own API" in (policy.refusal(address, 8081) or "")
+        assert "own API" in detail(policy.refusal(address, 8081))
         assert policy.refusal(address, 8082) is None
     assert policy.refusal("8.8.8.8", 8081) is None
 
@@ -183,3 +198,72 @@ def test_an_ipv4_address_and_its_mapped_form_fare_alike(address: object) -> None
     policy = NetworkPolicy.parse(["10.0.0.0/9"])
     plain, mapped = policy.refusal(str(address), 80), policy.refusal(f"::ffff:{address}", 80)
     assert plain == mapped
+
+
+OWN = [
+    ([], "93.184.216.34", False, "a public address of this machine"),
+    ([], "2606:4700::1111", False, "a public IPv6 address"),
+    (["93.184.216.34"], "93.184.216.34", True, "named exactly"),
+    (["93.184.216.34:80"], "93.184.216.34", True, "named with its port"),
+    (["93.184.216.34:81"], "93.184.216.34", False, "named with another port"),
+    (["93.184.216.0/24"], "93.184.216.34", False, "a network around it"),
+    (["10.0.0.0/8"], "10.0.0.5", False, "a private network around it"),
+    (["127.0.0.0/8"], "127.0.0.2", True, "loopback leads nowhere else"),
+    (["::1/128"], "::1", True, "IPv6 loopback"),
+    (["0.0.0.0/0"], "127.0.0.1", False, "all of IPv4 around loopback"),
+    (["0.0.0.0/0"], "0.0.0.0", False, "the address that means all"),
+    (["::/0"], "64:ff9b::5db8:d822", False, "by way of NAT64"),
+]
+
+
+@pytest.mark.parametrize(("allow", "address", "open_", "why"), OWN, ids=[row[3] for row in OWN])
+def test_an_address_of_this_machine_has_to_be_named_itself(
+    allow: list[str], address: str, open_: bool, why: str
+) -> None:
+    refusal = NetworkPolicy.parse(allow).refusal(address, 80, lambda _: True)
+    assert (refusal is None) is open_
+    if refusal is not None:
+        assert refusal.reason is RefusalReason.OWN
+        assert SETTING in refusal.detail
+
+
+def test_the_same_address_elsewhere_is_open() -> None:
+    assert NetworkPolicy.parse().refusal("93.184.216.34", 80, lambda _: False) is None
+
+
+DENIED = [
+    (["93.184.216.34"], "93.184.216.34", 80, True, "an address"),
+    (["93.184.216.0/24"], "93.184.216.34", 80, True, "its network"),
+    (["93.184.216.34:80"], "93.184.216.34", 80, True, "its port"),
+    (["93.184.216.34:81"], "93.184.216.34", 80, False, "another port"),
+    (["93.184.216.35"], "93.184.216.34", 80, False, "another address"),
+    (["93.184.216.34"], "::ffff:93.184.216.34", 80, True, "its mapped form"),
+    (["93.184.216.34"], "64:ff9b::5db8:d822", 80, True, "by way of NAT64"),
+    (["2606:4700::/32"], "2606:4700::1111", 443, True, "an IPv6 network"),
+    (["0.0.0.0/0"], "10.0.0.1", 80, True, "all of IPv4"),
+]
+
+
+@pytest.mark.parametrize(
+    ("deny", "address", "port", "refused", "why"), DENIED, ids=[row[4] for row in DENIED]
+)
+def test_what_is_denied_is_refused_whatever_is_allowed(
+    deny: list[str], address: str, port: int, refused: bool, why: str
+) -> None:
+    written = f"[{address}]" if ":" in address else address
+    for allow in ([], [written], [f"{written}:{port}"], ["0.0.0.0/0", "::/0"]):
+        policy = NetworkPolicy.parse(allow, deny=deny)
+        refusal = policy.refusal(address, port, lambda _: False)
+        is_denied = refusal is not None and refusal.reason is RefusalReason.DENIED
+        assert is_denied is refused, allow
+        if is_denied:
+            assert "WEBLOOM_DENY_ADDRESSES" in detail(refusal)
+
+
+@pytest.mark.parametrize("port", [80, 22])
+def test_what_is_told_of_a_name_depends_on_the_url_alone(port: int) -> None:
+    told = refusal_of_name("shop.test", port)
+    assert "shop.test" in told
+    assert SETTING in told
+    for word in ("loopback", "private", "metadata", "machine", "127."):
+        assert word not in told

@@ -74,6 +74,7 @@ BAD = [
     ("WEBLOOM_ALLOW_ADDRESSES", "10.0.0.0/8, nonsense", "addresses, networks or address:port"),
     ("WEBLOOM_ALLOW_ADDRESSES", "10.0.0.1/8", "addresses, networks or address:port"),
     ("WEBLOOM_ALLOW_ADDRESSES", "127.0.0.1:0", "addresses, networks or address:port"),
+    ("WEBLOOM_DENY_ADDRESSES", "10.0.0.0/8, intranet", "addresses, networks or address:port"),
     ("WEBLOOM_SLOTS", "0", "a whole number from 1 to 1000"),
     ("WEBLOOM_SLOTS", "1001", "a whole number from 1 to 1000"),
     ("WEBLOOM_SLOTS", "many", "a whole number from 1 to 1000"),

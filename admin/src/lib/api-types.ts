@@ -1278,6 +1278,9 @@ export interface components {
             failed: number;
             started_at: string;
             queues: string[];
+            refused: {
+                [key: string]: number;
+            };
             last_beat_seconds_ago: number;
             alive: boolean;
         };

@@ -6,32 +6,39 @@ from webloom.adapters.feed_process.reader import ProcessFeedReader
 from webloom.adapters.http.download import PAGES, DownloadLimits, HttpDownloader
 from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
 from webloom.adapters.page_process.reader import ProcessPageReader
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.ports.feed_reader import FeedReader
 from webloom.settings import Settings
 
 
 def network_policy(settings: Settings) -> NetworkPolicy:
-    return NetworkPolicy.parse(settings.allow_addresses, own=((settings.host, settings.port),))
+    return NetworkPolicy.parse(
+        settings.allow_addresses,
+        own=((settings.host, settings.port),),
+        deny=settings.deny_addresses,
+    )
 
 
-def http_fetcher(settings: Settings) -> HttpFetcher:
+def http_fetcher(settings: Settings, refusals: RefusalLog | None = None) -> HttpFetcher:
     """To be opened by `async with`."""
     limits = FetchLimits(
         total_seconds=settings.fetch_timeout,
         max_body_bytes=settings.max_body,
         connections=settings.slots,
     )
-    return HttpFetcher(policy=network_policy(settings), limits=limits)
+    return HttpFetcher(policy=network_policy(settings), refusals=refusals, limits=limits)
 
 
-def http_downloader(settings: Settings) -> HttpDownloader:
+def http_downloader(settings: Settings, refusals: RefusalLog | None = None) -> HttpDownloader:
     """To be opened by `async with`."""
     limits = DownloadLimits(total_seconds=settings.feed_timeout, max_bytes=settings.max_feed)
-    return HttpDownloader(policy=network_policy(settings), limits=limits)
+    return HttpDownloader(policy=network_policy(settings), refusals=refusals, limits=limits)
 
 
-def page_downloader(settings: Settings, *, any_status: bool = False) -> HttpDownloader:
+def page_downloader(
+    settings: Settings, refusals: RefusalLog | None = None, *, any_status: bool = False
+) -> HttpDownloader:
     """To be opened by `async with`."""
     limits = DownloadLimits(
         total_seconds=settings.fetch_timeout,
@@ -40,7 +47,11 @@ def page_downloader(settings: Settings, *, any_status: bool = False) -> HttpDown
         connections=settings.watch_concurrency,
     )
     return HttpDownloader(
-        policy=network_policy(settings), accept=PAGES, any_status=any_status, limits=limits
+        policy=network_policy(settings),
+        refusals=refusals,
+        accept=PAGES,
+        any_status=any_status,
+        limits=limits,
     )
 
 

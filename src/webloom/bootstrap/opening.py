@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.adapters.routed_broker import RoutedBroker
 from webloom.adapters.system_clock import SystemClock
 from webloom.application.host_turns import HostTurns
@@ -70,6 +71,7 @@ async def open_services(
             revisions=stores.revisions,
             lock=stores.lock,
             policy=network_policy(settings),
+            refusals=RefusalLog(),
             host_turns=HostTurns(
                 HostLimits(concurrency=settings.host_concurrency, delay=settings.host_delay)
             ),

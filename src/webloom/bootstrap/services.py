@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from webloom.adapters.notify.targets import check_target, shown_target
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.application.host_turns import HostTurns
 from webloom.application.imports.clear_spool import ClearSpool
 from webloom.application.imports.manage_feeds import ManageFeeds
@@ -51,6 +52,7 @@ class Services:
     revisions: Revisions
     lock: Lock
     policy: NetworkPolicy
+    refusals: RefusalLog  # of all that the process connects to
     host_turns: HostTurns  # shared by all that the process fetches
     recent_records: RecentRecords
     store_link: Connected

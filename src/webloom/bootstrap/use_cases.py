@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from webloom.adapters.http.download import DownloadLimits, HttpDownloader
@@ -23,7 +23,6 @@ from webloom.bootstrap.brokers import queue_limits
 from webloom.bootstrap.network import (
     feed_reader,
     http_downloader,
-    network_policy,
     page_downloader,
     page_reader,
 )
@@ -37,7 +36,7 @@ MOST_OF_A_PREVIEW = 16 * 1024 * 1024  # bytes of a feed: enough for thousands of
 @asynccontextmanager
 async def open_run_import(services: Services) -> AsyncIterator[RunImport]:
     settings = services.settings
-    async with http_downloader(settings) as downloader:
+    async with http_downloader(settings, services.refusals) as downloader:
         yield RunImport(
             store=services.imports,
             broker=services.broker,
@@ -61,8 +60,9 @@ async def open_preview_feed(services: Services) -> AsyncIterator[PreviewFeed]:
     limits = DownloadLimits(
         total_seconds=settings.feed_timeout, max_bytes=min(settings.max_feed, MOST_OF_A_PREVIEW)
     )
-    policy = network_policy(settings)
-    async with HttpDownloader(policy=policy, may_cut=True, limits=limits) as downloader:
+    async with HttpDownloader(
+        policy=services.policy, refusals=services.refusals, may_cut=True, limits=limits
+    ) as downloader:
         yield PreviewFeed(
             downloader=downloader,
             reader=feed_reader(),
@@ -76,7 +76,7 @@ async def open_preview_feed(services: Services) -> AsyncIterator[PreviewFeed]:
 async def open_preview_page(services: Services) -> AsyncIterator[PreviewPage]:
     settings = services.settings
     async with (
-        page_downloader(settings, any_status=True) as downloader,
+        page_downloader(settings, services.refusals, any_status=True) as downloader,
         page_reader(settings) as reader,
     ):
         yield PreviewPage(
@@ -90,7 +90,10 @@ async def open_preview_page(services: Services) -> AsyncIterator[PreviewPage]:
 @asynccontextmanager
 async def open_check_page(services: Services, turns: HostTurns) -> AsyncIterator[CheckPage]:
     settings = services.settings
-    async with page_downloader(settings) as downloader, page_reader(settings) as reader:
+    async with (
+        page_downloader(settings, services.refusals) as downloader,
+        page_reader(settings) as reader,
+    ):
         yield CheckPage(
             watches=services.watches,
             pages=services.pages,
@@ -107,7 +110,7 @@ async def open_check_page(services: Services, turns: HostTurns) -> AsyncIterator
 
 @asynccontextmanager
 async def open_tell_people(services: Services) -> AsyncIterator[TellPeople]:
-    async with TargetNotifier(policy=services.policy) as notifier:
+    async with TargetNotifier(policy=services.policy, refusals=services.refusals) as notifier:
         yield TellPeople(
             store=services.watches,
             pages=services.pages,
@@ -134,7 +137,7 @@ def sampler(services: Services) -> Sampler:
     )
 
 
-def survey(services: Services, own_beat: Heartbeat) -> Survey:
+def survey(services: Services, own_beat: Callable[[], Heartbeat]) -> Survey:
     """It remembers: one for each process that tells what is going on."""
     settings, sampling = services.settings, sampler(services)
     return Survey(

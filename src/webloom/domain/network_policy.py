@@ -1,14 +1,16 @@
 """Which addresses Webloom may connect to.
 
 A user names URLs; without this policy they could name the machine's own services, its neighbours
-and the cloud's metadata service through Webloom. Only public addresses are open, the operator may
-name exceptions, and what is most dangerous must be named exactly.
+and the cloud's metadata service through Webloom. Only public addresses of other machines are open,
+the operator may name exceptions, and what is most dangerous must be named exactly. What the
+operator denies is refused whatever else is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -22,7 +24,9 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 SETTING = "WEBLOOM_ALLOW_ADDRESSES"
+DENY_SETTING = "WEBLOOM_DENY_ADDRESSES"
 
+_METADATA_KIND = "a cloud metadata address"
 _METADATA: frozenset[Address] = frozenset(
     ip_address(text)
     for text in (
@@ -96,26 +100,55 @@ _SERVICE_PORTS = (
     " 10255 10256 11211 15672 25672 26379 27017 27018 27019 28015 33060 50000 61613 61616"
 )
 _REFUSED_PORTS = frozenset(int(port) for port in f"{_FETCH_BAD_PORTS} {_SERVICE_PORTS}".split())
+_NO_WEB_PORT = (
+    "belongs to a service that does not expect web requests; "
+    f"{SETTING} can name exactly that address and port to allow it"
+)
+
+
+class RefusalReason(StrEnum):
+    """Also the label of a metric: a small, closed set."""
+
+    DENIED = "deny-list"
+    METADATA = "metadata"
+    NOT_PUBLIC = "not-public"
+    OWN = "own-address"
+    PORT = "port"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NetworkPolicy:
-    addresses: frozenset[Address]  # allowed although not public
+class Refusal:
+    reason: RefusalReason
+    # One sentence that names the address: for the log, and for a URL that names it itself.
+    detail: str
+
+
+def refusal_of_name(host: str, port: int) -> str:
+    """What the caller is told when a name leads to a refused address. It depends on the URL alone:
+    neither the address nor its kind can be learnt from it."""
+    if port in _REFUSED_PORTS:
+        return f"port {port} of {host} {_NO_WEB_PORT}"
+    return (
+        f"{host} leads to an address that Webloom does not connect to; the log says which and why, "
+        f"and whether {SETTING} can allow it"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AddressList:
+    """What an operator names: addresses, networks, and ports of addresses."""
+
+    addresses: frozenset[Address]
     networks: tuple[Network, ...]
-    endpoints: frozenset[tuple[Address, int]]  # allowed whatever else is refused
-    own: tuple[
-        tuple[Address, int], ...
-    ]  # Webloom's own listeners; an unspecified one is everywhere
+    endpoints: frozenset[tuple[Address, int]]
 
     @classmethod
-    def parse(
-        cls, allow: Iterable[str] = (), own: tuple[tuple[str, int], ...] = ()
-    ) -> NetworkPolicy:
+    def parse(cls, entries: Iterable[str]) -> AddressList:
         """Raises ValueError, with a sentence that names the entry, when one cannot be read."""
         addresses: set[Address] = set()
         networks: list[Network] = []
         endpoints: set[tuple[Address, int]] = set()
-        for entry in allow:
+        for entry in entries:
             host, port = _split_port(entry.strip())
             if port is not None:
                 endpoints.add((_parse_address(host, entry), port))
@@ -131,37 +164,107 @@ class NetworkPolicy:
             addresses=frozenset(addresses),
             networks=tuple(networks),
             endpoints=frozenset(endpoints),
+        )
+
+    def entries(self) -> list[str]:
+        """What `parse` makes the same list of."""
+        return [
+            *map(str, sorted(self.addresses, key=str)),
+            *map(str, self.networks),
+            *(f"[{address}]:{port}" for address, port in self.endpoints),
+        ]
+
+    def holds(self, target: Address, port: int) -> bool:
+        return (
+            target in self.addresses
+            or (target, port) in self.endpoints
+            or any(target in network for network in self.networks)
+        )
+
+
+def _nobody_knows(address: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NetworkPolicy:
+    allowed: AddressList  # although not public; an endpoint whatever else is refused
+    denied: AddressList  # whatever is allowed
+    own: tuple[
+        tuple[Address, int], ...
+    ]  # Webloom's own listeners; an unspecified one is everywhere
+
+    @classmethod
+    def parse(
+        cls,
+        allow: Iterable[str] = (),
+        own: tuple[tuple[str, int], ...] = (),
+        deny: Iterable[str] = (),
+    ) -> NetworkPolicy:
+        """Raises ValueError, with a sentence that names the entry, when one cannot be read."""
+        return cls(
+            allowed=AddressList.parse(allow),
+            denied=AddressList.parse(deny),
             own=tuple((_listener(address), port) for address, port in own),
         )
 
-    def refusal(self, address: str, port: int) -> str | None:
-        """None when a connection may be made, else the reason, one sentence."""
+    def refusal(
+        self, address: str, port: int, is_own: Callable[[str], bool] = _nobody_knows
+    ) -> Refusal | None:
+        """None when a connection may be made. `is_own` says whether an address is one of this
+        machine's now; it is asked only where the answer decides."""
         target = _unwrap(ip_address(address))
-        if (target, port) in self.endpoints:
+        if any(self.denied.holds(each, port) for each in (target, *_carried(target))):
+            return Refusal(
+                reason=RefusalReason.DENIED, detail=f"{target} port {port} is in {DENY_SETTING}"
+            )
+        if (target, port) in self.allowed.endpoints:
             return None
         kind = _kind(target)
         if kind is not None and not self._allows(target):
-            return f"{target} is {kind}; {SETTING} can name it to allow it"
-        if self._is_own(target, port, public=kind is None):
-            return (
-                f"{target} port {port} is Webloom's own API; "
-                f"{SETTING} can name exactly that address and port to allow it"
+            return Refusal(
+                reason=(
+                    RefusalReason.METADATA if kind == _METADATA_KIND else RefusalReason.NOT_PUBLIC
+                ),
+                detail=f"{target} is {kind}; {SETTING} can name it to allow it",
+            )
+        if self._is_own_api(target, port, public=kind is None):
+            return Refusal(
+                reason=RefusalReason.OWN,
+                detail=f"{target} port {port} is Webloom's own API; "
+                f"{SETTING} can name exactly that address and port to allow it",
+            )
+        if not self._names_this_machine(target) and (
+            target.is_unspecified
+            or is_own(address)
+            or any(is_own(str(each)) for each in _carried(target))
+        ):
+            return Refusal(
+                reason=RefusalReason.OWN,
+                detail=f"{target} is an address of this machine; {SETTING} can name exactly that "
+                "address, or with its port, to allow it",
             )
         if port in _REFUSED_PORTS:
-            return (
-                f"port {port} of {target} belongs to a service that does not expect web requests; "
-                f"{SETTING} can name exactly that address and port to allow it"
+            return Refusal(
+                reason=RefusalReason.PORT, detail=f"port {port} of {target} {_NO_WEB_PORT}"
             )
         return None
 
     def _allows(self, target: Address) -> bool:
-        if target in self.addresses:
+        if target in self.allowed.addresses:
             return True
         if _metadata_in(target):  # a network that happens to cover it is not consent
             return False
-        return any(target in network for network in self.networks)
+        return any(target in network for network in self.allowed.networks)
 
-    def _is_own(self, target: Address, port: int, *, public: bool) -> bool:
+    def _names_this_machine(self, target: Address) -> bool:
+        """By its exact address, or by loopback networks, which lead nowhere else. A wider network
+        that happens to cover an address of this machine is not consent."""
+        return target in self.allowed.addresses or any(
+            target in network and network.is_loopback for network in self.allowed.networks
+        )
+
+    def _is_own_api(self, target: Address, port: int, *, public: bool) -> bool:
         for address, own_port in self.own:
             if port != own_port:
                 continue
@@ -177,7 +280,7 @@ class NetworkPolicy:
 def _kind(address: Address) -> str | None:
     """What makes the address not public; None for a public one."""
     if _metadata_in(address):
-        return "a cloud metadata address"
+        return _METADATA_KIND
     for network, kind in _KINDS:
         if address in network:
             return kind
@@ -189,14 +292,15 @@ def _kind(address: Address) -> str | None:
 
 
 def _metadata_in(address: Address) -> bool:
-    if address in _METADATA:
-        return True
-    if isinstance(address, IPv4Address):
-        return False
-    return any(
-        address in network and IPv4Address((int(address) >> shift) & 0xFFFFFFFF) in _METADATA
-        for network, shift in _CARRIERS
-    )
+    return address in _METADATA or any(each in _METADATA for each in _carried(address))
+
+
+def _carried(address: Address) -> Iterator[IPv4Address]:
+    """The IPv4 address within an IPv6 address, where a gateway may pass the connection on to it."""
+    if isinstance(address, IPv6Address):
+        for network, shift in _CARRIERS:
+            if address in network:
+                yield IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
 
 
 def _unwrap(address: Address) -> Address:

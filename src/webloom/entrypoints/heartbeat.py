@@ -60,6 +60,11 @@ def first_beat(
     )
 
 
+def as_it_is(services: Services, beat: Heartbeat) -> Heartbeat:
+    """With what is known of the process as a whole, whatever its role."""
+    return replace(beat, refused=services.refusals.counts())
+
+
 @asynccontextmanager
 async def beating(
     services: Services, beat: Heartbeat, current: Callable[[Heartbeat], Heartbeat] = lambda b: b
@@ -69,7 +74,7 @@ async def beating(
     async def beat_on() -> None:
         while True:
             with suppress(Unavailable, BackendRefused):
-                await services.heartbeats.beat(current(beat))
+                await services.heartbeats.beat(as_it_is(services, current(beat)))
             await asyncio.sleep(BEAT_SECONDS)
 
     task = asyncio.create_task(beat_on())

@@ -68,7 +68,7 @@ def _serving(
 async def _serve_urls(services: Services, stop: asyncio.Event, work: Work) -> None:
     """Fetch what was submitted."""
     settings = services.settings
-    async with http_fetcher(settings) as fetcher:
+    async with http_fetcher(settings, services.refusals) as fetcher:
         fetch_url = work.fetch_url = services.fetch_url(fetcher, services.host_turns)
         renewal = asyncio.create_task(fetch_url.renew_leases())
         try:

@@ -23,6 +23,8 @@ class Heartbeat:
     # Deliveries that were settled since the process started, by queue.
     handled: Mapping[str, int] = field(default_factory=dict)
     queues: tuple[str, ...] = ()  # that it serves; workers of older versions leave it empty
+    # Connections that the gate refused since the process started, by reason.
+    refused: Mapping[str, int] = field(default_factory=dict)
 
     def serves(self, queue: str) -> bool:
         """A worker that names no queue is of a version whose workers served all of them."""

@@ -28,12 +28,14 @@ from webloom import __version__
 from webloom.adapters.http.body import ACCEPT_ENCODING
 from webloom.adapters.http.gate import (
     Dial,
+    Gate,
     GuardedResolver,
     SystemResolver,
     current_dial,
     guarded_socket_factory,
 )
 from webloom.adapters.http.headers import cookie_of, plain_headers
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed, UrlRefused
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.parsing.web_url import join
@@ -54,7 +56,7 @@ class Journey:
         self.started = perf_counter()
         self.chain: list[dict[str, Any]] = []  # the hops before the final one
         self.cookies: dict[str, str] = {}
-        self.dial = Dial()  # of the current hop
+        self.dial = Dial(host="")  # of the current hop
         self.jar: CookieJar | None = None  # only once a redirect has set a cookie
         self.seen: set[tuple[str, str | None]] = set()
 
@@ -84,6 +86,7 @@ class GatedClient(Generic[Answer]):
         answers: type[Answer],
         *,
         policy: NetworkPolicy,
+        refusals: RefusalLog | None,  # default: one of its own
         accept: str,
         connections: int,
         connect_seconds: float,
@@ -92,7 +95,7 @@ class GatedClient(Generic[Answer]):
         ssl_context: ssl.SSLContext | None,  # default: the system's certificates
     ) -> None:
         self._answers = answers
-        self._policy = policy
+        self._gate = Gate(policy, refusals or RefusalLog())
         self._accept = accept
         self._connections = connections
         self._connect_seconds = connect_seconds
@@ -101,11 +104,11 @@ class GatedClient(Generic[Answer]):
         self._ssl_context = ssl_context
 
     async def __aenter__(self) -> Self:
-        self._resolver = GuardedResolver(self._policy, self._given_resolver or SystemResolver())
+        self._resolver = GuardedResolver(self._gate, self._given_resolver or SystemResolver())
         self._session = ClientSession(
             connector=TCPConnector(
                 resolver=self._resolver,
-                socket_factory=guarded_socket_factory(self._policy),
+                socket_factory=guarded_socket_factory(self._gate),
                 ssl=self._ssl_context or True,
                 limit=self._connections,
             ),
@@ -150,7 +153,7 @@ class GatedClient(Generic[Answer]):
             headers: Mapping[str, str] | None = conditions
             if cookie:
                 headers = {**(conditions or {}), "Cookie": cookie}
-            current_dial.set(dial := Dial())
+            current_dial.set(dial := Dial(host=target.host or ""))
             journey.dial = dial
             response = cast(
                 "Answer", await self._session.get(target, allow_redirects=False, headers=headers)
@@ -178,6 +181,7 @@ class GatedClient(Generic[Answer]):
         """POST to a normalised URL, once; the answer's status and headers. No redirect is followed,
         and no body is read."""
         target = URL(url, encoded=True)
+        current_dial.set(Dial(host=target.host or ""))
         response = await self._session.post(
             target, data=body, headers=headers, allow_redirects=False
         )

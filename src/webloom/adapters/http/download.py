@@ -23,6 +23,7 @@ from webloom.adapters.http.client import GatedClient, Journey
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
 from webloom.adapters.http.spool import Spool
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
 from webloom.domain.network_policy import NetworkPolicy
@@ -62,6 +63,7 @@ class HttpDownloader:
         any_status: bool = False,  # keep the body of every answer
         may_cut: bool = False,  # keep the beginning of a body that is too large
         limits: DownloadLimits | None = None,
+        refusals: RefusalLog | None = None,  # default: one of its own
         resolver: AbstractResolver | None = None,  # closed with the downloader
         ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
     ) -> None:
@@ -71,6 +73,7 @@ class HttpDownloader:
         self._client = GatedClient(
             ClientResponse,
             policy=policy,
+            refusals=refusals,
             accept=accept,
             connections=self._limits.connections,
             connect_seconds=self._limits.connect_seconds,

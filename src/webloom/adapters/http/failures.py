@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import aiohttp
 from aiohttp import http_exceptions
 
@@ -73,8 +75,11 @@ def _detail(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         certificate_error = error.certificate_error
         text = getattr(certificate_error, "verify_message", "") or str(certificate_error)
-    elif isinstance(error, aiohttp.ClientConnectorError):
+    elif isinstance(error, aiohttp.ClientConnectorDNSError):
         text = error.os_error.strerror or str(error.os_error)
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        # Not its text, which names the addresses that were tried.
+        text = os.strerror(error.os_error.errno) if error.os_error.errno else "no address answers"
     elif isinstance(error, aiohttp.ClientResponseError | http_exceptions.HttpProcessingError):
         text = error.message
     else:

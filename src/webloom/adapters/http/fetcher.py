@@ -27,6 +27,7 @@ from webloom.adapters.http.client import GatedClient, Journey
 from webloom.adapters.http.deadline import Deadline
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import MAX_SOURCE_CHARACTERS, Received
 from webloom.domain.network_policy import NetworkPolicy
@@ -53,6 +54,7 @@ class HttpFetcher:
         *,
         policy: NetworkPolicy,
         limits: FetchLimits | None = None,
+        refusals: RefusalLog | None = None,  # default: one of its own
         resolver: AbstractResolver | None = None,  # closed with the fetcher
         ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
     ) -> None:
@@ -60,6 +62,7 @@ class HttpFetcher:
         self._client = GatedClient(
             _TimedResponse,
             policy=policy,
+            refusals=refusals,
             accept=_ACCEPT,
             connections=self._limits.connections,
             connect_seconds=self._limits.connect_seconds,

@@ -8,6 +8,8 @@ The resolver refuses a name when any of its addresses is refused, so that a site
 private address behind a public one. The socket factory sees the final address of every
 connection, also of literals, which are never resolved. A pooled connection was checked when it
 was opened, under the same policy: one connector belongs to one policy.
+
+Every refusal is counted and logged. What the caller is told of a name depends on the URL alone.
 """
 
 from __future__ import annotations
@@ -19,33 +21,40 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
+from ipaddress import ip_address
 from time import perf_counter
 from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from webloom.domain.network_policy import NetworkPolicy
+from webloom.adapters.own_addresses import is_own_address
+from webloom.adapters.refusal_log import RefusalLog
+from webloom.domain.network_policy import NetworkPolicy, Refusal, refusal_of_name
 
 AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]
 
 # A slow name server holds a thread per lookup; the loops' own pools have 4 or 6 threads.
 _LOOKUP_THREADS = 64
+_LENGTH_OF_IPV6 = 4  # of a socket address: host, port, flow, scope
 
 
 class GateRefused(OSError):
     """aiohttp carries an OSError out of connecting, as the cause of its own error."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(errno.EACCES, reason)
-        self.reason = reason
+    def __init__(self, host: str, port: int, refusal: Refusal) -> None:
+        # What the caller may be told.
+        self.reason = refusal.detail if _is_address(host) else refusal_of_name(host, port)
+        super().__init__(errno.EACCES, self.reason)
 
 
 @dataclass(slots=True)
 class Dial:
     """What the gate notes while one request gets its connection; blank when one was reused."""
 
+    host: str  # of the URL
     lookup_seconds: float = 0.0
     connecting_since: float | None = None
+    target: tuple[Any, ...] | None = None  # the latest address that was connected to
 
 
 # The resolver runs in a task of aiohttp's, which inherits the context of the request it serves.
@@ -87,9 +96,23 @@ class SystemResolver(AbstractResolver):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-class GuardedResolver(AbstractResolver):
-    def __init__(self, policy: NetworkPolicy, resolver: AbstractResolver) -> None:
+class Gate:
+    """One policy; what it refuses is noted."""
+
+    def __init__(self, policy: NetworkPolicy, refusals: RefusalLog) -> None:
         self._policy = policy
+        self._refusals = refusals
+
+    def check(self, host: str, address: str, port: int) -> None:
+        """Raises GateRefused."""
+        if refusal := self._policy.refusal(address, port, is_own_address):
+            self._refusals.note(refusal, host=host, address=address, port=port)
+            raise GateRefused(host, port, refusal)
+
+
+class GuardedResolver(AbstractResolver):
+    def __init__(self, gate: Gate, resolver: AbstractResolver) -> None:
+        self._gate = gate
         self._resolver = resolver
 
     async def resolve(
@@ -101,23 +124,40 @@ class GuardedResolver(AbstractResolver):
         if dial := current_dial.get():
             dial.lookup_seconds = perf_counter() - started
         if not answers:
-            raise OSError(errno.EADDRNOTAVAIL, "the name has no address")
+            raise OSError(errno.ENODATA, "the name has no address")
         for answer in answers:
-            if reason := self._policy.refusal(answer["host"], port):
-                raise GateRefused(f"{host} is not fetched: {reason}")
+            self._gate.check(host, answer["host"], port)
         return answers
 
     async def close(self) -> None:
         await self._resolver.close()
 
 
-def guarded_socket_factory(policy: NetworkPolicy) -> Callable[[AddrInfo], socket.socket]:
+def guarded_socket_factory(gate: Gate) -> Callable[[AddrInfo], socket.socket]:
     def open_socket(target: AddrInfo) -> socket.socket:
         family, kind, protocol, _, address = target
-        if reason := policy.refusal(address[0], address[1]):
-            raise GateRefused(reason)
-        if (dial := current_dial.get()) and dial.connecting_since is None:
-            dial.connecting_since = perf_counter()
+        dial = current_dial.get()
+        # Without a request whose URL says otherwise, the address is what a name leads to.
+        gate.check(dial.host if dial else "the host", _with_scope(address), address[1])
+        if dial is not None:
+            dial.target = address
+            if dial.connecting_since is None:
+                dial.connecting_since = perf_counter()
         return socket.socket(family, kind, protocol)
 
     return open_socket
+
+
+def _with_scope(address: tuple[Any, ...]) -> str:
+    """A link-local address is one of this machine's on its own interface only."""
+    host, *_, scope = address
+    is_scoped = len(address) == _LENGTH_OF_IPV6 and scope and "%" not in host
+    return f"{host}%{scope}" if is_scoped else str(host)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -10,21 +10,29 @@ from contextlib import suppress
 import msgspec
 
 from webloom.adapters.child_process import last_words, pipe, start_child
-from webloom.adapters.notify.frames import Order, Result, policy_entries
+from webloom.adapters.notify.frames import Order, Result
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import NotSent
-from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.network_policy import NetworkPolicy, Refusal
 from webloom.domain.watch import Target
 from webloom.ports.notifier import Told
 
 _CHILD = "webloom.adapters.notify.child"
 TOTAL_SECONDS = 90.0
 _AT_ONCE = 2  # processes, of 60 MB each
-_LONGEST_RESULT = 10_000
+_LONGEST_RESULT = 100_000
 
 
 class AppriseNotifier:
-    def __init__(self, *, policy: NetworkPolicy, total_seconds: float = TOTAL_SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        policy: NetworkPolicy,
+        refusals: RefusalLog | None = None,  # default: one of its own
+        total_seconds: float = TOTAL_SECONDS,
+    ) -> None:
         self._policy = policy
+        self._refusals = refusals or RefusalLog()
         self._total_seconds = total_seconds
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
@@ -33,12 +41,17 @@ class AppriseNotifier:
             url=target.url,
             title=message.title,
             lines=message.lines,
-            allow=policy_entries(self._policy),
+            allow=self._policy.allowed.entries(),
+            deny=self._policy.denied.entries(),
             own=[(str(address), port) for address, port in self._policy.own],
             parent=os.getpid(),
         )
         async with self._turns:
             result = await self._ask(msgspec.json.encode(order))
+        for each in result.refused:
+            refusal = Refusal(reason=each.reason, detail=each.detail)
+            # The target is a secret, and may be the name of a host.
+            self._refusals.note(refusal, host="(Apprise)", address=each.address, port=each.port)
         if not result.sent:
             raise NotSent(reason=result.reason, retryable=result.retryable)
 

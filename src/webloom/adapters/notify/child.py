@@ -16,13 +16,17 @@ from apprise import Apprise, NotifyFormat, OverflowMode
 
 from webloom.adapters.child_limits import bound
 from webloom.adapters.notify.confinement import Confinement
-from webloom.adapters.notify.frames import Order, Result
+from webloom.adapters.notify.frames import Order, Refused, Result
 from webloom.adapters.notify.services import SCHEMES, ports_of, scheme_of, service_of
-from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.network_policy import SETTING, NetworkPolicy
 
 _MOST_MEMORY = 256 * 1024 * 1024
 _MARGIN = 50  # characters that a service puts around a message
 _REST = "and more"
+_ELSEWHERE = (
+    "its name leads to an address or port that Webloom does not connect to; the log says which and "
+    f"why, and whether {SETTING} can allow it"
+)
 _STATUS = re.compile(r"error=([1-5][0-9][0-9])\b")
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
 
@@ -67,7 +71,7 @@ def _send(order: Order) -> Result:
     sender = Apprise()
     sender.add(service)
     mimetypes.init()
-    policy = NetworkPolicy.parse(order.allow, tuple(order.own))
+    policy = NetworkPolicy.parse(order.allow, tuple(order.own), order.deny)
     confinement = Confinement(policy, ports_of(scheme))
     confinement.begin()
     if "overflow=" not in order.url:
@@ -75,8 +79,18 @@ def _send(order: Order) -> Result:
     body = _fitted(order.lines, service.body_maxlen - len(order.title) - _MARGIN)
     # As text: services that show HTML get it escaped.
     if sender.notify(body=body, title=order.title, body_format=NotifyFormat.TEXT):
-        return Result(sent=True)
-    return _failure(str(service.service_name), heard.status, confinement.refusal)
+        return Result(sent=True, refused=confinement.refused)
+    failure = _failure(str(service.service_name), heard.status, _told(order, confinement))
+    return msgspec.structs.replace(failure, refused=confinement.refused)
+
+
+def _told(order: Order, confinement: Confinement) -> str | None:
+    """Why a connection was not made. The target's owner gets to know an address only where the
+    target names it."""
+    refusal = confinement.refusal
+    if isinstance(refusal, Refused):
+        return refusal.detail if refusal.address in order.url else _ELSEWHERE
+    return refusal
 
 
 def _fitted(lines: list[str], most: int) -> str:

@@ -11,15 +11,19 @@ import os
 import socket
 import sys
 import sysconfig
+import threading
 from typing import Any
 
-from webloom.domain.network_policy import NetworkPolicy
+from webloom.adapters.notify.frames import Refused
+from webloom.adapters.own_addresses import is_own_address
+from webloom.domain.network_policy import NetworkPolicy, RefusalReason
 
 _PUBLIC_ONLY = NetworkPolicy.parse()
 _WEB_PORT = 443
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PYTHON = ("stdlib", "platstdlib", "purelib", "platlib")
 _READABLE_DEVICES = ("/dev/null", "/dev/urandom")
+_MOST_REFUSED = 50  # that are told
 
 # Events, or the beginnings of their names. Reading and connecting are looked at more closely.
 _REFUSED = (
@@ -72,7 +76,10 @@ class Confinement:
     def __init__(self, policy: NetworkPolicy, ports: frozenset[int]) -> None:
         self._policy = policy
         self._ports = ports
-        self.refusal: str | None = None  # the latest since a connection was let through
+        # The latest since a connection was let through.
+        self.refusal: Refused | str | None = None
+        self.refused: list[Refused] = []  # by the gate
+        self._asking = threading.local()  # whether an address is this machine's: by sockets, too
         places = {*filter(None, sys.path), *map(sysconfig.get_path, _PYTHON)}
         self._readable = tuple(os.path.realpath(each) + os.sep for each in places)
 
@@ -81,6 +88,9 @@ class Confinement:
         sys.addaudithook(self._look)
 
     def _look(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if getattr(self._asking, "now", False):
+            return
+        reason: Refused | str | None
         if event == "open":
             reason = self._of_file(*arguments)
         elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
@@ -95,19 +105,32 @@ class Confinement:
             return
         if reason is not None:
             self.refusal = reason
-            raise Confined(reason)
+            raise Confined(reason.detail if isinstance(reason, Refused) else reason)
 
-    def _of_connection(self, connection: socket.socket, address: Any) -> str | None:
+    def _of_connection(self, connection: socket.socket, address: Any) -> Refused | str | None:
         if connection.family not in (socket.AF_INET, socket.AF_INET6):
             return "the service connects to something other than an address on the network"
         host, port = address[0], address[1]
         try:
-            reason = self._policy.refusal(host, port)
+            refusal = self._policy.refusal(host, port, self._is_own)
+            is_public = _PUBLIC_ONLY.refusal(host, _WEB_PORT) is None
         except ValueError:  # a name, which would be looked up after this
             return "the service connects to a name, whose address can't be checked"
-        if reason and port in self._ports and not _PUBLIC_ONLY.refusal(host, _WEB_PORT):
+        if refusal is None:
             return None
-        return reason
+        if refusal.reason is RefusalReason.PORT and port in self._ports and is_public:
+            return None
+        told = Refused(address=host, port=port, reason=refusal.reason, detail=refusal.detail)
+        if len(self.refused) < _MOST_REFUSED:
+            self.refused.append(told)
+        return told
+
+    def _is_own(self, address: str) -> bool:
+        self._asking.now = True
+        try:
+            return is_own_address(address)
+        finally:
+            self._asking.now = False
 
     def _of_file(self, path: Any, mode: Any, flags: int) -> str | None:
         if isinstance(path, int):  # it is open already

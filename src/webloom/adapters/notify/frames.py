@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.network_policy import RefusalReason
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,8 +14,18 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     lines: list[str]
     allow: list[str]  # the network policy
+    deny: list[str]
     own: list[tuple[str, int]]
     parent: int  # the process id
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A connection that the gate refused."""
+
+    address: str
+    port: int
+    reason: RefusalReason
+    detail: str
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,12 +34,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     sent: bool
     reason: str = ""
     retryable: bool = False
-
-
-def policy_entries(policy: NetworkPolicy) -> list[str]:
-    """What NetworkPolicy.parse makes the same exceptions of."""
-    return [
-        *map(str, sorted(policy.addresses, key=str)),
-        *map(str, policy.networks),
-        *(f"[{address}]:{port}" for address, port in policy.endpoints),
-    ]
+    refused: list[Refused] = []

@@ -11,6 +11,7 @@ from aiohttp.abc import AbstractResolver
 from webloom.adapters.notify.apprise_process import AppriseNotifier
 from webloom.adapters.notify.targets import is_webhook
 from webloom.adapters.notify.webhook import WebhookNotifier
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
 from webloom.ports.notifier import Told
@@ -23,11 +24,14 @@ class TargetNotifier:
         self,
         *,
         policy: NetworkPolicy,
+        refusals: RefusalLog | None = None,  # default: one of its own
         resolver: AbstractResolver | None = None,  # of webhooks; closed with the notifier
         ssl_context: ssl.SSLContext | None = None,  # of webhooks; default: the system's
     ) -> None:
-        self._webhooks = WebhookNotifier(policy=policy, resolver=resolver, ssl_context=ssl_context)
-        self._apprise = AppriseNotifier(policy=policy)
+        self._webhooks = WebhookNotifier(
+            policy=policy, refusals=refusals, resolver=resolver, ssl_context=ssl_context
+        )
+        self._apprise = AppriseNotifier(policy=policy, refusals=refusals)
 
     async def __aenter__(self) -> Self:
         await self._webhooks.__aenter__()

@@ -21,6 +21,7 @@ from aiohttp.abc import AbstractResolver
 from webloom.adapters.http.client import GatedClient
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
+from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed, NotSent
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
@@ -40,6 +41,7 @@ class WebhookNotifier:
         *,
         policy: NetworkPolicy,
         total_seconds: float = TOTAL_SECONDS,
+        refusals: RefusalLog | None = None,  # default: one of its own
         resolver: AbstractResolver | None = None,  # closed with the notifier
         ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
     ) -> None:
@@ -47,6 +49,7 @@ class WebhookNotifier:
         self._client = GatedClient(
             ClientResponse,
             policy=policy,
+            refusals=refusals,
             accept="*/*",
             connections=_CONNECTIONS,
             connect_seconds=_CONNECT_SECONDS,

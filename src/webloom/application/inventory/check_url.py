@@ -18,7 +18,7 @@ def check_url(url: str, *, policy: NetworkPolicy) -> str:
         host = "127.0.0.1"
     is_address = ":" in host or host.rpartition(".")[2].isdigit()
     if is_address and (refusal := policy.refusal(host, _port_of(normal))):
-        raise UrlRefused(refusal)
+        raise UrlRefused(refusal.detail)
     return normal
 
 

@@ -9,6 +9,7 @@ stores ----> StoredCounts: how much there is, what fails --------+    (troubles 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -82,7 +83,7 @@ class Survey:
         look_at_queues: LookAtQueues,
         stored: StoredCounts,
         heartbeats: Heartbeats,
-        own_beat: Heartbeat,
+        own_beat: Callable[[], Heartbeat],
         imports: ImportStore,
         pages: PageStore,
         clock: Clock,
@@ -141,7 +142,7 @@ class Survey:
         beats = [each.heartbeat for each in seen or []]
         roles = frozenset(beat.role for beat in beats)
         if problem is None and not roles >= WORKING:  # or they live, and can't say so
-            _, problem = await asked(self._heartbeats.beat(self._own_beat))
+            _, problem = await asked(self._heartbeats.beat(self._own_beat()))
         full = self._room.full
         observed = Observed(
             down=[*self._store_down(None if full else problem), *queues.down],

@@ -23,6 +23,7 @@ from webloom.entrypoints.api.admin_schemas import (
     queue_answer,
 )
 from webloom.entrypoints.api.live_topics import LiveTopics, Look, Said, Source
+from webloom.entrypoints.heartbeat import as_it_is
 from webloom.ports.heartbeats import Heartbeat
 from webloom.ports.revisions import Changing
 
@@ -36,7 +37,7 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 class Activity:
     def __init__(self, services: Services, beat: Heartbeat, stopping: asyncio.Event) -> None:
         self._revisions = services.revisions
-        self._survey = survey(services, beat)
+        self._survey = survey(services, partial(as_it_is, services, beat))
         self.sampler = self._survey.sampler
         self.live = LiveTopics(
             {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from webloom import __version__
@@ -18,6 +20,7 @@ from webloom.application.overview.serving import unserved
 from webloom.bootstrap import Services, queue_limits
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.network_policy import RefusalReason
 from webloom.domain.page import CHECK_QUEUE
 from webloom.entrypoints.api.answers import answer
 from webloom.entrypoints.api.schemas import (
@@ -27,6 +30,7 @@ from webloom.entrypoints.api.schemas import (
     ProcessHealth,
     QueueHealth,
 )
+from webloom.entrypoints.heartbeat import as_it_is
 from webloom.ports.broker import QueueDepth
 from webloom.ports.connection import BrokerLink, Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, SeenProcess
@@ -122,7 +126,7 @@ class HealthRoutes:
 
     async def _store(self) -> Dependency:
         services = self._services
-        asked = await _ask(lambda: services.heartbeats.beat(self._beat))
+        asked = await _ask(lambda: services.heartbeats.beat(as_it_is(services, self._beat)))
         shown = _dependency("store", services.store_link, asked)
         if services.room.full and not services.settings.accepts_into_the_store:
             shown.state = "up"  # it can be read; `detail` says that it is full
@@ -182,6 +186,7 @@ class HealthRoutes:
                 busy.labels(name).set(worker.in_flight)
                 for outcome in ("completed", "retried", "failed"):
                     attempts.labels(name, outcome).set(getattr(worker, outcome))
+        registry.register(_Refusals([*health.workers, *health.others]))
         records = Gauge("webloom_records", "Records by status", ["status"], registry=registry)
         counts = await _ask(self._services.store.count_by_status)
         for status, count in (counts.result or {}).items():
@@ -226,6 +231,29 @@ class HealthRoutes:
         for each in used.result or ():
             items.labels(each.collection).set(each.items)
             size.labels(each.collection).set(each.bytes)
+
+
+class _Refusals(Collector):
+    """The processes count, and say so in their heartbeats."""
+
+    def __init__(self, processes: list[ProcessHealth]) -> None:
+        self._counts: dict[tuple[str, str], int] = {}
+        for each in processes:
+            if each.alive:  # the roles of one process share their count
+                for reason in RefusalReason:
+                    key = (f"{each.host}:{each.pid}", reason.value)
+                    count = each.refused.get(reason.value, 0)
+                    self._counts[key] = max(count, self._counts.get(key, 0))
+
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(
+            "webloom_gate_refusals",
+            "Outgoing connections that the gate refused since the process started",
+            labels=["process", "reason"],
+        )
+        for labels, count in self._counts.items():
+            family.add_metric(labels, count)
+        yield family
 
 
 def request_histogram(registry: CollectorRegistry) -> Histogram:
@@ -282,6 +310,7 @@ def _process(seen: SeenProcess) -> ProcessHealth:
         failed=beat.failed,
         started_at=beat.started_at,
         queues=list(beat.queues),
+        refused=dict(beat.refused),
         last_beat_seconds_ago=round(seen.age, 1),
         alive=seen.age <= ALIVE_SECONDS,
     )

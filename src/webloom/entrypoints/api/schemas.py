@@ -96,6 +96,7 @@ class ProcessHealth(msgspec.Struct, kw_only=True):
     failed: int
     started_at: datetime
     queues: list[str]  # that it serves
+    refused: dict[str, int]  # connections that the gate refused since its start, by reason
     last_beat_seconds_ago: float
     alive: bool
 
