@@ -4,6 +4,7 @@ keep_private()    at the start of a process: its umask, which its children and S
 make_folder()     puts a marker into a folder that we make, by which we know it later
 protect()         at start-up: closes what an older version or somebody else has left too open
 open_for_user()   a file that a person asked for by name follows that person's umask
+read_trusted()    a file that tells us what to do is read only if nobody else could have written it
 
 A folder that somebody else has made is theirs: its mode stays, and `webloom doctor` warns. Nothing
 here follows a symbolic link to a file, or opens a file of a database: closing one would end
@@ -26,6 +27,7 @@ MARKER = ".made-by-webloom"
 _FOLDER = 0o700
 _FILE = 0o600
 _OTHERS = 0o077
+_WRITABLE = 0o022
 _DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", "-reserve", "-reserve-new")
 _SPOOL_FILES = ("*.feed", "*.feed.*", "*.part", "*.page", "*.preview/*", "known/*")
 _SPOOL_FOLDERS = ("known", "*.preview")
@@ -81,6 +83,31 @@ def open_for_user(path: Path, *, must_be_new: bool = False) -> BinaryIO:
         with suppress(OSError):  # a file system without modes
             os.fchmod(file, 0o666 & ~_users_umask)
     return os.fdopen(file, "wb")
+
+
+class NotTrusted(Exception):
+    """Its text says why."""
+
+
+def read_trusted(path: Path) -> bytes:
+    """Of a file that was found rather than named. Raises NotTrusted where another user could have
+    put it there or written into it; root may. Raises OSError."""
+    place = path.absolute()
+    itself = path.lstat()
+    is_link = stat.S_ISLNK(itself.st_mode)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a named pipe would be waited for
+    file = os.open(path, flags if is_link else flags | os.O_NOFOLLOW)
+    with os.fdopen(file, "rb") as stream:
+        found = os.fstat(file)
+        owners = {itself.st_uid, found.st_uid} - {0, os.geteuid()}
+        if owners:
+            raise NotTrusted(f"{place} belongs to another user, {owners.pop()}")
+        if not stat.S_ISREG(found.st_mode):
+            raise NotTrusted(f"{place} is not a file")
+        if found.st_mode & _WRITABLE:
+            mode = stat.S_IMODE(found.st_mode)
+            raise NotTrusted(f"{place} has the mode {mode:03o}, so that other users can change it")
+        return stream.read()
 
 
 def make_folder(folder: Path) -> None:

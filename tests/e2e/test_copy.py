@@ -470,6 +470,19 @@ async def test_another_address_is_refused(
     assert "--from: " in (await refused(env, address, source)).stderr
 
 
+@pytest.mark.parametrize("content", [SECRET.encode(), b"\xff" + SECRET.encode()])
+async def test_what_an_address_file_holds_is_in_no_message(
+    tmp_path: Path, env: dict[str, str], content: bytes
+) -> None:
+    source = await fill(tmp_path / "source.db", [])
+    (tmp_path / "address").write_bytes(content)
+    ended = await refused(env, source, f"@{tmp_path / 'address'}")
+    assert ended.returncode == 2
+    assert str(tmp_path / "address") in ended.stderr
+    assert SECRET not in ended.stderr
+    assert "0xff" not in ended.stderr
+
+
 async def test_a_store_is_not_copied_onto_itself(
     tmp_path: Path, env: dict[str, str], mongodb: str
 ) -> None:

@@ -59,12 +59,15 @@ def _address(option: str, given: str) -> str:
     if given.startswith("@"):
         try:
             url = Path(given[1:]).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise SettingsError(f"{option}: can't read {given[1:]}: {error}") from error
+        except UnicodeDecodeError:  # whose message quotes the content
+            raise SettingsError(f"{option}: can't read {given[1:]}: it is not UTF-8 text") from None
     try:
         checked(url, STORE_SCHEMES)
     except ValueError as error:
-        raise SettingsError(f"{option}: got {shown(url)!r}, which is no store: {error}") from None
+        got = f"what {given[1:]} holds" if url is not given else repr(shown(url))
+        raise SettingsError(f"{option}: got {got}, which is no store: {error}") from None
     if not url.startswith(SQLITE):
         return url
     file = Path(url.removeprefix(SQLITE)).resolve()  # the target remembers where it came from

@@ -40,7 +40,7 @@ from webloom.ports.broker import QueueDepth
 from webloom.ports.connection import Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
 from webloom.private_files import open_to_others
-from webloom.settings import VARIABLES, Settings, load_settings, unknown_variables
+from webloom.settings import FROM_FILE, VARIABLES, Settings, load_settings, unknown_variables
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MOST_FEEDS = 10  # that fail and are named; and as many watches
@@ -110,7 +110,7 @@ def _runtime() -> Iterator[Finding]:
 
 def _settings(settings: Settings) -> Iterator[Finding]:
     changed = [
-        f"{variable}={_shown(name, getattr(settings, name))}"
+        f"{variable}={_shown(settings, name, variable)}"
         for name, variable in _names().items()
         if getattr(settings, name) != VARIABLES[variable].default
     ]
@@ -142,7 +142,10 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _shown(name: str, value: object) -> str:
+def _shown(settings: Settings, name: str, variable: str) -> str:
+    value = getattr(settings, name)
+    if variable in settings.from_files:
+        return FROM_FILE
     if name == "api_key_hashes":
         return "(hidden)"
     if isinstance(value, tuple):
