@@ -26,6 +26,7 @@ from contracts.import_samples import MAY, import_all, posting
 from contracts.page_samples import state_of
 from contracts.watch_samples import begin, check, end, event, notice, price
 from e2e.running import environment, finished
+from forks import run_command
 from servers.mongod import MongoServer
 from servers.private import free_port
 from webloom.adapters.sqlite.archive import SqliteInventoryArchive
@@ -481,6 +482,26 @@ async def test_what_an_address_file_holds_is_in_no_message(
     assert str(tmp_path / "address") in ended.stderr
     assert SECRET not in ended.stderr
     assert "0xff" not in ended.stderr
+
+
+async def test_an_address_comes_from_standard_input(tmp_path: Path, env: dict[str, str]) -> None:
+    source = await fill(tmp_path / "source.db", [])
+    target = f"sqlite:///{tmp_path / 'target.db'}"
+    done = await asyncio.to_thread(
+        run_command, "copy", "--from", source, "--to", "@-", env=env, stdin=f"{target}\n".encode()
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "target.db").exists()
+
+
+async def test_a_password_in_an_address_on_the_command_line_is_warned_of(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    source = await fill(tmp_path / "source.db", [])
+    ended = await refused(env, source, f"postgres://u:{SECRET}@host/db")
+    assert "--to is on the command line, and other users of this machine can see it" in ended.stderr
+    ended = await refused(env, source, "amqp://host")
+    assert "command line" not in ended.stderr
 
 
 async def test_a_store_is_not_copied_onto_itself(
