@@ -5,20 +5,31 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+)
 
 from webloom.domain.errors import SettingsError
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.parsing.backend_url import BROKER_SCHEMES, SQLITE, STORE_SCHEMES, checked, shown
 from webloom.parsing.web_origin import ANY, origin_of
+from webloom.private_files import NotTrusted, read_trusted
 
 SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM_ENV_FILE names one
 FREE_TIER_BYTES = 512 << 20  # of MongoDB's cloud
+FROM_FILE = "(from its file)"  # instead of a value that was read from <NAME>_FILE
 SHORTEST_KEY = 16
 # Of a key that everybody may try to guess.
 SHORTEST_KEY_BEYOND_LOOPBACK = 20
@@ -284,6 +295,13 @@ class Settings(BaseModel):
         pattern="^(debug|info|warning|error)$",
     )
 
+    _from_files: frozenset[str] = PrivateAttr(frozenset())
+
+    @property
+    def from_files(self) -> frozenset[str]:
+        """Variables whose values come from their <NAME>_FILE, and are shown to nobody."""
+        return self._from_files
+
     @property
     def store_url(self) -> str:
         return self.store or self.embedded_url
@@ -360,6 +378,7 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: str
         settings = Settings.model_validate({name: each.value for name, each in found.items()})
     except ValidationError as error:
         raise SettingsError("\n".join(_explain(each, found) for each in error.errors())) from None
+    settings._from_files = frozenset(name for name, each in found.items() if each.file is not None)
     if ANY in settings.allow_origins and settings.api_key_hashes:
         raise SettingsError(
             "WEBLOOM_ALLOW_ORIGINS: got '*' and WEBLOOM_API_KEYS is set. With keys, name the "
@@ -395,6 +414,7 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
 class _Given(NamedTuple):
     name: str  # the variable's, or its alias
     value: str
+    file: Path | None = None  # that the value was read from
 
 
 def _from_environment(given: Mapping[str, str]) -> dict[str, _Given]:
@@ -405,18 +425,21 @@ def _from_environment(given: Mapping[str, str]) -> dict[str, _Given]:
                 found[variable] = _Given(name, value)
                 break
             if file := given.get(f"{name}_FILE"):
-                found[variable] = _Given(name, _read(f"{name}_FILE", Path(file)).strip())
+                content = _read(f"{name}_FILE", Path(file)).strip()
+                found[variable] = _Given(name, content, Path(file))
                 break
     return found
 
 
 def _from_file(given: Mapping[str, str]) -> dict[str, _Given]:
-    named = given.get("WEBLOOM_ENV_FILE")
-    path = Path(named or SETTINGS_FILE)
-    if not named and not path.exists():
-        return {}
+    if named := given.get("WEBLOOM_ENV_FILE"):
+        path = Path(named)
+        content = _read("WEBLOOM_ENV_FILE", path)
+    else:
+        path = Path(SETTINGS_FILE)
+        content = _found(path)
     found = {}
-    for number, line in enumerate(_read("WEBLOOM_ENV_FILE", path).splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
@@ -430,20 +453,44 @@ def _from_file(given: Mapping[str, str]) -> dict[str, _Given]:
     return _from_environment(found)
 
 
+def _found(path: Path) -> str:
+    """The settings file of the folder that we are started in, which need not be our own folder."""
+    try:
+        return _text(str(path), path, read_trusted(path))
+    except FileNotFoundError:
+        return ""
+    except NotTrusted as error:
+        name = shlex.quote(str(path.absolute()))
+        raise SettingsError(
+            f"{error}. Its settings are not used. Remove it, or if all of it is right: "
+            f"chown {os.geteuid()} {name} && chmod go-w {name}"
+        ) from error
+    except OSError as error:
+        raise SettingsError(f"can't read {path}: {error}") from error
+
+
 def _read(variable: str, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return _text(variable, path, path.read_bytes())
+    except OSError as error:
         raise SettingsError(f"{variable}: can't read {path}: {error}") from error
+
+
+def _text(variable: str, path: Path, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:  # whose message quotes the content
+        raise SettingsError(f"{variable}: can't read {path}: it is not UTF-8 text") from None
 
 
 def _explain(error: Any, found: Mapping[str, _Given]) -> str:
     variable = str(error["loc"][0])
     field = VARIABLES[variable]
-    name, given = found[variable]
-    value = repr(shown(given))
-    if variable == "WEBLOOM_API_KEYS":
-        value = "a value that is not shown"
+    name, given, file = found[variable]
+    are_keys = variable == "WEBLOOM_API_KEYS"
+    value = "a value that is not shown" if are_keys or file else repr(shown(given))
     reason = error.get("ctx", {}).get("error")
-    detail = f" ({reason})" if isinstance(reason, ValueError) else ""
-    return f"{name}: got {value}, wants {field.description}{detail}"
+    is_quiet = are_keys or not file  # other reasons may quote the value
+    detail = f" ({reason})" if is_quiet and isinstance(reason, ValueError) else ""
+    place = f"; it is in {file}" if file else ""
+    return f"{name}: got {value}, wants {field.description}{detail}{place}"

@@ -26,6 +26,7 @@ from contracts.import_samples import MAY, import_all, posting
 from contracts.page_samples import state_of
 from contracts.watch_samples import begin, check, end, event, notice, price
 from e2e.running import environment, finished
+from forks import run_command
 from servers.mongod import MongoServer
 from servers.private import free_port
 from webloom.adapters.sqlite.archive import SqliteInventoryArchive
@@ -468,6 +469,39 @@ async def test_another_address_is_refused(
     assert says in ended.stderr
     assert "webloom: --to: " in ended.stderr
     assert "--from: " in (await refused(env, address, source)).stderr
+
+
+@pytest.mark.parametrize("content", [SECRET.encode(), b"\xff" + SECRET.encode()])
+async def test_what_an_address_file_holds_is_in_no_message(
+    tmp_path: Path, env: dict[str, str], content: bytes
+) -> None:
+    source = await fill(tmp_path / "source.db", [])
+    (tmp_path / "address").write_bytes(content)
+    ended = await refused(env, source, f"@{tmp_path / 'address'}")
+    assert ended.returncode == 2
+    assert str(tmp_path / "address") in ended.stderr
+    assert SECRET not in ended.stderr
+    assert "0xff" not in ended.stderr
+
+
+async def test_an_address_comes_from_standard_input(tmp_path: Path, env: dict[str, str]) -> None:
+    source = await fill(tmp_path / "source.db", [])
+    target = f"sqlite:///{tmp_path / 'target.db'}"
+    done = await asyncio.to_thread(
+        run_command, "copy", "--from", source, "--to", "@-", env=env, stdin=f"{target}\n".encode()
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "target.db").exists()
+
+
+async def test_a_password_in_an_address_on_the_command_line_is_warned_of(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    source = await fill(tmp_path / "source.db", [])
+    ended = await refused(env, source, f"postgres://u:{SECRET}@host/db")
+    assert "--to is on the command line, and other users of this machine can see it" in ended.stderr
+    ended = await refused(env, source, "amqp://host")
+    assert "command line" not in ended.stderr
 
 
 async def test_a_store_is_not_copied_onto_itself(

@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from e2e.api_client import Api
-from e2e.running import running
+from e2e.running import environment, finished, running
 from webloom import __version__
 from webloom.adapters.system_clock import SystemClock
 from webloom.bootstrap import Services
@@ -94,3 +94,29 @@ def test_values_are_shown_as_they_would_be_given() -> None:
     assert shown["IMPORT_INTERVAL_MINUTES"] == "525600"
     again = load_settings({name: shown[name] for name in given})
     assert again == load_settings(given)
+
+
+async def test_what_comes_from_a_file_is_shown_neither_by_the_api_nor_by_doctor(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "store_file": f"sqlite:///{tmp_path}/t0p-s3cret.db",
+        "api_keys_file": "wl_a-key-that-nobody-may-see",
+        "allow_addresses_file": "10.11.12.13",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    given = {name: tmp_path / name for name in files}
+    async with running("api", data_dir=tmp_path / "data", **given) as it:
+        key = {"Authorization": f"Bearer {files['api_keys_file']}"}
+        answer = await Api(it.client, it.base).call("GET", "/api/system", headers=key)
+    found = {each["name"]: each["value"] for each in answer.body["settings"]}
+    assert found["WEBLOOM_ALLOW_ADDRESSES"] == "(from its file)"
+    assert found["WEBLOOM_STORE"] == found["WEBLOOM_BROKER"] == "(from its file)"
+    assert found["WEBLOOM_API_KEYS"] == "1 key"
+    assert not [content for content in files.values() if content in answer.text]
+    told = await finished("doctor", "--json", env=environment(tmp_path / "data", **given))
+    settings = told.stdout.splitlines()[2]
+    assert "WEBLOOM_ALLOW_ADDRESSES=(from its file)" in settings
+    assert "WEBLOOM_STORE=(from its file)" in settings
+    assert not [content for content in files.values() if content in settings]

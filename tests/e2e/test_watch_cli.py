@@ -138,6 +138,101 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
     assert removed.out == f"Chairs ({watch['jobId']}) is removed\n"
 
 
+MAIL = "mailto://me:pa55word@example.test?to=you@example.test"
+HOOK = "https://hook.test/a"
+ADDRESSES = f"""
+# those who are told
+{HOOK}
+
+  {MAIL}
+"""
+
+
+async def targets_of(env: Environment) -> list[list[dict[str, Any]]]:
+    exported = await webloom("watches", "export", env=env)
+    return [each["targets"] for each in json.loads(exported.out)]
+
+
+@pytest.mark.parametrize("source", ["file", "stdin"])
+async def test_targets_come_from_a_file_or_standard_input(
+    env: Environment, tmp_path: Path, source: str
+) -> None:
+    file, secret = tmp_path / "targets", tmp_path / "secret"
+    file.write_text("\ufeff" + ADDRESSES, encoding="utf-8")
+    secret.write_text("s3cret\n")
+    named, stdin = (str(file), b"") if source == "file" else ("-", ADDRESSES.encode())
+    options = ("--notify-file", named, "--secret-file", str(secret))
+    added = await webloom("watch", CHAIR, "--name", "a", *options, env=env, stdin=stdin)
+    assert added.code == 0, added.err
+    edited = await webloom("watch", TABLE, "--name", "b", env=env)
+    assert edited.code == 0, edited.err
+    edited = await webloom(
+        "watches", "edit", "b", "--notify", "https://hook.test/b", *options, env=env, stdin=stdin
+    )
+    assert edited.code == 0, edited.err
+    said = added.out + added.err + edited.out + edited.err
+    assert "pa55word" not in said
+    assert "s3cret" not in said
+    assert "list of processes" not in said, "nothing secret was on a command line"
+    urls = [[each["url"] for each in targets] for targets in await targets_of(env)]
+    assert sorted(urls) == sorted([[HOOK, MAIL], ["https://hook.test/b", HOOK, MAIL]])
+    assert {each["secret"] for targets in await targets_of(env) for each in targets} == {"s3cret"}
+
+
+async def test_a_password_on_the_command_line_works_with_a_warning(env: Environment) -> None:
+    mail, signed, plain = [
+        await webloom("watch", CHAIR, *options, "--json", env=env)
+        for options in (
+            ("--notify", MAIL),
+            ("--notify", HOOK, "--secret", "s3cret"),
+            ("--notify", HOOK),
+        )
+    ]
+    assert (mail.code, signed.code, plain.code) == (0, 0, 0), mail.err + signed.err + plain.err
+    warning = "is on the command line, and other users of this machine can see it"
+    assert f"--notify {warning}" in mail.err
+    assert "use --notify-file" in mail.err
+    assert "pa55word" not in mail.err
+    assert f"--secret {warning}" in signed.err
+    assert "use --secret-file" in signed.err
+    assert warning not in plain.err
+    assert len(await targets_of(env)) == 3
+    shown = await webloom("watch", "--help", env=env)
+    text = " ".join(shown.out.replace("│", " ").split())
+    assert "--notify-file" in text
+    assert "other users of this machine can see it" in text
+
+
+async def test_a_bad_file_of_targets_is_refused_without_its_content(
+    env: Environment, tmp_path: Path
+) -> None:
+    contents = {
+        "empty": b"# nobody\n\n",
+        "binary": b"mailto://me:pa55word@\xff",
+        "bad": b"nonsense pa55word\n",
+        "unknown": b"nonsense://pa55word\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    cases = [
+        (("--notify-file", "missing"), "can't read missing"),
+        (("--notify-file", "empty"), "there is no URL in empty"),
+        (("--notify-file", "binary"), "binary is not UTF-8 text"),
+        (("--notify-file", "bad"), "a target is a URL without spaces"),
+        (("--notify-file", "unknown"), "nonsense://… is refused"),
+        (("--notify", HOOK, "--secret", "x", "--secret-file", "bad"), "either --secret or"),
+        (("--notify-file", "-", "--secret-file", "-"), "only one of --notify-file"),
+        (("--notify", HOOK, "--secret-file", "-"), "there is nothing in standard input"),
+        (("--secret-file", "bad"), "--notify"),
+    ]
+    done = await all_of(*(("watch", CHAIR, *options) for options, _ in cases), env=env)
+    for (options, reason), each in zip(cases, done, strict=True):
+        said = " ".join(each.err.replace("│", " ").split())
+        assert each.code in (1, 2), options
+        assert reason in said, (options, said)
+        assert "pa55word" not in said
+
+
 async def test_a_list_is_imported_as_far_as_it_can_be(env: Environment, tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_bytes(msgspec.json.encode([CHAIR, {"url": "nowhere", "name": "\x1b[2J"}]))

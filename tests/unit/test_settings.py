@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,12 @@ KEY = "0123456789abcdef-secret"
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No webloom.env but the test's own."""
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """No webloom.env but the test's own, which only its user can change."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    before = os.umask(0o022)
+    yield tmp_path
+    os.umask(before)
 
 
 def refusal(environment: dict[str, str]) -> str:
@@ -351,3 +355,104 @@ BINDS = [
 @pytest.mark.parametrize(("host", "loopback"), BINDS)
 def test_what_counts_as_loopback(host: str, loopback: bool) -> None:
     assert load_settings({"WEBLOOM_HOST": host}).binds_to_loopback is loopback
+
+
+SECRET_CONTENT = "s3cr3t-c0ntent"
+BAD_CONTENTS = [
+    ("WEBLOOM_PORT", SECRET_CONTENT, "a number"),
+    ("WEBLOOM_STORE", SECRET_CONTENT, "an address without a scheme"),
+    ("MONGODB_URI", f"postgres://{SECRET_CONTENT}/x", "the host of an address"),
+    ("WEBLOOM_BROKER", f"nonsense://{SECRET_CONTENT}", "an address of something else"),
+    ("WEBLOOM_ALLOW_ADDRESSES", f"10.0.0.1,{SECRET_CONTENT}", "what its reason would quote"),
+    ("WEBLOOM_ALLOW_ORIGINS", SECRET_CONTENT, "an origin"),
+    ("WEBLOOM_API_KEYS", SECRET_CONTENT, "a key that is too short"),
+    ("WEBLOOM_API_KEYS", f"sha256:{SECRET_CONTENT}", "a hash"),
+    ("INPUT_QUEUE", f"{SECRET_CONTENT} !", "a name"),
+    ("WEBLOOM_LOG_LEVEL", SECRET_CONTENT, "one of some words"),
+]
+
+
+@pytest.mark.parametrize(
+    ("variable", "content", "what"), BAD_CONTENTS, ids=[f"{r[0]}: {r[2]}" for r in BAD_CONTENTS]
+)
+@pytest.mark.parametrize("named_by", ["the environment", "the settings file"])
+def test_the_content_of_a_file_is_in_no_message(
+    elsewhere: Path, variable: str, content: str, what: str, named_by: str
+) -> None:
+    path = elsewhere / "secret"
+    path.write_text(content)
+    given = {f"{variable}_FILE": str(path)}
+    if named_by == "the settings file":
+        (elsewhere / "webloom.env").write_text(f"{variable}_FILE={path}\n")
+        given = {}
+    message = refusal(given)
+    assert SECRET_CONTENT not in message
+    assert message.startswith(f"{variable}: got a value that is not shown, wants ")
+    assert message.endswith(f"; it is in {path}")
+
+
+def test_the_bytes_of_a_file_are_in_no_message(elsewhere: Path) -> None:
+    path = elsewhere / "secret"
+    path.write_bytes(b"\xff" + SECRET_CONTENT.encode())
+    message = refusal({"WEBLOOM_API_KEYS_FILE": str(path)})
+    assert message == f"WEBLOOM_API_KEYS_FILE: can't read {path}: it is not UTF-8 text"
+
+
+def test_settings_know_what_came_from_files(elsewhere: Path) -> None:
+    (elsewhere / "uri").write_text("mongodb://from-a-file\n")
+    settings = load_settings({"MONGODB_URI_FILE": "uri", "WEBLOOM_SLOTS": "4"})
+    assert settings.from_files == {"WEBLOOM_STORE"}
+    assert load_settings({"MONGODB_URI_FILE": "uri"}, store="sqlite:///a").from_files == set()
+
+
+# The settings file of a folder that others can write to, such as /tmp.
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o664, 0o602, 0o620])
+def test_a_settings_file_that_others_can_change_is_refused(elsewhere: Path, mode: int) -> None:
+    path = elsewhere / "webloom.env"
+    path.write_text(f"WEBLOOM_PORT={SECRET_CONTENT}\n")
+    path.chmod(mode)
+    message = refusal({})
+    assert f"{path} has the mode {mode:03o}, so that other users can change it" in message
+    assert f"chmod go-w {path}" in message
+    assert SECRET_CONTENT not in message
+
+    path.write_text("WEBLOOM_PORT=9000\n")
+    assert load_settings({"WEBLOOM_ENV_FILE": str(path)}).port == 9000, "who names it trusts it"
+
+
+def test_a_link_leads_to_a_settings_file_that_others_can_change(elsewhere: Path) -> None:
+    (elsewhere / "target").write_text("WEBLOOM_PORT=9000\n")
+    (elsewhere / "webloom.env").symlink_to("target")
+    assert load_settings({}).port == 9000
+    (elsewhere / "target").chmod(0o666)
+    assert "so that other users can change it" in refusal({})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("what", ["the file", "a link to ours", "the target of our link"])
+def test_a_settings_file_of_another_user_is_refused(elsewhere: Path, what: str) -> None:
+    path, target = elsewhere / "webloom.env", elsewhere / "target"
+    target.write_text("WEBLOOM_PORT=9000\n")
+    if what == "the file":
+        target.rename(path)
+        os.chown(path, 12345, 12345)
+    else:
+        path.symlink_to(target)
+        given = path if what == "a link to ours" else target
+        os.chown(given, 12345, 12345, follow_symlinks=False)
+    message = refusal({})
+    assert f"{path} belongs to another user, 12345" in message
+    assert "Remove it" in message
+    assert load_settings({"WEBLOOM_ENV_FILE": str(path)}).port == 9000
+
+
+def test_a_named_pipe_in_the_place_of_the_settings_file_is_not_waited_for(elsewhere: Path) -> None:
+    os.mkfifo(elsewhere / "webloom.env")
+    assert "is not a file" in refusal({})
+
+
+def test_a_folder_in_the_place_of_the_settings_file_is_told(elsewhere: Path) -> None:
+    (elsewhere / "webloom.env").mkdir()
+    assert "can't read webloom.env" in refusal({})

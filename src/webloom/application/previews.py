@@ -12,6 +12,7 @@ from pathlib import Path
 from webloom.application.host_turns import HostTurns, Turn
 from webloom.domain.errors import FetchFailed
 from webloom.parsing.web_url import host_of
+from webloom.private_files import make_spool
 
 PREVIEW_FOLDERS = "*.preview"
 PREVIEW_SECONDS = 30.0  # to fetch and to read
@@ -55,7 +56,8 @@ def too_slow(what: str, seconds: float) -> FetchFailed:
 def _make(folder: Path) -> None:
     """In no thread: one that is left alone might make the folder after it was removed."""
     try:
-        folder.mkdir(parents=True)
+        make_spool(folder.parent)
+        folder.mkdir()
     except OSError as error:
         raise FetchFailed(
             reason=f"{folder} can't be made: {error.strerror or error}", retryable=True

@@ -16,6 +16,7 @@ from webloom.bootstrap.network import (
     page_reader,
 )
 from webloom.bootstrap.opening import open_copy, open_services
+from webloom.bootstrap.places import places_of
 from webloom.bootstrap.services import Services
 from webloom.bootstrap.use_cases import (
     open_check_page,
@@ -43,6 +44,7 @@ __all__ = [
     "open_tell_people",
     "page_downloader",
     "page_reader",
+    "places_of",
     "queue_limits",
     "run_watches",
     "sampler",

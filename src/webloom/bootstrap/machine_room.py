@@ -48,6 +48,11 @@ class MachineRoom:
             return SqliteBroker(file, limits=limits, lease=self._settings.lease), file
         return await server_broker(url, self._settings, self._clock, self._stack)
 
+    @property
+    def files(self) -> list[Path]:
+        """The databases that are open."""
+        return [Path(url.removeprefix(SQLITE)) for url in self._files]
+
     async def _file(self, url: str) -> Database:
         if url not in self._files:
             path = Path(url.removeprefix(SQLITE))

@@ -14,6 +14,7 @@ from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.move.copy_collection import CopyCollection
 from webloom.bootstrap.machine_room import MachineRoom
 from webloom.bootstrap.network import network_policy
+from webloom.bootstrap.places import protect_files
 from webloom.bootstrap.services import Services
 from webloom.domain.errors import StoreUnavailable, WebloomError
 from webloom.domain.import_run import IMPORT_QUEUE
@@ -55,6 +56,7 @@ async def open_services(
         urls = _needed_urls(settings, queues)
         brokers = {url: await room.broker(url) for url in set(urls.values())}
         routes = {queue: brokers[url][0] for queue, url in urls.items()}
+        await protect_files(settings, room.files)
         yield Services(
             settings=settings,
             clock=clock,

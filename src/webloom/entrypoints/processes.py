@@ -75,8 +75,10 @@ async def run_processes(
 
 def refuse_open_bind(settings: Settings, roles: frozenset[str]) -> None:
     if "api" in roles and not settings.binds_to_loopback and not settings.api_key_hashes:
+        is_hidden = "WEBLOOM_HOST" in settings.from_files
+        host = "an address that is not shown" if is_hidden else repr(settings.host)
         raise SettingsError(
-            f"WEBLOOM_HOST: got {settings.host!r}, which others can reach, and there are no keys. "
+            f"WEBLOOM_HOST: got {host}, which others can reach, and there are no keys. "
             "Set WEBLOOM_API_KEYS (or WEBLOOM_API_KEYS_FILE), or listen on 127.0.0.1"
         )
 

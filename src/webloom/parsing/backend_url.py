@@ -25,6 +25,11 @@ def shown(url: str) -> str:
     return f"{scheme}://{_without_options(address)}"
 
 
+def has_password(url: str) -> bool:
+    """Also a user name without one, and what can't be told apart from them."""
+    return not url.startswith(SQLITE) and "@" in url
+
+
 def _without_options(address: str) -> str:
     return address.partition("?")[0].partition("#")[0]
 

@@ -18,6 +18,13 @@ def is_webhook(url: str) -> bool:
     return scheme_of(url) in _WEB
 
 
+def may_hold_secret(url: str) -> bool:
+    """Addresses of services hold passwords and tokens. A webhook may have one as its path too, but
+    most have none."""
+    rest = url.partition("://")[2]
+    return not is_webhook(url) or "@" in rest.partition("/")[0] or "?" in rest
+
+
 def check_target(url: str) -> None:
     """Raises ValueError with a sentence that holds no secret. Nothing is sent or looked up."""
     scheme = scheme_of(url)

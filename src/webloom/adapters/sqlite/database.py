@@ -40,6 +40,7 @@ from webloom.adapters.sqlite.watcher import Watcher
 from webloom.domain.errors import BrokerFull, StoreFull, StoreUnavailable, Unavailable
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
+from webloom.private_files import make_folder
 
 log = logging.getLogger(__name__)
 
@@ -262,7 +263,7 @@ async def open_database(
 
 def _prepare_file(path: Path, clock: Clock) -> float:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         # SQLite waits for nobody when it switches a new file to WAL, so that one of two processes
         # which start together may be told that it is locked.
         return when_free(lambda: _prepare_once(path, clock))

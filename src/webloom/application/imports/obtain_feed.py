@@ -15,6 +15,7 @@ from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
 from webloom.ports.fetcher import Downloaded, Downloader
 from webloom.ports.import_store import Claim
+from webloom.private_files import make_spool
 
 FETCH_ATTEMPTS = 2
 
@@ -85,7 +86,7 @@ class ObtainFeed:
 
     async def _download(self, claim: Claim, path: Path, known: LastFetch) -> Downloaded:
         part = path.with_suffix(f".{claim.token}.part")
-        await asyncio.to_thread(self.spool.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(make_spool, self.spool)
         try:
             got = await self._insist(claim.feed.config.fetch_url, part, known)
             if 200 <= got.status_code <= 299:

@@ -44,6 +44,7 @@ from webloom.ports.fetcher import Downloaded, Downloader
 from webloom.ports.page_reader import PageOrder, PageRead, PageReader
 from webloom.ports.page_store import Checked, PageStore, StoredPage, Validators
 from webloom.ports.watch_store import WatchStore
+from webloom.private_files import make_spool
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ class CheckPage:
     ) -> None:
         page = await persist(lambda: self.pages.find_page(check.job_id, check.url))
         path = self.spool / f"{uuid.uuid4().hex}.page"
-        await asyncio.to_thread(self.spool.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(make_spool, self.spool)
         try:
             got = await self.downloader.download(check.url, path, known=_known(page))
             if got.status_code in (429, 503) and got.retry_after:

@@ -15,7 +15,7 @@ from webloom.bootstrap import Services
 from webloom.entrypoints.api.admin_schemas import SettingAnswer, SystemAnswer
 from webloom.entrypoints.api.answers import answer
 from webloom.parsing.backend_url import shown
-from webloom.settings import Settings
+from webloom.settings import FROM_FILE, Settings
 
 ADDRESSES = frozenset({
     "store", "broker", "broker_metadata_queue", "broker_import_feed", "broker_storage_agent",
@@ -64,7 +64,10 @@ def _shown(settings: Settings, name: str) -> str:
     if name == "api_key_hashes":
         return f"{len(value)} {'key' if len(value) == 1 else 'keys'}" if value else ""
     if name in ADDRESSES:
-        return shown(_address(settings, name))
+        address = _address(settings, name)
+        return FROM_FILE if address in _from_files(settings) else shown(address)
+    if str(Settings.model_fields[name].alias) in settings.from_files:
+        return FROM_FILE
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -72,6 +75,12 @@ def _shown(settings: Settings, name: str) -> str:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)
     return str(value)
+
+
+def _from_files(settings: Settings) -> set[str | None]:
+    """Addresses that are read from files; one may be in force under several names."""
+    fields = ((name, str(Settings.model_fields[name].alias)) for name in ADDRESSES)
+    return {getattr(settings, name) for name, alias in fields if alias in settings.from_files}
 
 
 def _address(settings: Settings, name: str) -> str:

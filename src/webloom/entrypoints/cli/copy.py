@@ -15,7 +15,8 @@ from webloom.application.move.copy_collection import Verdict
 from webloom.bootstrap import open_copy
 from webloom.domain.errors import SettingsError, WebloomError
 from webloom.entrypoints.cli.output import console, json_line, plain, visible
-from webloom.parsing.backend_url import SQLITE, STORE_SCHEMES, checked, shown
+from webloom.entrypoints.cli.secrets_given import read_secret, warn_of_command_line
+from webloom.parsing.backend_url import SQLITE, STORE_SCHEMES, checked, has_password, shown
 from webloom.settings import load_settings
 
 
@@ -36,10 +37,15 @@ class Report(msgspec.Struct, kw_only=True):
 
 def copy(
     source: Annotated[
-        str, typer.Option("--from", help="The store to copy: sqlite:///FILE, mongodb://… or @FILE.")
+        str,
+        typer.Option(
+            "--from",
+            help="The store to copy: sqlite:///FILE, mongodb://…, or @FILE that names it.",
+        ),
     ],
     target: Annotated[
-        str, typer.Option("--to", help="The store to copy to; @FILE reads the address from a file.")
+        str,
+        typer.Option("--to", help="The store to copy to; @- reads its address from stdin."),
     ],
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object per collection.")
@@ -49,7 +55,8 @@ def copy(
 
     Stop Webloom first, so that nothing changes meanwhile. A copy that was interrupted goes on where
     it was; copying again is harmless, and what is newer in the target stays. An address with a
-    password is better kept in a file: --to @FILE.
+    password belongs into a file, --to @FILE: other users of this machine can see what is on a
+    command line.
     """
     uvloop.run(_copy(_address("--from", source), _address("--to", target), as_json))
 
@@ -58,13 +65,16 @@ def _address(option: str, given: str) -> str:
     url = given
     if given.startswith("@"):
         try:
-            url = Path(given[1:]).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{option}: can't read {given[1:]}: {error}") from error
+            url = read_secret(option, given[1:]).strip()
+        except WebloomError as error:
+            raise SettingsError(str(error)) from error
+    elif has_password(url):
+        warn_of_command_line(option, f"{option} @FILE")
     try:
         checked(url, STORE_SCHEMES)
     except ValueError as error:
-        raise SettingsError(f"{option}: got {shown(url)!r}, which is no store: {error}") from None
+        got = f"what {given[1:]} holds" if url is not given else repr(shown(url))
+        raise SettingsError(f"{option}: got {got}, which is no store: {error}") from None
     if not url.startswith(SQLITE):
         return url
     file = Path(url.removeprefix(SQLITE)).resolve()  # the target remembers where it came from

@@ -21,6 +21,7 @@ from webloom.entrypoints.cli.demo_report import DemoReport, ShownRecord
 from webloom.entrypoints.cli.demo_watches import WATCH_ID, show_watches
 from webloom.entrypoints.cli.logs import quieten
 from webloom.entrypoints.cli.output import console, forsake_stdout
+from webloom.entrypoints.cli.processes import KEEP_KEY, WITH_KEY
 from webloom.entrypoints.demo_feeds import demo_feeds
 from webloom.entrypoints.demo_shop import shop_pages
 from webloom.entrypoints.demo_site import Site, demo_pages, serve
@@ -175,7 +176,7 @@ class _Show:
     def _go_on(self, settings: Settings) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         api = f"http://{host}:{settings.port}"
-        key = ' -H "Authorization: Bearer $KEY"' if settings.api_key_hashes else ""
+        key = f" {WITH_KEY}" if settings.api_key_hashes else ""
         page = quote(f"http://{self.site.address}/long-lunch", safe="")
         if self.given.store is None:
             where = f"WEBLOOM_DATA_DIR={shlex.quote(str(settings.data_dir))}"
@@ -188,6 +189,7 @@ class _Show:
         gate = f"WEBLOOM_ALLOW_ADDRESSES={self.site.address}"
         of_coat = f"jobId={WATCH_ID}&url={quote(coat, safe='')}"
         commands = [
+            *([KEEP_KEY] if settings.api_key_hashes else []),
             f"curl{key} {shlex.quote(f'{api}/metadata?url={page}&source=false')}",
             f"curl{key} {shlex.quote(f'{api}/metadata/records?status=FAILED_PERMANENT')}",
             f"curl{key} {shlex.quote(f'{api}/api/import-logs?limit=5')}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import shlex
 import shutil
 import socket
 import sqlite3
@@ -25,7 +26,7 @@ from webloom.application.overview.missing_scheduler import (
 )
 from webloom.application.overview.serving import unserved
 from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap import Services, open_services, queue_limits
+from webloom.bootstrap import Services, open_services, places_of, queue_limits
 from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import METADATA_QUEUE
@@ -38,7 +39,8 @@ from webloom.parsing.web_origin import ANY
 from webloom.ports.broker import QueueDepth
 from webloom.ports.connection import Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
-from webloom.settings import VARIABLES, Settings, load_settings, unknown_variables
+from webloom.private_files import open_to_others
+from webloom.settings import FROM_FILE, VARIABLES, Settings, load_settings, unknown_variables
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MOST_FEEDS = 10  # that fail and are named; and as many watches
@@ -58,7 +60,7 @@ def doctor(
 ) -> None:
     """Check every dependency and say what to do. Exits with 1 when something is wrong."""
     settings = load_settings()
-    findings = uvloop.run(_examine(settings))
+    findings = [*uvloop.run(_examine(settings)), *_readers(settings)]  # once all is protected
     for finding in findings:
         typer.echo(msgspec.json.encode(finding).decode() if as_json else _line(finding))
     if any(finding.state == "problem" for finding in findings):
@@ -108,7 +110,7 @@ def _runtime() -> Iterator[Finding]:
 
 def _settings(settings: Settings) -> Iterator[Finding]:
     changed = [
-        f"{variable}={_shown(name, getattr(settings, name))}"
+        f"{variable}={_shown(settings, name, variable)}"
         for name, variable in _names().items()
         if getattr(settings, name) != VARIABLES[variable].default
     ]
@@ -140,7 +142,10 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _shown(name: str, value: object) -> str:
+def _shown(settings: Settings, name: str, variable: str) -> str:
+    value = getattr(settings, name)
+    if variable in settings.from_files:
+        return FROM_FILE
     if name == "api_key_hashes":
         return "(hidden)"
     if isinstance(value, tuple):
@@ -185,6 +190,20 @@ def _spool(settings: Settings) -> Finding:
         f"of {settings.max_feed / 1e9:.1f} GB each at most",
         advice="Free some space or move WEBLOOM_DATA_DIR." if is_short else None,
     )
+
+
+def _readers(settings: Settings) -> Iterator[Finding]:
+    """Who else can use what is kept here."""
+    places = places_of(settings)
+    for path, mode in open_to_others(places).items():
+        wanted = "700" if path.is_dir() else "600"
+        yield Finding(
+            check="privacy",
+            state="warning",
+            detail=f"{visible(str(path))} has the mode {mode:03o}: other users of this machine can "
+            f"{'change' if mode & 0o022 else 'read' if mode & 0o044 else 'enter'} it",
+            advice=f"If they should not: chmod {wanted} {shlex.quote(str(path))}",
+        )
 
 
 def _to_be_created(database: Path) -> Finding:

@@ -23,6 +23,7 @@ from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import Record, RecordFilter, Status
 from webloom.entrypoints.cli.output import console, pipe_may_close, utf8_argument, visible
 from webloom.ports.inventory_store import InventoryStore
+from webloom.private_files import open_for_user
 from webloom.settings import load_settings
 
 PAGE = 200
@@ -175,12 +176,12 @@ def _opened(output: str) -> Iterator[BinaryIO]:
         return
     target = Path(output).resolve()
     if target.exists() and not target.is_file():  # a device or a named pipe; a folder fails to open
-        with _writing(output, target, "wb") as stream:
+        with _writing(output, target, must_be_new=False) as stream:
             yield stream
         return
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with _writing(output, part, "xb") as stream:
+        with _writing(output, part, must_be_new=True) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -190,10 +191,10 @@ def _opened(output: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _writing(named: str, path: Path, mode: str) -> Iterator[BinaryIO]:
+def _writing(named: str, path: Path, *, must_be_new: bool) -> Iterator[BinaryIO]:
     try:
-        with path.open(mode) as stream:
-            yield stream  # type: ignore[misc]  # `mode` is always binary
+        with open_for_user(path, must_be_new=must_be_new) as stream:
+            yield stream
     except BrokenPipeError:
         raise
     except OSError as error:

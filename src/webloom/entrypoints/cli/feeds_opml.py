@@ -23,6 +23,7 @@ from webloom.entrypoints.cli.output import (
     visible,
 )
 from webloom.parsing.opml import Outline, read_opml, write_opml
+from webloom.private_files import open_for_user
 from webloom.settings import load_settings
 
 
@@ -83,7 +84,8 @@ def export_opml(
             sys.stdout.buffer.flush()
         return
     try:
-        Path(file).write_bytes(content)
+        with open_for_user(Path(file)) as stream:
+            stream.write(content)
     except OSError as error:
         raise WebloomError(f"can't write {visible(file)}: {error.strerror or error}") from error
     say(f"{counted(count, 'feed')} written to {file}")

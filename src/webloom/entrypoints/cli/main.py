@@ -19,6 +19,7 @@ from webloom import __version__
 from webloom.domain.errors import SettingsError, WebloomError
 from webloom.entrypoints.cli.logs import set_up_logs
 from webloom.entrypoints.cli.output import visible
+from webloom.private_files import keep_private
 from webloom.settings import load_settings, unknown_variables
 
 log = logging.getLogger(__name__)
@@ -121,6 +122,7 @@ def _options(
 
 
 def main() -> None:
+    keep_private()
     _open_streams()
     try:
         app()

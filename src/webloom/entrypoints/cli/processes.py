@@ -19,6 +19,10 @@ from webloom.parsing.backend_url import shown
 from webloom.ports.heartbeats import ALIVE_SECONDS
 from webloom.settings import Settings, load_settings
 
+# The key stays out of the list of processes. `cat` waits for the line, and then Ctrl-D.
+WITH_KEY = "-H @webloom-key"
+KEEP_KEY = "(umask 077; cat > webloom-key)  # once; type: Authorization: Bearer KEY"
+
 
 def up() -> None:
     """Run the API, a worker and the scheduler in one process; by default on one SQLite file."""
@@ -108,11 +112,12 @@ def where_to_look(settings: Settings) -> str:
     base = address(settings)
     embedded = settings.store_url == settings.embedded_url
     data = settings.database if embedded else shown(settings.store_url)
-    curl = "curl -H 'Authorization: Bearer KEY'" if settings.api_key_hashes else "curl"
+    curl = f"curl {WITH_KEY}" if settings.api_key_hashes else "curl"
+    key = f"  your API key    {KEEP_KEY}\n" if settings.api_key_hashes else ""
     return f"""
 Webloom is running at {base}/ - open it in a browser. Its data is in {data}
 
-  submit a URL    {curl} -d '{{"url": "https://example.com/"}}' {base}/metadata
+{key}  submit a URL    {curl} -d '{{"url": "https://example.com/"}}' {base}/metadata
   look it up      {curl} '{base}/metadata?url=https://example.com/'
   what is known   {base}/metadata/records
   add a job feed  {curl} -d '{{"url": "https://example.com/jobs.rss"}}' {base}/api/feeds

@@ -16,6 +16,13 @@ from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, Watch
 from webloom.entrypoints.api.watch_schemas import watch_answer
 from webloom.entrypoints.cli.output import counted, json_line, say, utf8_argument, visible
+from webloom.entrypoints.cli.secrets_given import (
+    Notify,
+    NotifyFile,
+    Secret,
+    SecretFile,
+    targets_and_secret,
+)
 from webloom.entrypoints.cli.watches_named import schedule_of, warn_if_idle, when
 from webloom.settings import load_settings
 
@@ -71,17 +78,9 @@ Percent = Annotated[
         "--price-change", metavar="PERCENT", parser=_amount, help="Tell when it moves by so much."
     ),
 ]
-Notify = Annotated[
-    list[str] | None,
-    typer.Option("--notify", metavar="URL", help="A webhook or an Apprise URL to tell."),
-]
 Digest = Annotated[
     float | None,
     typer.Option("--digest", metavar="MINUTES", help="Collect what is told for so long."),
-]
-Secret = Annotated[
-    str | None,
-    typer.Option("--secret", metavar="TEXT", help="Signs what the webhooks of --notify are sent."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for each watch.")]
 
@@ -102,8 +101,10 @@ def watch(
     price_below: Below = None,
     price_change: Percent = None,
     notify: Notify = None,
+    notify_file: NotifyFile = None,
     digest: Digest = None,
     secret: Secret = None,
+    secret_file: SecretFile = None,
     as_json: Json = False,
 ) -> None:
     """Watch pages: keep their versions, changes and prices, and tell of them.
@@ -114,6 +115,7 @@ def watch(
     for url in urls:
         utf8_argument("URL", url)
     utf8_argument("--name", name)
+    targets, signed_by = targets_and_secret(notify, notify_file, secret, secret_file)
     changes = decided(
         None,
         every=every,
@@ -128,9 +130,9 @@ def watch(
         text_contains=text_contains,
         price_below=price_below,
         price_change=price_change,
-        notify=notify,
+        notify=targets,
         digest=digest,
-        secret=secret,
+        secret=signed_by,
     )
 
     async def run() -> None:
@@ -180,8 +182,6 @@ def decided(
         "--ignore": ignore,
         "--ignore-pattern": ignore_pattern,
         "--text-contains": text_contains,
-        "--notify": notify,
-        "--secret": secret and [secret],
     }
     for option, values in texts.items():
         for value in values or ():
@@ -215,5 +215,5 @@ def decided(
             Target(url=url, digest_minutes=digest, secret=secret) for url in notify
         ]
     elif digest is not None or secret is not None:
-        raise typer.BadParameter("--digest and --secret are for --notify")
+        raise typer.BadParameter("--digest and --secret are for --notify and --notify-file")
     return changes

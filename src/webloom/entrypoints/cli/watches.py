@@ -42,6 +42,13 @@ from webloom.entrypoints.cli.output import (
     utf8_argument,
     visible,
 )
+from webloom.entrypoints.cli.secrets_given import (
+    Notify,
+    NotifyFile,
+    Secret,
+    SecretFile,
+    targets_and_secret,
+)
 from webloom.entrypoints.cli.watch import (
     Below,
     Contains,
@@ -54,9 +61,7 @@ from webloom.entrypoints.cli.watch import (
     Json,
     Keep,
     Name,
-    Notify,
     Percent,
-    Secret,
     Sort,
     Unique,
     Zone,
@@ -134,8 +139,10 @@ def edit(
     price_below: Below = None,
     price_change: Percent = None,
     notify: Notify = None,
+    notify_file: NotifyFile = None,
     digest: Digest = None,
     secret: Secret = None,
+    secret_file: SecretFile = None,
     reset: Reset = None,
     as_json: Json = False,
 ) -> None:
@@ -143,6 +150,7 @@ def edit(
     utf8_argument("--name", name)
     for each in url or ():
         utf8_argument("--url", each)
+    targets, signed_by = targets_and_secret(notify, notify_file, secret, secret_file)
 
     async def change(services: Services, watch: Watch) -> Watch | None:
         fresh = {each.value: _FRESH[each] for each in reset or ()}
@@ -160,9 +168,9 @@ def edit(
             text_contains=text_contains,
             price_below=price_below,
             price_change=price_change,
-            notify=notify,
+            notify=targets,
             digest=digest,
-            secret=secret,
+            secret=signed_by,
         )
         if name is not None:
             changes["name"] = name
