@@ -19,6 +19,7 @@ def http_fetcher(settings: Settings) -> HttpFetcher:
     """To be opened by `async with`."""
     limits = FetchLimits(
         total_seconds=settings.fetch_timeout,
+        min_rate=settings.min_rate,
         max_body_bytes=settings.max_body,
         connections=settings.slots,
     )
@@ -27,7 +28,11 @@ def http_fetcher(settings: Settings) -> HttpFetcher:
 
 def http_downloader(settings: Settings) -> HttpDownloader:
     """To be opened by `async with`."""
-    limits = DownloadLimits(total_seconds=settings.feed_timeout, max_bytes=settings.max_feed)
+    limits = DownloadLimits(
+        total_seconds=settings.feed_timeout,
+        min_rate=settings.min_rate,
+        max_bytes=settings.max_feed,
+    )
     return HttpDownloader(policy=network_policy(settings), limits=limits)
 
 
@@ -36,6 +41,7 @@ def page_downloader(settings: Settings, *, any_status: bool = False) -> HttpDown
     limits = DownloadLimits(
         total_seconds=settings.fetch_timeout,
         stall_seconds=settings.fetch_timeout,
+        min_rate=settings.min_rate,
         max_bytes=settings.max_body,
         connections=settings.watch_concurrency,
     )
