@@ -12,8 +12,10 @@ from webloom.application.watch.tell_people import TellPeople
 from webloom.bootstrap import Services, open_run_import, open_tell_people, run_watches
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import ImportRun
+from webloom.domain.politeness import busy_hosts
 from webloom.entrypoints.heartbeat import beating, first_beat
 from webloom.entrypoints.lease import while_holding
+from webloom.parsing.web_url import host_of
 
 log = logging.getLogger(__name__)
 
@@ -140,13 +142,14 @@ class _Watcher:
 
 class _Producer:
     """Starts the imports that are due and carries out those that nobody does. Every scheduler
-    may: the store gives one run to a feed, and one producer to a run."""
+    may: the store gives one run to a feed, and one producer to a run. The feeds of one host get
+    half of this scheduler's slots; what is beyond waits in the store."""
 
     def __init__(self, services: Services, run_import: RunImport, owner: str) -> None:
         self._services = services
         self._run_import = run_import
         self._owner = owner
-        self._runs: set[asyncio.Task[ImportRun | None]] = set()
+        self._runs: dict[asyncio.Task[ImportRun | None], str] = {}  # -> the feed's host
         self._claims = 0  # an owner has one claim
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -164,16 +167,18 @@ class _Producer:
                 log.info("an import is due", extra={"source_url": feed.config.url})
         while len(self._runs) < MOST_RUNS:
             claim = await self._services.imports.claim_run(
-                f"{self._owner}.{self._claims}", lease=self._services.settings.lease
+                f"{self._owner}.{self._claims}",
+                lease=self._services.settings.lease,
+                busy_hosts=busy_hosts(self._runs.values(), MOST_RUNS),
             )
             if claim is None:
                 return
             self._claims += 1
             task = asyncio.create_task(self._run_import(claim))
-            self._runs.add(task)
+            self._runs[task] = host_of(claim.feed.config.fetch_url)
             task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[ImportRun | None]) -> None:
-        self._runs.discard(task)
+        self._runs.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("an import is left until its lease has run out", exc_info=error)
