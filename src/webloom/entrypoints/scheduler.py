@@ -38,7 +38,7 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
         open_tell_people(services) as tell_people,
     ):
         producer = _Producer(services, run_import, beat.process_id)
-        watcher = _Watcher(services, tell_people, beat.process_id)
+        watcher = _Watcher(services, tell_people, beat.process_id, stop)
         pruner = _Pruner(services)
         async with asyncio.TaskGroup() as group:
             for regularly in (
@@ -109,11 +109,14 @@ class _Watcher:
     """Attends the runs of watches, and tells people of them. Of many schedulers, the one that
     holds the lock acts."""
 
-    def __init__(self, services: Services, tell_people: TellPeople, owner: str) -> None:
+    def __init__(
+        self, services: Services, tell_people: TellPeople, owner: str, stop: asyncio.Event
+    ) -> None:
         self._lock = services.lock
         self._run_watches = run_watches(services, tell_people)
         self._tell_people = tell_people
         self._owner = owner
+        self._stop = stop
         self._ours_until = 0.0  # on the event loop's clock
 
     async def attend(self) -> None:
@@ -130,7 +133,7 @@ class _Watcher:
         return is_ours
 
     async def tell(self) -> None:
-        await self._as_teller(self._tell_people.send_due)
+        await self._as_teller(lambda: self._tell_people.send_due(self._stop))
 
     async def gather(self) -> None:
         """Seldom, so that what comes one by one is told in few messages."""

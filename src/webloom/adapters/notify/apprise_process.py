@@ -18,7 +18,7 @@ from webloom.ports.notifier import Told
 
 _CHILD = "webloom.adapters.notify.child"
 TOTAL_SECONDS = 90.0
-_AT_ONCE = 2  # processes, of 60 MB each
+AT_ONCE = 4  # processes, of 60 MB each
 _LONGEST_RESULT = 10_000
 
 
@@ -26,7 +26,7 @@ class AppriseNotifier:
     def __init__(self, *, policy: NetworkPolicy, total_seconds: float = TOTAL_SECONDS) -> None:
         self._policy = policy
         self._total_seconds = total_seconds
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def send(self, target: Target, message: Told) -> None:
         order = Order(

@@ -29,7 +29,7 @@ from webloom.ports.notifier import Told
 
 TOTAL_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
-_CONNECTIONS = 32
+AT_ONCE = 256  # messages, and connections
 _json = msgspec.json.Encoder(decimal_format="number")
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
 
@@ -48,7 +48,7 @@ class WebhookNotifier:
             ClientResponse,
             policy=policy,
             accept="*/*",
-            connections=_CONNECTIONS,
+            connections=AT_ONCE,
             connect_seconds=_CONNECT_SECONDS,
             max_redirects=0,
             resolver=resolver,
