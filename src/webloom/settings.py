@@ -203,6 +203,9 @@ class Settings(BaseModel):
     fetch_timeout: float = _setting(
         30.0, "WEBLOOM_FETCH_TIMEOUT", "seconds from 0.1 to 600", ge=0.1, le=600
     )
+    min_rate: int = _setting(
+        1024, "WEBLOOM_MIN_RATE", "bytes per second from 0 to 1 GiB", ge=0, le=1 << 30
+    )
     max_body: int = _setting(
         10 * 1024 * 1024, "WEBLOOM_MAX_BODY", "bytes from 1024 to 1 GiB", ge=1024, le=1 << 30
     )

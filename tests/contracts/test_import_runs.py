@@ -17,6 +17,7 @@ from contracts.import_samples import (
     apply,
     begin,
     claimed,
+    config,
     end,
     failure,
     feed_now,
@@ -37,7 +38,7 @@ from webloom.domain.import_run import (
     Phase,
     RunStatus,
 )
-from webloom.ports.import_store import Ending, ImportStore, RunFilter
+from webloom.ports.import_store import Claim, Ending, ImportStore, RunFilter
 
 
 def is_balanced(run: ImportRun) -> bool:
@@ -152,6 +153,56 @@ async def test_each_of_two_runs_can_be_claimed_by_name(import_store: ImportStore
     other = await import_store.claim_run("another", lease=LEASE)
     assert other is not None
     assert other.run.run_id == first.run_id
+
+
+async def test_runs_of_a_busy_host_are_left_to_wait(import_store: ImportStore) -> None:
+    """Also those of a feed that has moved there, and not those of one that has moved away."""
+    away = {"moved_to": "http://away.example:8080/feed.xml"}
+    for name, moved_to in (
+        ("busy", None),
+        ("moved", "https://busy.example:8443/new.xml"),
+        ("busy.more", None),
+        ("other", None),
+    ):
+        await add_feed(import_store, name, moved_to=moved_to)
+        await started(import_store, name)
+    first = await claimed_beside(import_store, "one", "busy.example")
+    assert first.feed.feed_id == "id of busy.more"
+    await import_store.edit_feed("id of other", config("other", **away), next_run_at=None)
+    assert (
+        await import_store.claim_run(
+            "two", lease=LEASE, busy_hosts=["busy.example", "away.example"]
+        )
+        is None
+    )
+    second = await claimed_beside(import_store, "two", "busy.example", "other.example")
+    assert second.feed.feed_id == "id of other"
+    again = await claimed_beside(import_store, "two", "busy.example", "away.example")
+    assert again == second, "a claim that stands is given again, whatever its host"
+    third = await claimed_beside(import_store, "three", "away.example")
+    assert third.feed.feed_id == "id of busy"
+
+
+async def test_a_run_of_a_busy_host_can_be_named_and_can_be_cancelled(
+    import_store: ImportStore,
+) -> None:
+    for name in ("one", "two"):
+        await add_feed(import_store, name, moved_to=f"http://busy.example/{name}")
+    named, cancelled = await started(import_store, "one"), await started(import_store, "two")
+    claim = await import_store.claim_run(
+        "a", lease=LEASE, run_id=named.run_id, busy_hosts=["busy.example"]
+    )
+    assert claim is not None
+    assert await import_store.claim_run("b", lease=LEASE, busy_hosts=["busy.example"]) is None
+    await import_store.cancel_run(cancelled.run_id)
+    ending = await claimed_beside(import_store, "b", "busy.example")
+    assert (ending.run.run_id, ending.run.cancel_requested) == (cancelled.run_id, True)
+
+
+async def claimed_beside(store: ImportStore, owner: str, *busy: str) -> Claim:
+    claim = await store.claim_run(owner, lease=LEASE, busy_hosts=busy)
+    assert claim is not None
+    return claim
 
 
 async def test_the_owners_own_claim_is_given_again(imports: ImportProcesses) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -208,6 +208,29 @@ async def test_notices_are_due_until_they_are_sent(watching: Watching) -> None:
         MAY,
         None,
     }
+
+
+async def test_targets_are_due_while_one_of_their_notices_is(watching: Watching) -> None:
+    hook, mail, chat = "json://hook.example/", "mailto://mail.example", "slack://chat.example"
+
+    def to(target_url: str, name: str, due: datetime) -> Notice:
+        return replace(notice(name, due=due), target_url=target_url)
+
+    at_hook = [to(hook, "1", MAY), to(hook, "2", MAY - HOUR), to(hook, "3", MAY + HOUR)]
+    await watching.watches.add_notices(
+        [*at_hook, to(mail, "4", MAY - 2 * HOUR), to(chat, "5", MAY + HOUR)]
+    )
+    due = await watching.watches.due_targets(MAY, limit=10)
+    assert [(each.url, each.has_failed) for each in due] == [(mail, False), (hook, False)]
+    assert await watching.watches.due_targets(MAY, limit=1) == due[:1]
+    found = await watching.watches.due_notices(MAY, limit=10, target_url=hook)
+    assert found == [at_hook[1], at_hook[0]]
+    await watching.watches.note_unsent(["notice 2"], error="away", due_at=MAY + HOUR)
+    await watching.watches.note_sent(["notice 4"], MAY)
+    due = await watching.watches.due_targets(MAY, limit=10)
+    assert [(each.url, each.has_failed) for each in due] == [(hook, True)]
+    await watching.watches.note_sent(["notice 1"], MAY)
+    assert await watching.watches.due_targets(MAY, limit=10) == []
 
 
 async def test_a_notice_that_is_there_is_left_alone(watching: Watching) -> None:

@@ -293,10 +293,15 @@ SLOW = [
     ("/stops", replace(SMALL, stall_seconds=1.0), "nothing came for 1 s"),
     ("/silence", replace(SMALL, stall_seconds=1.0), "nothing came for 1 s"),
     ("/drip-body", replace(SMALL, total_seconds=2.0), "no complete answer within 2 s"),
+    (
+        "/drip-body",
+        replace(SMALL, rate_window=1.0),
+        "in 1 s, less than 1 KB/s (WEBLOOM_MIN_RATE)",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("path", "limits", "reason"), SLOW, ids=[row[0] for row in SLOW])
+@pytest.mark.parametrize(("path", "limits", "reason"), SLOW)
 async def test_what_takes_too_long_may_be_tried_again(
     site: FeedSite, file: Path, path: str, limits: DownloadLimits, reason: str
 ) -> None:
@@ -304,6 +309,13 @@ async def test_what_takes_too_long_may_be_tried_again(
         failure = await failure_of(downloader, site.url(path), file)
     assert reason in failure.reason
     assert failure.retryable
+
+
+async def test_a_small_body_is_not_too_slow(site: FeedSite, file: Path) -> None:
+    limits = replace(SMALL, min_rate=1 << 30)
+    async with HttpDownloader(policy=only(site), limits=limits) as downloader:
+        got = await downloader.download(site.url("/page"), file, known=NEW)
+    assert got.bytes == len(PAGE)
 
 
 async def test_a_bomb_does_not_fill_the_memory(

@@ -395,6 +395,14 @@ async def test_what_never_completes_ends_at_the_total_time_and_holds_up_nobody(
         assert (failure.reason, failure.retryable) == ("no complete answer within 10 s", True), path
 
 
+async def test_a_body_that_comes_too_slowly_may_be_tried_again(site: HostileSite) -> None:
+    limits = replace(SMALL, rate_window=1.0)
+    async with HttpFetcher(policy=only(site), limits=limits) as fetcher:
+        failure = await failure_of(fetcher, site.url("/drip-body"))
+    assert "in 1 s, less than 1 KB/s (WEBLOOM_MIN_RATE)" in failure.reason
+    assert failure.retryable
+
+
 async def test_a_bomb_does_not_fill_the_memory(fetcher: HttpFetcher, site: HostileSite) -> None:
     url = site.url("/bomb?encoding=gzip&mebibytes=256")
     await fetcher.fetch(url)  # the bomb itself is built once

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from webloom.domain.errors import NotSent
+from webloom.domain.sending import Lane
 from webloom.domain.watch import Target
 from webloom.ports.notifier import Told
 
@@ -18,3 +19,6 @@ class FakeNotifier:
         if failures := self.failures.get(target.url):
             raise failures.pop(0)
         self.sent.append((target.url, message))
+
+    def lane(self, target_url: str) -> Lane:
+        return Lane(name="fake", limit=8, destination=target_url)

@@ -12,7 +12,9 @@ from webloom.domain.politeness import (
     HostLimits,
     HostLoad,
     Wait,
+    busy_hosts,
     decide_turn,
+    slots_of_one_host,
 )
 
 TWO_AT_ONCE = HostLimits(concurrency=2, delay=0.0)
@@ -131,3 +133,10 @@ def test_nobody_goes_past_a_limit_and_nobody_waits_long(busy: HostLoad, limits: 
             assert busy.until_open == 0
         case Defer(seconds=seconds):
             assert 0 < seconds <= max(LONGEST_DEFERRAL, busy.until_open)
+
+
+@pytest.mark.parametrize(("slots", "most"), [(8, 4), (9, 4), (2, 1), (1, 1)])
+def test_one_host_gets_half_of_the_slots(slots: int, most: int) -> None:
+    assert slots_of_one_host(slots) == most
+    assert busy_hosts(["a"] * (most - 1), slots) == frozenset()
+    assert busy_hosts(["b", *["a"] * most], slots) == ({"a", "b"} if most == 1 else {"a"})

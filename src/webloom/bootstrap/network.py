@@ -24,6 +24,7 @@ def http_fetcher(settings: Settings, refusals: RefusalLog | None = None) -> Http
     """To be opened by `async with`."""
     limits = FetchLimits(
         total_seconds=settings.fetch_timeout,
+        min_rate=settings.min_rate,
         max_body_bytes=settings.max_body,
         connections=settings.slots,
     )
@@ -32,8 +33,17 @@ def http_fetcher(settings: Settings, refusals: RefusalLog | None = None) -> Http
 
 def http_downloader(settings: Settings, refusals: RefusalLog | None = None) -> HttpDownloader:
     """To be opened by `async with`."""
+<<<<<<< HEAD
     limits = DownloadLimits(total_seconds=settings.feed_timeout, max_bytes=settings.max_feed)
     return HttpDownloader(policy=network_policy(settings), refusals=refusals, limits=limits)
+=======
+    limits = DownloadLimits(
+        total_seconds=settings.feed_timeout,
+        min_rate=settings.min_rate,
+        max_bytes=settings.max_feed,
+    )
+    return HttpDownloader(policy=network_policy(settings), limits=limits)
+>>>>>>> h15c
 
 
 def page_downloader(
@@ -43,6 +53,7 @@ def page_downloader(
     limits = DownloadLimits(
         total_seconds=settings.fetch_timeout,
         stall_seconds=settings.fetch_timeout,
+        min_rate=settings.min_rate,
         max_bytes=settings.max_body,
         connections=settings.watch_concurrency,
     )

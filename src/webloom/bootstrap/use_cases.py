@@ -58,7 +58,9 @@ async def open_run_import(services: Services) -> AsyncIterator[RunImport]:
 async def open_preview_feed(services: Services) -> AsyncIterator[PreviewFeed]:
     settings = services.settings
     limits = DownloadLimits(
-        total_seconds=settings.feed_timeout, max_bytes=min(settings.max_feed, MOST_OF_A_PREVIEW)
+        total_seconds=settings.feed_timeout,
+        min_rate=settings.min_rate,
+        max_bytes=min(settings.max_feed, MOST_OF_A_PREVIEW),
     )
     async with HttpDownloader(
         policy=services.policy, refusals=services.refusals, may_cut=True, limits=limits

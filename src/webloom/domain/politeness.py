@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 LONGEST_WAIT = 1.0  # a slot waits this long for a host's turn before it serves another host
@@ -53,3 +55,15 @@ def decide_turn(load: HostLoad, limits: HostLimits) -> Go | Wait | Defer:
     if expected <= LONGEST_WAIT:
         return Wait(seconds=LONGEST_WAIT)
     return Defer(seconds=min(expected, LONGEST_DEFERRAL))
+
+
+def slots_of_one_host(slots: int) -> int:
+    """How many of the slots for imports the feeds of one host may use at the same time: half of
+    them, so that a slow host leaves some to others."""
+    return max(1, slots // 2)
+
+
+def busy_hosts(running: Iterable[str], slots: int) -> frozenset[str]:
+    """Hosts that use as many slots as they may. `running` has the host of each running import."""
+    most = slots_of_one_host(slots)
+    return frozenset(host for host, used in Counter(running).items() if used >= most)

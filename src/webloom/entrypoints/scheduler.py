@@ -12,8 +12,10 @@ from webloom.application.watch.tell_people import TellPeople
 from webloom.bootstrap import Services, open_run_import, open_tell_people, run_watches
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import ImportRun
+from webloom.domain.politeness import busy_hosts
 from webloom.entrypoints.heartbeat import beating, first_beat
 from webloom.entrypoints.lease import while_holding
+from webloom.parsing.web_url import host_of
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +38,7 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
         open_tell_people(services) as tell_people,
     ):
         producer = _Producer(services, run_import, beat.process_id)
-        watcher = _Watcher(services, tell_people, beat.process_id)
+        watcher = _Watcher(services, tell_people, beat.process_id, stop)
         pruner = _Pruner(services)
         async with asyncio.TaskGroup() as group:
             for regularly in (
@@ -107,11 +109,14 @@ class _Watcher:
     """Attends the runs of watches, and tells people of them. Of many schedulers, the one that
     holds the lock acts."""
 
-    def __init__(self, services: Services, tell_people: TellPeople, owner: str) -> None:
+    def __init__(
+        self, services: Services, tell_people: TellPeople, owner: str, stop: asyncio.Event
+    ) -> None:
         self._lock = services.lock
         self._run_watches = run_watches(services, tell_people)
         self._tell_people = tell_people
         self._owner = owner
+        self._stop = stop
         self._ours_until = 0.0  # on the event loop's clock
 
     async def attend(self) -> None:
@@ -128,7 +133,7 @@ class _Watcher:
         return is_ours
 
     async def tell(self) -> None:
-        await self._as_teller(self._tell_people.send_due)
+        await self._as_teller(lambda: self._tell_people.send_due(self._stop))
 
     async def gather(self) -> None:
         """Seldom, so that what comes one by one is told in few messages."""
@@ -140,13 +145,14 @@ class _Watcher:
 
 class _Producer:
     """Starts the imports that are due and carries out those that nobody does. Every scheduler
-    may: the store gives one run to a feed, and one producer to a run."""
+    may: the store gives one run to a feed, and one producer to a run. The feeds of one host get
+    half of this scheduler's slots; what is beyond waits in the store."""
 
     def __init__(self, services: Services, run_import: RunImport, owner: str) -> None:
         self._services = services
         self._run_import = run_import
         self._owner = owner
-        self._runs: set[asyncio.Task[ImportRun | None]] = set()
+        self._runs: dict[asyncio.Task[ImportRun | None], str] = {}  # -> the feed's host
         self._claims = 0  # an owner has one claim
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -164,16 +170,18 @@ class _Producer:
                 log.info("an import is due", extra={"source_url": feed.config.url})
         while len(self._runs) < MOST_RUNS:
             claim = await self._services.imports.claim_run(
-                f"{self._owner}.{self._claims}", lease=self._services.settings.lease
+                f"{self._owner}.{self._claims}",
+                lease=self._services.settings.lease,
+                busy_hosts=busy_hosts(self._runs.values(), MOST_RUNS),
             )
             if claim is None:
                 return
             self._claims += 1
             task = asyncio.create_task(self._run_import(claim))
-            self._runs.add(task)
+            self._runs[task] = host_of(claim.feed.config.fetch_url)
             task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[ImportRun | None]) -> None:
-        self._runs.discard(task)
+        self._runs.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("an import is left until its lease has run out", exc_info=error)

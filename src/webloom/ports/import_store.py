@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -140,9 +140,16 @@ class ImportStore(Protocol):
         """
 
     async def claim_run(
-        self, owner: str, *, lease: float, run_id: str | None = None
+        self,
+        owner: str,
+        *,
+        lease: float,
+        run_id: str | None = None,
+        busy_hosts: Collection[str] = (),
     ) -> Claim | None:
-        """A running run (that one, if given) that no living producer holds, under a new token.
+        """A running run (that one, if given) that no living producer holds, under a new token: the
+        one that was started first. Runs of feeds that are fetched from a busy host are left where
+        they are, unless they are asked to end or named by `run_id`.
 
         None: there is none. The owner's own claim, made again, is given again with its token. A
         feed whose active run has ended or is not there is set right on the way; but a run that a

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from webloom.domain.sending import Lane
 from webloom.domain.watch import Target
 
 
@@ -25,3 +26,6 @@ class Notifier(Protocol):
     async def send(self, target: Target, message: Told) -> None:
         """Returns when the target has taken the message. Raises NotSent; where that is retryable
         the target may have got it all the same."""
+
+    def lane(self, target_url: str) -> Lane:
+        """What a target shares with others."""

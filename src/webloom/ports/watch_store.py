@@ -55,6 +55,14 @@ class RunFilter:
     status: RunStatus | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DueTarget:
+    """A target that has notices to be sent now."""
+
+    url: str
+    has_failed: bool  # an attempt at a notice of it that is still to be sent, due or not
+
+
 class WatchStore(Protocol):
     """Watches, their runs, and what is to be told of them.
 
@@ -141,8 +149,13 @@ class WatchStore(Protocol):
     async def add_notices(self, notices: Sequence[Notice]) -> None:
         """One whose id is there already, sent or not, is left alone."""
 
-    async def due_notices(self, now: datetime, *, limit: int) -> list[Notice]:
-        """Not sent, not given up, and due; the longest overdue first."""
+    async def due_targets(self, now: datetime, *, limit: int) -> list[DueTarget]:
+        """Those that have notices which are due, the longest overdue first."""
+
+    async def due_notices(
+        self, now: datetime, *, limit: int, target_url: str | None = None
+    ) -> list[Notice]:
+        """Not sent, not given up, and due; the longest overdue first. Of one target, if given."""
 
     async def note_sent(self, notice_ids: Sequence[str], at: datetime) -> None: ...
 

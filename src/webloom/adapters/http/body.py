@@ -19,6 +19,7 @@ from aiohttp import ClientPayloadError, StreamReader
 
 from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import MAX_SOURCE_CHARACTERS
+from webloom.domain.transfer_rate import TransferRate
 from webloom.parsing.text_decoding import decode_body, without_cut_character
 
 ACCEPT_ENCODING = "gzip, deflate"
@@ -38,16 +39,22 @@ class Body(NamedTuple):  # made for every page, and cheaper than a frozen datacl
         return self.sha256 is not None
 
 
-async def read_body(content: StreamReader, headers: Mapping[str, str], *, limit: int) -> Body:
+async def read_body(
+    content: StreamReader,
+    headers: Mapping[str, str],
+    *,
+    limit: int,
+    rate: TransferRate | None = None,  # on the event loop's clock
+) -> Body:
     """The body, or its first `limit` bytes if it is larger. `headers` have lower-case names.
 
-    Raises FetchFailed for a body that is wrongly compressed.
+    Raises FetchFailed for a body that is wrongly compressed, or sent too slowly.
     """
     if content.is_eof():
         raw = content.read_nowait()
         is_whole = len(raw) <= limit
     else:
-        raw, is_whole = await _read(content, headers, limit)
+        raw, is_whole = await _read(content, headers, limit, rate)
     if not is_whole:
         raw = raw[:limit]
     content_type = headers.get("content-type")
@@ -60,17 +67,17 @@ async def read_body(content: StreamReader, headers: Mapping[str, str], *, limit:
 
 
 async def _read(
-    content: StreamReader, headers: Mapping[str, str], limit: int
+    content: StreamReader, headers: Mapping[str, str], limit: int, rate: TransferRate | None
 ) -> tuple[bytes, bool]:
     """The bytes on the wire until there are more than `limit`; whether that is all of them."""
     is_too_large = declares_more(headers, limit)
     body = bytearray()
     try:
-        first = await content.readany()
+        first = await _next(content, rate)
         if content.at_eof() and not is_too_large:  # most pages
             return first, len(first) <= limit
         body += first
-        while chunk := await content.readany():
+        while chunk := await _next(content, rate):
             body += chunk
             if len(body) > limit:
                 return bytes(body), False
@@ -79,6 +86,21 @@ async def _read(
             raise
         # The connection ended early, but the rest would not have been read.
     return bytes(body), not is_too_large
+
+
+async def _next(content: StreamReader, rate: TransferRate | None) -> bytes:
+    if rate is None:
+        return await content.readany()
+    deadline = rate.deadline
+    try:
+        async with asyncio.timeout_at(deadline) as limit:
+            chunk = await content.readany()
+    except TimeoutError as error:
+        if limit.expired() and (reason := rate.failure(deadline)):
+            raise FetchFailed(reason=reason, retryable=True) from error
+        raise
+    rate.received(len(chunk), asyncio.get_running_loop().time())
+    return chunk
 
 
 async def _decode_body(

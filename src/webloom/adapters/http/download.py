@@ -1,14 +1,15 @@
 """One download: a conditional GET whose body goes to a file.
 
 download -> GatedClient.follow -> 2xx? -> [ read a block | decompress, hash, write the one before ]
-             `- all within total_seconds, and never stall_seconds without a byte -'
+             `- all within total_seconds, never stall_seconds without a byte,
+                and at min_rate or more over every rate_window -'
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from asyncio import Future, Timeout
+from asyncio import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,11 +23,13 @@ from webloom.adapters.http.body import declares_more, too_large
 from webloom.adapters.http.client import GatedClient, Journey
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
+from webloom.adapters.http.patience import Patience
 from webloom.adapters.http.spool import Spool
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.transfer_rate import RATE_WINDOW, USUAL_MIN_RATE
 from webloom.parsing.web_url import normalise
 from webloom.ports.fetcher import Downloaded
 
@@ -43,6 +46,8 @@ class DownloadLimits:
     total_seconds: float = 3600.0  # for the whole chain, from first lookup to last byte
     stall_seconds: float = 60.0  # until the answer begins, and between two pieces of its body
     connect_seconds: float = 10.0
+    min_rate: float = USUAL_MIN_RATE  # bytes of a body per second, over each window; 0: no limit
+    rate_window: float = RATE_WINDOW
     max_bytes: int = 2 * 1024 * 1024 * 1024  # on the wire and decompressed
     max_redirects: int = 5
     connections: int = 16  # open at the same time; a download beyond waits
@@ -95,29 +100,32 @@ class HttpDownloader:
         await self._client.__aexit__(exc_type, exc, traceback)
 
     async def download(self, url: str, into: Path, *, known: LastFetch) -> Downloaded:
-        stall = asyncio.timeout(self._limits.stall_seconds)
         try:
-            async with asyncio.timeout(self._limits.total_seconds), stall:
-                take = partial(self._take, into, stall)
+            async with self._patience() as patience:
+                take = partial(self._take, into, patience)
                 return await self._client.follow(
                     normalise(url), Journey(), take, conditions=_conditions(known)
                 )
         except FetchFailed:
             raise
         except Exception as error:
-            if isinstance(error, TimeoutError) and stall.expired():
-                raise FetchFailed(
-                    reason=f"nothing came for {self._limits.stall_seconds:g} s", retryable=True
-                ) from error
             failure = explain(error, total_seconds=self._limits.total_seconds)
             if failure is None:
                 raise
             raise failure from error
 
+    def _patience(self) -> Patience:
+        return Patience(
+            total_seconds=self._limits.total_seconds,
+            stall_seconds=self._limits.stall_seconds,
+            min_rate=self._limits.min_rate,
+            rate_window=self._limits.rate_window,
+        )
+
     async def _take(
         self,
         into: Path,
-        stall: Timeout,
+        patience: Patience,
         url: str,
         response: ClientResponse,
         headers: dict[str, str],
@@ -134,7 +142,7 @@ class HttpDownloader:
                 raise too_large(limit)
             encoding = headers.get("content-encoding", "").strip().lower()
             with Spool(into, encoding, limit=limit, may_cut=self._may_cut) as spool:
-                await self._pour(response.content, spool, stall)
+                await self._pour(response.content, spool, patience)
             written, sha256 = spool.bytes, spool.sha256
         retry_after = headers.get("retry-after")
         return Downloaded(
@@ -148,36 +156,38 @@ class HttpDownloader:
             retry_after=None if retry_after is None else seconds_to_wait(retry_after),
         )
 
-    async def _pour(self, content: StreamReader, spool: Spool, stall: Timeout) -> None:
+    async def _pour(self, content: StreamReader, spool: Spool, patience: Patience) -> None:
         """Reads the next block while a thread works on the one before."""
         loop = asyncio.get_running_loop()
         writing: Future[None] = loop.create_future()
         writing.set_result(None)
+        patience.body_begins()
         try:
-            while block := await self._block(content, stall):
-                stall.reschedule(None)  # from here on it is our disk that is waited for
+            while block := await _block(content, patience):
+                patience.busy()  # from here on it is our disk that is waited for
                 await asyncio.wait({writing})  # which, unlike `await writing`, never cancels it
                 writing.result()
                 if spool.is_cut:
                     break
                 writing = loop.run_in_executor(None, spool.write, block)
-            stall.reschedule(None)
+            patience.busy()
         finally:
             await asyncio.wait({writing})  # it writes to a file that is about to be closed
             writing.exception()  # seen, whatever else is raised
         writing.result()
         spool.finish()
 
-    async def _block(self, content: StreamReader, stall: Timeout) -> bytes:
-        """Empty at the end of the body."""
-        loop = asyncio.get_running_loop()
-        block = bytearray()
-        while len(block) < _BLOCK_BYTES:
-            stall.reschedule(loop.time() + self._limits.stall_seconds)
-            if not (chunk := await content.readany()):
-                break
-            block += chunk
-        return bytes(block)
+
+async def _block(content: StreamReader, patience: Patience) -> bytes:
+    """Empty at the end of the body."""
+    block = bytearray()
+    while len(block) < _BLOCK_BYTES:
+        patience.wait_for_server()
+        if not (chunk := await content.readany()):
+            break
+        patience.received(len(chunk))
+        block += chunk
+    return bytes(block)
 
 
 def _conditions(known: LastFetch) -> dict[str, str]:

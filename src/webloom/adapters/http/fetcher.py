@@ -8,6 +8,7 @@ Each request goes through the gate; every error becomes FetchFailed in `failures
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import MAX_SOURCE_CHARACTERS, Received
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.transfer_rate import RATE_WINDOW, USUAL_MIN_RATE, TransferRate
 from webloom.parsing.web_url import normalise
 
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -40,6 +42,8 @@ _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 class FetchLimits:
     total_seconds: float = 30.0  # for the whole chain, from first lookup to last byte
     connect_seconds: float = 10.0
+    min_rate: float = USUAL_MIN_RATE  # bytes of a body per second, over each window; 0: no limit
+    rate_window: float = RATE_WINDOW
     # On the wire and decompressed; what is behind them is not read.
     max_body_bytes: int = 10 * 1024 * 1024
     max_redirects: int = 5
@@ -103,9 +107,19 @@ class HttpFetcher:
         self, journey: Journey, url: str, response: _TimedResponse, headers: dict[str, str]
     ) -> Received:
         first_byte_at = perf_counter()
-        body = await read_body(response.content, headers, limit=self._limits.max_body_bytes)
+        body = await read_body(
+            response.content, headers, limit=self._limits.max_body_bytes, rate=self._rate()
+        )
         timings = _timings(response, journey, first_byte_at)
         return _received(url, response, headers, body, timings, journey)
+
+    def _rate(self) -> TransferRate | None:
+        """None where a fetch is over before a window is: most of the time, and it costs some."""
+        limits = self._limits
+        if limits.min_rate <= 0 or limits.total_seconds <= limits.rate_window:
+            return None
+        now = asyncio.get_running_loop().time()
+        return TransferRate(limits.min_rate, now=now, window=limits.rate_window)
 
 
 class _TimedResponse(ClientResponse):

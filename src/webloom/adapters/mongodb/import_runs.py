@@ -16,7 +16,7 @@ the run next, ends it for Webloom, and the feed is set free.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -49,6 +49,7 @@ from webloom.domain.import_run import (
     status_at_end,
 )
 from webloom.domain.third_party import at_end, counted
+from webloom.parsing.web_url import host_of
 from webloom.ports.import_store import Claim, Ending, NewRun
 
 RUNNING = {"status": RunStatus.RUNNING.value}
@@ -151,20 +152,26 @@ class Runs:
 
     # Whose it is
 
-    async def claim(self, owner: str, lease: float, run_id: str | None) -> Claim | None:
+    async def claim(
+        self, owner: str, lease: float, run_id: str | None, busy_hosts: Collection[str]
+    ) -> Claim | None:
         with self._db.use():
-            left = await self._set_feeds_right()
+            feeds = await self._feeds.find({"activeRunId": {"$type": "string"}}).to_list()
+            left = await self._set_right(feeds)
             now, owner = self._db.now(), plain(owner)
             wanted: Document = {"$or": [RUNNING, {"_id": {"$in": left}}]} if left else RUNNING
+            may_begin: Document = {}
             if run_id is not None:
                 wanted = wanted | {"_id": plain(run_id)}
+            elif busy_hosts:
+                may_begin = _may_begin(feeds, busy_hosts)
             taken = {"work.owner": owner, "work.lease": now + lease}
             document = await self._runs.find_one_and_update(
                 wanted | {"work.owner": owner, "work.lease": {"$gt": now}},
                 {"$set": taken},
                 return_document=ReturnDocument.AFTER,
             ) or await self._runs.find_one_and_update(
-                wanted | {"work.lease": {"$lte": now}},
+                wanted | {"work.lease": {"$lte": now}} | may_begin,
                 {"$set": taken, "$inc": {"work.token": 1}},
                 sort=OLDEST_FIRST,
                 return_document=ReturnDocument.AFTER,
@@ -181,9 +188,8 @@ class Runs:
             token=document["work"]["token"],
         )
 
-    async def _set_feeds_right(self) -> list[str]:
+    async def _set_right(self, feeds: list[Document]) -> list[str]:
         """Runs that others have ended, and that are still to be ended for us."""
-        feeds = await self._feeds.find({"activeRunId": {"$type": "string"}}).to_list()
         named = {"_id": {"$in": [feed["activeRunId"] for feed in feeds]}}
         found = await self._runs.find(RUNNING | named, {"_id": True}).to_list()
         running = {run["_id"] for run in found}
@@ -390,6 +396,16 @@ class Runs:
 
 def _is_due(feed: Document, now: datetime) -> bool:
     return feed["nextRunAt"] is not None and feed["nextRunAt"] <= now
+
+
+def _may_begin(feeds: list[Document], busy_hosts: Collection[str]) -> Document:
+    """A run that is asked to end needs no host."""
+    busy = [
+        feed["activeRunId"]
+        for feed in feeds
+        if host_of(feed.get("movedTo") or feed["url"]) in busy_hosts
+    ]
+    return {"$and": [{"$or": [{"cancelRequested": True}, {"_id": {"$nin": busy}}]}]}
 
 
 def _held(claim: Claim) -> Document:

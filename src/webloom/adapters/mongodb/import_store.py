@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from webloom.adapters.mongodb.client import MongoDatabase
@@ -78,9 +78,14 @@ class MongoImportStore:
         return await self._runs.start(feed_id, new)
 
     async def claim_run(
-        self, owner: str, *, lease: float, run_id: str | None = None
+        self,
+        owner: str,
+        *,
+        lease: float,
+        run_id: str | None = None,
+        busy_hosts: Collection[str] = (),
     ) -> Claim | None:
-        return await self._runs.claim(owner, lease, run_id)
+        return await self._runs.claim(owner, lease, run_id, busy_hosts)
 
     async def renew_run(self, claim: Claim, *, lease: float) -> bool:
         return await self._runs.renew(claim, lease)

@@ -38,7 +38,14 @@ from webloom.domain.errors import BadCursor
 from webloom.domain.storage_event import milliseconds_of, moment_of
 from webloom.domain.watch import Watch, WatchConfig, WatchRun
 from webloom.ports.page_store import Retention
-from webloom.ports.watch_store import Attended, NewRun, Notice, RunFilter, WatchCounts
+from webloom.ports.watch_store import (
+    Attended,
+    DueTarget,
+    NewRun,
+    Notice,
+    RunFilter,
+    WatchCounts,
+)
 
 _BY_NAME = [("name", ASCENDING), ("_id", ASCENDING)]
 _WITHOUT_RUN = {"activeRun": False, "openCounts": False}
@@ -206,10 +213,33 @@ class MongoWatchStore:
         with self._db.use():
             await insert_new(self._db.notices, [notice_document(each) for each in notices])
 
-    async def due_notices(self, now: datetime, *, limit: int) -> list[Notice]:
+    async def due_targets(self, now: datetime, *, limit: int) -> list[DueTarget]:
+        first_due = {
+            "_id": "$targetUrl",
+            "dueAt": {"$min": "$dueAt"},
+            "made": {"$min": "$made"},
+            "attempts": {"$max": "$attempts"},
+        }
+        with self._db.use():
+            found = await self._db.notices.aggregate(
+                [
+                    {"$match": {"isOpen": True}},
+                    {"$group": first_due},
+                    {"$match": {"dueAt": {"$lte": now}}},
+                    {"$sort": {"dueAt": ASCENDING, "made": ASCENDING}},
+                    {"$limit": limit},
+                ]
+            )
+            targets = await found.to_list()
+        return [DueTarget(url=each["_id"], has_failed=each["attempts"] > 0) for each in targets]
+
+    async def due_notices(
+        self, now: datetime, *, limit: int, target_url: str | None = None
+    ) -> list[Notice]:
+        of_target = {} if target_url is None else {"targetUrl": plain(target_url)}
         with self._db.use():
             found = self._db.notices.find(
-                {"isOpen": True, "dueAt": {"$lte": now}},
+                {"isOpen": True, "dueAt": {"$lte": now}} | of_target,
                 sort=[("dueAt", ASCENDING), ("made", ASCENDING)],
                 limit=limit,
             )

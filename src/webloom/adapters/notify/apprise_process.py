@@ -19,8 +19,13 @@ from webloom.ports.notifier import Told
 
 _CHILD = "webloom.adapters.notify.child"
 TOTAL_SECONDS = 90.0
+<<<<<<< HEAD
 _AT_ONCE = 2  # processes, of 60 MB each
 _LONGEST_RESULT = 100_000
+=======
+AT_ONCE = 4  # processes, of 60 MB each
+_LONGEST_RESULT = 10_000
+>>>>>>> h15c
 
 
 class AppriseNotifier:
@@ -34,7 +39,7 @@ class AppriseNotifier:
         self._policy = policy
         self._refusals = refusals or RefusalLog()
         self._total_seconds = total_seconds
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def send(self, target: Target, message: Told) -> None:
         order = Order(

@@ -8,11 +8,14 @@ from typing import Self
 
 from aiohttp.abc import AbstractResolver
 
+from webloom.adapters.notify import apprise_process, webhook
 from webloom.adapters.notify.apprise_process import AppriseNotifier
-from webloom.adapters.notify.targets import is_webhook
+from webloom.adapters.notify.services import scheme_of
+from webloom.adapters.notify.targets import is_webhook, shown_target
 from webloom.adapters.notify.webhook import WebhookNotifier
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.sending import Lane
 from webloom.domain.watch import Target
 from webloom.ports.notifier import Told
 
@@ -50,3 +53,11 @@ class TargetNotifier:
             await self._webhooks.send(target, message)
         else:
             await self._apprise.send(target, message)
+
+    def lane(self, target_url: str) -> Lane:
+        """Webhooks of one host and port, and the targets of one service, are one destination."""
+        if is_webhook(target_url):
+            return Lane(name="webhook", limit=webhook.AT_ONCE, destination=shown_target(target_url))
+        return Lane(
+            name="apprise", limit=apprise_process.AT_ONCE, destination=scheme_of(target_url)
+        )

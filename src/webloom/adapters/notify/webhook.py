@@ -30,7 +30,7 @@ from webloom.ports.notifier import Told
 
 TOTAL_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
-_CONNECTIONS = 32
+AT_ONCE = 256  # messages, and connections
 _json = msgspec.json.Encoder(decimal_format="number")
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
 
@@ -51,7 +51,7 @@ class WebhookNotifier:
             policy=policy,
             refusals=refusals,
             accept="*/*",
-            connections=_CONNECTIONS,
+            connections=AT_ONCE,
             connect_seconds=_CONNECT_SECONDS,
             max_redirects=0,
             resolver=resolver,

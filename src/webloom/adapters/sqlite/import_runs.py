@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import replace
 
@@ -33,7 +34,16 @@ from webloom.domain.import_run import (
     merged_reasons,
 )
 from webloom.domain.third_party import at_end
+from webloom.parsing.web_url import host_of
 from webloom.ports.import_store import Claim, Ending, NewRun
+
+# A run that is asked to end needs no host.
+_MAY_BEGIN = f"""
+    json_extract(body, '$.cancel_requested') OR host_of(coalesce(
+        (SELECT coalesce({import_feeds.MOVED_TO}, url) FROM feeds
+         WHERE feeds.feed_id = import_runs.feed_id), source_url
+    )) NOT IN (SELECT value FROM json_each(?))
+"""
 
 _failures = msgspec.json.Decoder(list[Failure])
 _reasons = msgspec.json.Decoder(dict[str, int])
@@ -87,7 +97,12 @@ def _active(connection: sqlite3.Connection, feed: Feed) -> ImportRun | None:
 
 
 def claim(
-    connection: sqlite3.Connection, owner: str, lease: float, run_id: str | None, moment: Moment
+    connection: sqlite3.Connection,
+    owner: str,
+    lease: float,
+    run_id: str | None,
+    busy_hosts: Collection[str],
+    moment: Moment,
 ) -> Claim | None:
     connection.execute(
         """
@@ -97,9 +112,13 @@ def claim(
         """
     )
     free = "status = 'running' AND (owner IS NULL OR owner = ? OR lease <= ?)"
-    chosen = (plain(owner), moment.now)
+    chosen: tuple[object, ...] = (plain(owner), moment.now)
     if run_id is None:
         order = "ORDER BY owner IS NOT ?, started_at, run LIMIT 1"
+        if busy_hosts:
+            connection.create_function("host_of", 1, host_of, deterministic=True)
+            free += f" AND (owner = ? OR {_MAY_BEGIN})"
+            chosen = (*chosen, plain(owner), encoded(sorted(busy_hosts)))
         rows = find(connection, f"{free} {order}", *chosen, plain(owner))
     else:
         rows = find(connection, f"{free} AND run = ?", *chosen, number_of(connection, run_id))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -103,10 +103,17 @@ class SqliteImportStore:
         )
 
     async def claim_run(
-        self, owner: str, *, lease: float, run_id: str | None = None
+        self,
+        owner: str,
+        *,
+        lease: float,
+        run_id: str | None = None,
+        busy_hosts: Collection[str] = (),
     ) -> Claim | None:
         return await self._write(
-            lambda connection, moment: import_runs.claim(connection, owner, lease, run_id, moment)
+            lambda connection, moment: import_runs.claim(
+                connection, owner, lease, run_id, busy_hosts, moment
+            )
         )
 
     async def renew_run(self, claim: Claim, *, lease: float) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
-from webloom.ports.watch_store import Notice
+from webloom.ports.watch_store import DueTarget, Notice
 
 NOTICE_COLUMNS = (
     "notice_id, watch_id, target_url, run_id, due_at, lines, attempts, error, sent_at, given_up, "
@@ -66,11 +66,25 @@ def add(connection: sqlite3.Connection, notices: Sequence[Notice]) -> None:
     )
 
 
-def due(connection: sqlite3.Connection, now: datetime, limit: int) -> list[Notice]:
+def due_targets(connection: sqlite3.Connection, now: datetime, limit: int) -> list[DueTarget]:
     rows = connection.execute(
-        f"SELECT {NOTICE_COLUMNS} FROM notices WHERE {_OPEN} AND due_at <= ? "
-        "ORDER BY due_at, id LIMIT ?",
+        f"""
+        SELECT target_url, max(attempts) FROM notices WHERE {_OPEN}
+        GROUP BY target_url HAVING min(due_at) <= ? ORDER BY min(due_at), min(id) LIMIT ?
+        """,
         (milliseconds(now), limit),
+    )
+    return [DueTarget(url=url, has_failed=attempts > 0) for url, attempts in rows]
+
+
+def due(
+    connection: sqlite3.Connection, now: datetime, limit: int, target_url: str | None
+) -> list[Notice]:
+    of_target = "" if target_url is None else "AND target_url = ?"
+    rows = connection.execute(
+        f"SELECT {NOTICE_COLUMNS} FROM notices WHERE {_OPEN} AND due_at <= ? {of_target} "
+        "ORDER BY due_at, id LIMIT ?",
+        (milliseconds(now), *([] if target_url is None else [plain(target_url)]), limit),
     )
     return [notice_of(row) for row in rows]
 

@@ -12,7 +12,14 @@ from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.page_pruning import DAY
 from webloom.domain.watch import Watch, WatchConfig, WatchRun
 from webloom.ports.page_store import Retention
-from webloom.ports.watch_store import Attended, NewRun, Notice, RunFilter, WatchCounts
+from webloom.ports.watch_store import (
+    Attended,
+    DueTarget,
+    NewRun,
+    Notice,
+    RunFilter,
+    WatchCounts,
+)
 
 Result = TypeVar("Result")
 Change = Callable[[sqlite3.Connection, int], Result]  # with the time, in milliseconds
@@ -113,8 +120,17 @@ class SqliteWatchStore:
     async def add_notices(self, notices: Sequence[Notice]) -> None:
         await self._write(lambda connection, wall: watch_notices.add(connection, notices))
 
-    async def due_notices(self, now: datetime, *, limit: int) -> list[Notice]:
-        return await self._db.read(lambda connection: watch_notices.due(connection, now, limit))
+    async def due_targets(self, now: datetime, *, limit: int) -> list[DueTarget]:
+        return await self._db.read(
+            lambda connection: watch_notices.due_targets(connection, now, limit)
+        )
+
+    async def due_notices(
+        self, now: datetime, *, limit: int, target_url: str | None = None
+    ) -> list[Notice]:
+        return await self._db.read(
+            lambda connection: watch_notices.due(connection, now, limit, target_url)
+        )
 
     async def note_sent(self, notice_ids: Sequence[str], at: datetime) -> None:
         await self._write(

@@ -2,7 +2,7 @@
 
     a run is over -> its change logs with alerts make a batch -> a notice for each target (outbox)
     what was stored after its run, or names none -> the same, at the next look
-    notices are due -> those of one target and moment make one message -> send
+    notices are due -> for each target by itself: those of one moment make one message -> send
                                                      sent: noted | not: later, or given up
 
 A change log is in one batch, and what is in a batch is fixed: after a crash its notices are made
@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from webloom.application.watch.send_by_target import SendByTarget
 from webloom.domain.errors import NotSent, Unavailable
 from webloom.domain.storage_event import run_of_day
 from webloom.domain.watch import Target, Watch, WatchRun
@@ -41,12 +42,11 @@ MOST_ATTEMPTS = 12
 FIRST_DELAY = timedelta(minutes=1)
 LONGEST_DELAY = timedelta(hours=6)
 LONGEST_RETRY_AFTER = timedelta(hours=24)
-LONGEST_ROUND = timedelta(minutes=3)  # after which no message is begun
 _LATE_AT_ONCE = 100  # jobs and their runs
 _LOGS_AT_ONCE = 200
 _NOTICES_AT_ONCE = 1000
 _PRICES_LOOKED_AT = 50
-_TARGETS_AT_ONCE = 8
+_TARGETS_AT_ONCE = 10_000  # that a look finds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -157,40 +157,43 @@ class TellPeople:
                     await self.store.add_notices(notices)
             await self.pages.note_told(batch)
 
-    async def send_due(self) -> int:
-        """How many notices were due. Raises StoreUnavailable."""
-        due = await self.store.due_notices(self.clock.now(), limit=_NOTICES_AT_ONCE)
-        queues: dict[str, list[list[Notice]]] = {}
-        for group in together(due):
-            queues.setdefault(group[0].target_url, []).append(group)
-        turns = asyncio.Semaphore(_TARGETS_AT_ONCE)
-        until = self.clock.now() + LONGEST_ROUND
-        outcomes = await asyncio.gather(
-            *(self._send_all(groups, turns, until) for groups in queues.values()),
-            return_exceptions=True,
-        )
-        for outcome in outcomes:
-            if outcome is not None:
-                raise outcome
-        return len(due)
+    async def send_due(self, stop: asyncio.Event | None = None) -> int:
+        """How many notices were due. No target waits for another (`may_start`). After `stop`, no
+        message is begun. Raises StoreUnavailable."""
+        is_over = stop or asyncio.Event()
+        found = 0
 
-    async def _send_all(
-        self, groups: list[list[Notice]], turns: asyncio.Semaphore, until: datetime
-    ) -> None:
+        async def send(target_url: str) -> bool:
+            nonlocal found
+            due = await self.store.due_notices(
+                self.clock.now(), limit=_NOTICES_AT_ONCE, target_url=target_url
+            )
+            found += len(due)
+            return await self._send_all(together(due), is_over)
+
+        await SendByTarget(
+            due=lambda: self.store.due_targets(self.clock.now(), limit=_TARGETS_AT_ONCE),
+            send=send,
+            lane_of=self.notifier.lane,
+            stop=is_over,
+        )()
+        return found
+
+    async def _send_all(self, groups: list[list[Notice]], stop: asyncio.Event) -> bool:
         """What one target gets, one after the other. While it is away, the rest waits: it stays
-        due, and its turn comes at another look."""
-        async with turns:
-            for group in groups:
-                if self.clock.now() > until:
-                    return
-                failure = await self._attempt(group)
-                if failure is None:
-                    ids = [each.notice_id for each in group]
-                    await self.store.note_sent(ids, self.clock.now())
-                    continue
-                await self._note_failure(group, failure)
-                if failure.retryable and not isinstance(failure, _Unexpected):
-                    return
+        due, and its turn comes at another look. False: it is away."""
+        for group in groups:
+            if stop.is_set():
+                break
+            failure = await self._attempt(group)
+            if failure is None:
+                ids = [each.notice_id for each in group]
+                await self.store.note_sent(ids, self.clock.now())
+                continue
+            await self._note_failure(group, failure)
+            if failure.retryable and not isinstance(failure, _Unexpected):
+                return False
+        return True
 
     async def _attempt(self, group: list[Notice]) -> NotSent | None:
         first = group[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from webloom.bootstrap import Services, open_run_import, open_services
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.domain.politeness import slots_of_one_host
 from webloom.entrypoints.api.import_schemas import import_log_detail
 from webloom.entrypoints.cli.feeds_named import (
     checked_url,
@@ -41,6 +43,7 @@ from webloom.entrypoints.cli.output import (
 )
 from webloom.entrypoints.heartbeat import beating, first_beat
 from webloom.entrypoints.worker import serve_batches
+from webloom.parsing.web_url import host_of
 from webloom.ports.import_store import Claim
 from webloom.settings import Settings, load_settings
 
@@ -166,11 +169,14 @@ class _Importer:
         importing.result()
 
     async def _import_all(self, feeds: list[Feed], as_json: bool) -> None:
-        """A few at a time."""
+        """A few at a time; while one waits for its host, it takes no place."""
         room = asyncio.Semaphore(AT_ONCE)
+        hosts: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(slots_of_one_host(AT_ONCE))
+        )
 
         async def one(feed: Feed) -> None:
-            async with room:
+            async with hosts[host_of(feed.config.fetch_url)], room:
                 run = await self._import(feed)
             if run is None:
                 self.report.leave_out(feed)
