@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -83,8 +84,8 @@ class WatchRoutes:
         or of what POST /api/watches takes). One that is refused does not keep the others out."""
         entries = await asyncio.to_thread(read_watch_list, await request.body())
         refusals: list[ListRefusal] = []
-        for start in range(0, len(entries), ADDED_AT_ONCE):
-            some = entries[start : start + ADDED_AT_ONCE]
+        waiting = iter(entries)
+        while some := list(islice(waiting, ADDED_AT_ONCE)):
             outcomes = await asyncio.gather(*(self._refusal(each) for each in some))
             refusals += [each for each in outcomes if each is not None]
         return answer(
