@@ -28,6 +28,26 @@ def is_there(process: int) -> bool:
     return Path(f"/proc/{process}").exists()
 
 
+def memory(process: int) -> int:
+    """Bytes of RAM that it takes now."""
+    return _memory(process, "VmRSS")
+
+
+def peak_memory(process: int) -> int:
+    """The most that it took since it began, or since `forget_peak`."""
+    return _memory(process, "VmHWM")
+
+
+def forget_peak(process: int) -> None:
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
+def _memory(process: int, field: str) -> int:
+    told = Path(f"/proc/{process}/status").read_text().splitlines()
+    [line] = [line for line in told if line.startswith(f"{field}:")]
+    return int(line.split()[1]) * 1024
+
+
 def _parent(process: int) -> int:
     fields = _stat(Path(f"/proc/{process}"))
     return int(fields[1]) if fields else 0

@@ -27,6 +27,7 @@ ONE = "/metadata"
 BATCH = "/metadata/batch"
 LINES = {"Content-Type": "application/x-ndjson"}
 DEEP = 100_000
+NESTED = "nested more than 64 levels deep"  # whatever the version of Python
 MEBIBYTE = 1 << 20
 GOOD = "http://good.test/"  # would be accepted, were it not for its company
 
@@ -98,12 +99,14 @@ ONE_WRONG: list[tuple[bytes, int, str, str]] = [
     (b'{"url": "http://good.test/' + b"a" * 8192 + b'"}', 422, "longer than 8192", "over 8 KB"),
     (b'{"url": "http://good.test/' + b"a" * 900_000 + b'"}', 422, "8192", "far over 8 KB"),
     (b'{"url": "http://good.test/' + b"\\u00e9" * 3000 + b'"}', 422, "8192", "8 KB once encoded"),
-    (b"[" * DEEP, 422, "Expected `object`", "deep, and never closed"),
-    (b"[" * DEEP + b"]" * DEEP, 422, "Expected `object`", "deep arrays"),
-    (b'{"url":' * DEEP + b"1" + b"}" * DEEP, 422, "Expected `str`", "deep objects"),
-    (b'{"a":' * DEEP + b"1" + b"}" * DEEP, 422, "unknown field", "deep under an unknown field"),
-    (b'{"url": "http://good.test/", "a": ' + b"[" * DEEP + b"]" * DEEP + b"}", 422, "unknown",
+    (b"[" * DEEP, 422, NESTED, "deep, and never closed"),
+    (b"[" * DEEP + b"]" * DEEP, 422, NESTED, "deep arrays"),
+    (b'{"url":' * DEEP + b"1" + b"}" * DEEP, 422, NESTED, "deep objects"),
+    (b'{"a":' * DEEP + b"1" + b"}" * DEEP, 422, NESTED, "deep under an unknown field"),
+    (b'{"url": "http://good.test/", "a": ' + b"[" * DEEP + b"]" * DEEP + b"}", 422, NESTED,
      "deep beside a good URL"),
+    (b'{"a":' + b"[" * 63 + b"]" * 63 + b"}", 422, "unknown field `a`", "as deep as may be"),
+    (b'{"a":' + b"[" * 64 + b"]" * 64 + b"}", 422, NESTED, "one level deeper"),
     (b" " * (MEBIBYTE + 1), 413, "1048576 bytes", "one byte over 1 MiB"),
     (b'{"url": "http://good.test/' + b"a" * MEBIBYTE + b'"}', 413, "1048576", "over 1 MiB"),
 ]  # fmt: skip
@@ -120,8 +123,8 @@ BATCH_WRONG: list[tuple[bytes, int, str, str]] = [
     (b'["http://good.test/", {}]', 422, "$[1]", "an empty object among URLs"),
     (b'["http://good.test/", {"url": 1}]', 422, "$[1].url", "a wrong type among URLs"),
     (b'[{"url": "http://good.test/", "a": 1}]', 422, "unknown field `a`", "an unknown field"),
-    (b"[" * DEEP + b"]" * DEEP, 422, "$[0]", "deep arrays"),
-    (b'["http://good.test/", ' + b'{"url":' * DEEP + b"1" + b"}" * DEEP + b"]", 422, "$[1]",
+    (b"[" * DEEP + b"]" * DEEP, 422, NESTED, "deep arrays"),
+    (b'["http://good.test/", ' + b'{"url":' * DEEP + b"1" + b"}" * DEEP + b"]", 422, NESTED,
      "deep objects"),
     (b" " * (16 * MEBIBYTE + 1), 413, "16777216 bytes", "over 16 MiB"),
 ]  # fmt: skip

@@ -129,7 +129,7 @@ def test_what_is_nested_too_deeply_is_refused(name: str) -> None:
     for _ in range(58):
         deep = [deep]
     read(**{name: {"x": deep}})
-    with pytest.raises(EventRefused, match="nested more than 60 levels deep"):
+    with pytest.raises(EventRefused, match="nested more than 61 levels deep"):
         read(**{name: {"x": [deep, [[deep]]]}})
 
 

@@ -12,7 +12,7 @@ import pytest
 from unit.deliveries import Deliver
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.import_store import SqliteImportStore
-from webloom.application.imports.store_batch import MOST_DELIVERIES, StoreBatch
+from webloom.application.imports.store_batch import MOST_DELIVERIES, MOST_POSTINGS, StoreBatch
 from webloom.domain.feed import FeedConfig
 from webloom.domain.import_run import Counts, Failure, Mark, Phase, Reading
 from webloom.parsing.job_posting import JobPosting, dedupe_key
@@ -157,6 +157,41 @@ async def test_what_is_no_batch_is_buried(store: Store, deliver: Deliver, body: 
     assert verb == "bury"
     assert str(reason).startswith("not an import batch: ")
     assert store.batches == []
+
+
+@pytest.mark.parametrize(
+    ("body", "limit"),
+    [
+        (message([None] * (MOST_POSTINGS + 1)), "more than 10,000 postings"),
+        (message([], known="0" * 72 * (MOST_POSTINGS + 1)), "more than 10,000 postings"),
+        (message([[0] * 500_000]), "more than 500,000 values"),
+    ],
+    ids=["postings", "postings that are known", "values"],
+)
+async def test_a_batch_that_is_too_long_is_buried_with_the_limit(
+    store: Store, deliver: Deliver, body: bytes, limit: str
+) -> None:
+    delivery = await deliver(body)
+    await StoreBatch(store=store)(delivery)
+    assert delivery.settled == [("bury", f"not an import batch: {limit}")]
+    assert store.batches == []
+
+
+async def test_a_posting_that_is_too_large_to_be_completed_costs_no_other(
+    store: Store, deliver: Deliver
+) -> None:
+    deep: Any = None
+    for _ in range(70):
+        deep = [deep]
+    batch = await stored(
+        store, deliver, [{"title": 1, "x": [0] * 10_001}, {"title": 1, "x": deep}, posting("b")]
+    )
+    assert [each.external_id for each in batch.jobs] == ["b"]
+    reasons = [each.reason for each in batch.failures]
+    assert reasons == [
+        "not a posting: more than 10,000 values",
+        "not a posting: objects or arrays nested more than 64 levels deep",
+    ]
 
 
 async def test_a_batch_that_kills_its_workers_is_given_up_and_counted(

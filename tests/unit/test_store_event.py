@@ -90,6 +90,10 @@ async def test_parts_that_can_not_be_used_do_not_cost_the_rest(agent: Agent) -> 
         (b"{", "not a message of a page"),
         (b"{}", "jobId is missing"),
         (b'{"jobId": "a", "url": "::"}', "url: "),
+        (
+            b'{"jobId": "a", "url": "http://a.test/", "price": [' + b"{}," * 250_000 + b"0]}",
+            "not a message of a page: it has more than 250,000 values",
+        ),
     ],
 )
 async def test_what_is_no_event_is_buried_with_its_reason(

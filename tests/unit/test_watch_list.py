@@ -25,7 +25,7 @@ from webloom.parsing.watch_list import MOST_ENTRIES, read_watch_list
     ],
 )
 def test_every_form(content: bytes, entries: list[dict[str, object]]) -> None:
-    assert read_watch_list(content) == entries
+    assert list(read_watch_list(content)) == entries
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_every_form(content: bytes, entries: list[dict[str, object]]) -> None:
 )
 def test_what_is_refused(content: bytes, reason: str | None) -> None:
     if reason is None:
-        assert read_watch_list(content) == [{"url": '"a"'}]
+        assert list(read_watch_list(content)) == [{"url": '"a"'}]
         return
     with pytest.raises(FeedUnreadable, match=reason):
         read_watch_list(content)

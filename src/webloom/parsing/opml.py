@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from email.utils import format_datetime
+from itertools import islice
 from typing import NamedTuple
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -14,7 +15,9 @@ from webloom.domain.errors import FeedUnreadable
 
 MOST_FEEDS = 10_000
 MOST_AMPERSANDS = 50 * MOST_FEEDS
-MOST_LEVELS = 200_000
+MOST_BARE_AMPERSANDS = 2 * MOST_FEEDS
+MOST_TAGS = 50 * MOST_FEEDS
+MOST_LEVELS = 1000
 MOST_ATTRIBUTES = 20_000
 
 _LONG_TAG = re.compile(rb"<[^<]{65536,}")  # with the text behind it
@@ -100,9 +103,18 @@ class _Found:
 
 
 def _refuse_floods(content: bytes) -> None:
-    """What is small enough to be sent, and takes a hundred times the memory to be read."""
+    """What is small enough to be sent, and takes a hundred times the memory to be read, or minutes.
+    Counted before anything is made of it."""
+    if content.count(b"<") > MOST_TAGS:
+        raise FeedUnreadable(f"the OPML has more than {MOST_TAGS:,} tags: split it")
     if content.count(b"&") > MOST_AMPERSANDS:
         raise FeedUnreadable(f"the OPML has more than {MOST_AMPERSANDS:,} ampersands: split it")
+    bare = islice(_BARE_AMPERSAND.finditer(content), MOST_BARE_AMPERSANDS, None)
+    if next(bare, None) is not None:
+        raise FeedUnreadable(
+            f"the OPML has more than {MOST_BARE_AMPERSANDS:,} ampersands that are not written as "
+            "&amp;"
+        )
     if any(tag[0].count(b"=") > MOST_ATTRIBUTES for tag in _LONG_TAG.finditer(content)):
         raise FeedUnreadable(f"the OPML has a tag of more than {MOST_ATTRIBUTES:,} attributes")
 

@@ -1,7 +1,8 @@
 """Messages of `storage-agent`: bytes -> a StorageEvent, and what is sent -> bytes.
 
 Anybody may send them. What is missing or null is done without; what can't be used is left out and
-told in `problems`. Refused is only what can't be stored at all.
+told in `problems`. Refused is only what can't be stored at all. Values are counted before objects
+are made of them.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from webloom.domain.errors import EventRefused, UrlRefused
 from webloom.domain.price import Availability, change_percent
 from webloom.domain.storage_event import EventPrice, StorageEvent, milliseconds_of
 from webloom.domain.watch import RunStatus
+from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
 from webloom.parsing.web_url import normalise
 
 MOST_BYTES = 12_000_000  # of a message
 MOST_PARSED = 8_000_000  # bytes of JSON
-DEEPEST = 60  # levels of objects and lists; MongoDB takes 100, with ours around them
+MOST_VALUES = 250_000  # at all levels of a message
+DEEPEST = 61  # levels of a message; MongoDB takes 100, with ours around them
 MOST_DIFF = 1_000_000
 LONGEST_ID = 200
 LAST_TS = 253_402_300_799_999  # the end of the year 9999
@@ -32,6 +35,7 @@ LARGEST_AMOUNT = Decimal(10) ** 15
 MOST_ALERTS = 20
 _PLACES = 6  # behind the decimal point of an amount
 
+LIMITS = JsonLimits(values=MOST_VALUES, depth=DEEPEST)
 _NULL = msgspec.Raw(b"null")
 
 
@@ -65,6 +69,7 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
     if len(body) > MOST_BYTES:
         raise EventRefused(f"it takes {len(body):,} bytes, and {MOST_BYTES:,} is the limit")
     try:
+        refuse_too_large(body, LIMITS)
         message = _messages.decode(body)
         problems: list[str] = []
         job_id = _id(_anything.decode(message.job_id), "jobId")
@@ -94,15 +99,21 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
             validators=_validators(_anything.decode(message.validators)),
             problems=problems,
         )
+    except JsonTooLarge as error:
+        raise EventRefused(f"not a message of a page: it has {error}") from error
     except (ValueError, ArithmeticError) as error:  # of msgspec, and of numbers beyond all bounds
         raise EventRefused(f"not a message of a page: {str(error)[:200]}") from error
-    except RecursionError as error:
-        raise EventRefused("not a message of a page: it is nested too deeply") from error
 
 
 def encoded(message: dict[str, Any]) -> bytes:
     """Amounts become JSON numbers, digit by digit."""
     return _encoder.encode(message)
+
+
+def with_fields(body: bytes, **fields: Any) -> bytes:
+    """A message that `event_of` has read, with these fields instead of its own of that name: of two
+    fields with one name a reader takes the last."""
+    return b"".join((memoryview(body.rstrip())[:-1], b",", _encoder.encode(fields)[1:]))
 
 
 def canonical(parsed: Any) -> bytes:
@@ -138,7 +149,7 @@ def _parsed(raw: msgspec.Raw, problems: list[str]) -> dict[str, Any] | None:
     size = len(bytes(raw))
     if size > MOST_PARSED:
         raise EventRefused(f"parsed takes {size:,} bytes, and {MOST_PARSED:,} is the limit")
-    parsed = _bounded(raw, "parsed")
+    parsed = _anything.decode(raw)
     if not parsed:
         return None
     if not isinstance(parsed, dict):
@@ -161,27 +172,11 @@ def _object(raw: msgspec.Raw, name: str, most: int, problems: list[str]) -> dict
     if len(bytes(raw)) > most:
         problems.append(f"{name} takes more than {most:,} bytes")
         return None
-    value = _bounded(raw, name)
+    value = _anything.decode(raw)
     if value is None or isinstance(value, dict):
         return value
     problems.append(f"{name} is not an object")
     return None
-
-
-def _bounded(raw: msgspec.Raw, name: str) -> Any:
-    value = _anything.decode(raw)
-    level: list[Any] = [value]
-    for _ in range(DEEPEST):
-        level = [
-            each
-            for container in level
-            if isinstance(container, dict | list)
-            for each in (container.values() if isinstance(container, dict) else container)
-            if isinstance(each, dict | list)
-        ]
-        if not level:
-            return value
-    raise EventRefused(f"{name} is nested more than {DEEPEST} levels deep")
 
 
 def _version(value: Any, problems: list[str]) -> int:

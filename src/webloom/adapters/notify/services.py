@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import warnings
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,9 @@ _PORTS = {
 }
 
 
+_turn = threading.Lock()  # filters of warnings are of the whole process
+
+
 def scheme_of(url: str) -> str:
     return url.partition("://")[0].strip().lower()
 
@@ -55,8 +59,8 @@ def ports_of(scheme: str) -> frozenset[int]:
 
 
 def service_of(url: str) -> NotifyBase | None:
-    """None: Apprise can't read it. Nothing is opened or connected to."""
-    with warnings.catch_warnings():  # some of its many plugins lean on deprecated modules
+    """None: Apprise can't read it. Nothing is opened or connected to. Any thread may ask."""
+    with _turn, warnings.catch_warnings():  # some of its many plugins lean on deprecated modules
         warnings.simplefilter("ignore")
         import apprise
 

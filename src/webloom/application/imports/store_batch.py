@@ -19,12 +19,16 @@ import msgspec
 from webloom.application.persist import persist
 from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark
 from webloom.parsing.job_posting import ImportBatch, JobPosting, dedupe_key
+from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
 from webloom.ports.broker import Delivery
 from webloom.ports.import_store import Batch, ImportStore
 
 MOST_DELIVERIES = 20  # of a batch whose workers die one after the other
 
+MOST_POSTINGS = 10_000  # of a message; ours have half as many at most
 KEY_DIGITS, KNOWN_DIGITS = 40, 72
+LIMITS = JsonLimits(values=50 * MOST_POSTINGS, depth=None)
+ONE_POSTING = JsonLimits(values=10_000)
 
 _HEX = re.compile("[0-9a-f]*")
 _usual_batches = msgspec.json.Decoder(ImportBatch[JobPosting])
@@ -43,7 +47,9 @@ class StoreBatch:
                 raise msgspec.ValidationError("batchIndex is negative")
             if len(message.known) % KNOWN_DIGITS or _HEX.fullmatch(message.known) is None:
                 raise msgspec.ValidationError("known is not made of keys and hashes")
-        except (msgspec.MsgspecError, UnicodeError) as error:
+            if len(message.jobs) + len(message.known) // KNOWN_DIGITS > MOST_POSTINGS:
+                raise JsonTooLarge(f"more than {MOST_POSTINGS:,} postings")
+        except (msgspec.MsgspecError, JsonTooLarge, RecursionError, UnicodeError) as error:
             reason = f"not an import batch: {error}"
             await persist(lambda: delivery.bury(reason))
             return
@@ -66,6 +72,8 @@ class StoreBatch:
 
 
 def decoded(body: bytes) -> ImportBatch[JobPosting] | ImportBatch[msgspec.Raw]:
+    """Raises JsonTooLarge, MsgspecError, UnicodeError."""
+    refuse_too_large(body, LIMITS)
     try:
         return _usual_batches.decode(body)
     except (msgspec.MsgspecError, UnicodeError):
@@ -82,7 +90,7 @@ def sorted_out(message: ImportBatch[JobPosting] | ImportBatch[msgspec.Raw], mark
                 raise msgspec.ValidationError("title is missing")
             if not (posting.external_id or posting.job_url):
                 raise msgspec.ValidationError("externalId and jobUrl are missing")
-        except (msgspec.MsgspecError, UnicodeError, OverflowError) as error:
+        except (msgspec.MsgspecError, JsonTooLarge, UnicodeError, OverflowError) as error:
             raw = msgspec.json.encode(job) if isinstance(job, JobPosting) else bytes(job)
             sample = raw.decode(errors="replace")[:LONGEST_SAMPLE]
             failures.append(Failure(reason=f"not a posting: {error}", sample=sample))
@@ -106,7 +114,9 @@ def _posting(raw: msgspec.Raw, source_url: str) -> JobPosting:
     try:
         return _postings.decode(raw)
     except msgspec.ValidationError:
-        return _completed(msgspec.json.decode(raw), source_url)
+        pass
+    refuse_too_large(bytes(raw), ONE_POSTING)
+    return _completed(msgspec.json.decode(raw), source_url)
 
 
 def _completed(fields: Any, source_url: str) -> JobPosting:

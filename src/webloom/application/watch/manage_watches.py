@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webloom.application.persist import spread
+from webloom.application.watch.check_targets import TargetChecks
 from webloom.domain.errors import UrlRefused, WatchRefused
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
@@ -24,6 +25,7 @@ from webloom.ports.watch_store import WatchStore
 LONGEST_NAME = 200
 LISTED_AT_ONCE = 200
 MOST_URLS = 10_000  # of one watch
+FEW_URLS = 50  # that are checked before a thread would begin
 MOST_TARGETS = 20
 MOST_PHRASES = 100
 LONGEST_PHRASE = 1000
@@ -52,20 +54,30 @@ class ManageWatches:
     shown_target: Callable[[str], str]  # without what is secret in it
     usual_minutes: float
 
+    def target_checks(self) -> TargetChecks:
+        """For all watches of a list: what two of them name is checked once."""
+        return TargetChecks(self.check_target)
+
     async def add(
-        self, urls: list[str], *, name: str | None = None, watch_id: str | None = None, **given: Any
+        self,
+        urls: list[str],
+        *,
+        name: str | None = None,
+        watch_id: str | None = None,
+        checks: TargetChecks | None = None,
+        **given: Any,
     ) -> tuple[Watch, bool]:
         """The watch, and whether it is new; with an id that is there already it stays as it is.
 
-        `given` are fields of WatchConfig. Its first run is due at once. Raises WatchRefused,
-        StoreUnavailable.
+        `given` are fields of WatchConfig; `checks` are of the list that it is in. Its first run is
+        due at once. Raises WatchRefused, StoreUnavailable.
         """
         given["targets"] = self._whole(given.get("targets", []), known=[])
-        normal = self._normal(urls)
+        normal = await self._normal(urls)
         settings = {"schedule": Schedule(every_minutes=self.usual_minutes)} | given
         name = (name or "").strip() or normal[0][:LONGEST_NAME]
         config = WatchConfig(name=name, urls=normal, **settings)
-        await self._refuse_bad(config)
+        await self._refuse_bad(config, checks or self.target_checks())
         next_run_at = self.clock.now() if config.enabled else None
         watch_id = watch_id or uuid.uuid4().hex[:16]
         return await self.store.add_watch(watch_id, config, next_run_at=next_run_at)
@@ -79,13 +91,13 @@ class ManageWatches:
         if watch.is_external:
             _refuse_checking(watch, changes)
         elif "urls" in changes:
-            changes["urls"] = self._normal(changes["urls"])
+            changes["urls"] = await self._normal(changes["urls"])
         if "name" in changes:
             changes["name"] = changes["name"].strip()
         if "targets" in changes:
             changes["targets"] = self._whole(changes["targets"], known=watch.config.targets)
         config = replace(watch.config, **changes)
-        await self._refuse_bad(config)
+        await self._refuse_bad(config, self.target_checks())
         next_run_at = next_run(config, now=self.clock.now(), failures=0, spread=spread())
         return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
 
@@ -106,11 +118,16 @@ class ManageWatches:
             for target in given
         ]
 
-    def _normal(self, urls: list[str]) -> list[str]:
+    async def _normal(self, urls: list[str]) -> list[str]:
         if not urls:
             raise WatchRefused("urls: a watch has one URL or more")
         if len(urls) > MOST_URLS:
             raise WatchRefused(f"urls: {len(urls):,} of them; {MOST_URLS:,} is the limit")
+        if len(urls) <= FEW_URLS:
+            return self._checked(urls)
+        return await asyncio.to_thread(self._checked, urls)
+
+    def _checked(self, urls: list[str]) -> list[str]:
         normal: dict[str, None] = {}
         for url in urls:
             try:
@@ -119,7 +136,7 @@ class ManageWatches:
                 raise WatchRefused(f"urls: {url[:200]}: {error}") from error
         return list(normal)
 
-    async def _refuse_bad(self, config: WatchConfig) -> None:
+    async def _refuse_bad(self, config: WatchConfig, checks: TargetChecks) -> None:
         if not config.name:
             raise WatchRefused("name: it is empty")
         if len(config.name) > LONGEST_NAME:
@@ -132,9 +149,9 @@ class ManageWatches:
         _refuse_thresholds(config.thresholds)
         if len(config.targets) > MOST_TARGETS:
             raise WatchRefused(f"targets: more than {MOST_TARGETS}")
-        for target in config.targets:
-            with _named("targets"):
-                self.check_target(target.url)
+        with _named("targets"):
+            await checks.refuse_bad([target.url for target in config.targets])
+            for target in config.targets:
                 _check_secret(target)
                 _check_digest(target)
 

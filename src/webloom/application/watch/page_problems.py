@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from webloom.domain.page import Classification, PageType
-from webloom.parsing.storage_event import MOST_PARSED, canonical
+from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
+from webloom.parsing.storage_event import DEEPEST, MOST_PARSED, MOST_VALUES, canonical
 
+KEPT = JsonLimits(values=MOST_VALUES - 1000, depth=DEEPEST - 1)  # what is around it counts too
 _WALLS = {401: "it asks for a login", 403: "it refuses us", 429: "it is asked too often"}
 
 
@@ -27,10 +29,14 @@ def content_problem(seen: Classification) -> str | None:
 
 def size_problem(parsed: dict[str, Any]) -> str | None:
     """`parsed` as it would be kept."""
-    size = len(canonical(parsed))
-    if size <= MOST_PARSED:
-        return None
-    return (
-        f"what was read of the page takes {size:,} bytes, more than the {MOST_PARSED:,} "
-        "that are kept: select a part of it"
-    )
+    content = canonical(parsed)
+    if len(content) > MOST_PARSED:
+        return (
+            f"what was read of the page takes {len(content):,} bytes, more than the "
+            f"{MOST_PARSED:,} that are kept: select a part of it"
+        )
+    try:
+        refuse_too_large(content, KEPT)
+    except JsonTooLarge as error:
+        return f"what was read of the page has {error}: select a part of it"
+    return None

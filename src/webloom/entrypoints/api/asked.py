@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import TypeVar
 from urllib.parse import unquote_to_bytes
@@ -11,7 +13,10 @@ import msgspec
 from fastapi import HTTPException, Request
 from pydantic import BeforeValidator
 
+from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
+
 Decoded = TypeVar("Decoded")
+Made = TypeVar("Made")
 
 FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
@@ -22,20 +27,35 @@ EMPTY_IS_NONE = BeforeValidator(lambda given: None if given == "" else given)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def decode(decoder: msgspec.json.Decoder[Decoded], content: bytes) -> Decoded:
+# Of one thing to add or to change. The longest list in one is the pages of a watch.
+ONE_THING = JsonLimits(values=50_000)
+SMALL_BYTES = 65_536  # that take less time to decode than a thread to begin
+
+
+def decode(
+    decoder: msgspec.json.Decoder[Decoded], content: bytes, limits: JsonLimits = ONE_THING
+) -> Decoded:
     try:
+        refuse_too_large(content, limits)
         return decoder.decode(content)
+    except JsonTooLarge as error:
+        raise HTTPException(422, f"The body has {error}.") from error
     except msgspec.ValidationError as error:
         raise HTTPException(422, f"The body does not fit: {error}.") from error
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HTTPException(400, f"The body is not JSON: {_reason(content, error)}.") from error
+
+
+async def off_loop(work: Callable[[bytes], Made], content: bytes) -> Made:
+    """A large body keeps a thread busy, and not the event loop."""
+    if len(content) <= SMALL_BYTES:
+        return work(content)
+    return await asyncio.to_thread(work, content)
 
 
 def _reason(content: bytes, error: Exception) -> str:
     if not content.strip():
         return "it is empty"
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
     if b"\\ud" in content.lower():  # which the decoder may call truncated
         return f"{error} (a \\u escape may be half of a surrogate pair)"
     return str(error)

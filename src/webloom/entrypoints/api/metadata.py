@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from typing import Annotated
 from urllib.parse import quote
@@ -17,7 +18,13 @@ from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, R
 from webloom.bootstrap import Services
 from webloom.domain.inventory import RecordFilter, Status
 from webloom.entrypoints.api.answers import RETRY_WHEN_FULL, answer, problem
-from webloom.entrypoints.api.asked import decode, instant, refuse_nul, refuse_unknown
+from webloom.entrypoints.api.asked import (
+    decode,
+    instant,
+    off_loop,
+    refuse_nul,
+    refuse_unknown,
+)
 from webloom.entrypoints.api.schemas import (
     BatchAnswer,
     RecordsPage,
@@ -25,6 +32,7 @@ from webloom.entrypoints.api.schemas import (
     Submitted,
     record_answer,
 )
+from webloom.parsing.json_limits import JsonLimits
 
 MOST_IN_BATCH = 10_000
 INERT = {
@@ -38,6 +46,9 @@ UNKNOWN = "This URL is not in the inventory."
 Url = Annotated[str, Query(description="Any spelling of the URL")]
 Submit = Annotated[bool, Query(description="false: only look; an unknown URL is 404 then")]
 
+BATCH = JsonLimits(values=3 * MOST_IN_BATCH, items=MOST_IN_BATCH, called="URLs")
+
+_FILLED_LINE = re.compile(rb"[^\s][^\n]*+")
 _body = msgspec.json.Decoder(SubmitBody)
 _array = msgspec.json.Decoder(list[str | SubmitBody])
 _line = msgspec.json.Decoder(str | SubmitBody)
@@ -69,11 +80,7 @@ class MetadataRoutes:
         """
         content = await request.body()
         as_lines = "ndjson" in request.headers.get("content-type", "")
-        items = _lines(content) if as_lines else decode(_array, content)
-        if len(items) > MOST_IN_BATCH:
-            raise HTTPException(
-                422, f"A batch takes up to {MOST_IN_BATCH} URLs; this one has {len(items)}."
-            )
+        items = await off_loop(_from_lines if as_lines else _from_array, content)
         urls = [item if isinstance(item, str) else item.url for item in items]
         answers = await self._submit.many(urls)
         headers = {}
@@ -164,17 +171,29 @@ class MetadataRoutes:
         )
 
 
-def _lines(content: bytes) -> list[str | SubmitBody]:
-    if content.count(b"\n") > 10 * MOST_IN_BATCH:  # before a list of them is made
-        raise HTTPException(422, f"A batch takes up to {MOST_IN_BATCH} URLs; this has more lines.")
-    items = []
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if line.strip():
-            try:
-                items.append(decode(_line, line))
-            except HTTPException as error:
-                raise HTTPException(error.status_code, f"Line {number}: {error.detail}") from error
+def _from_array(content: bytes) -> list[str | SubmitBody]:
+    return decode(_array, content, BATCH)
+
+
+def _from_lines(content: bytes) -> list[str | SubmitBody]:
+    items: list[str | SubmitBody] = []
+    for number, line in _numbered_lines(content):
+        if len(items) == MOST_IN_BATCH:
+            raise HTTPException(422, f"The body has more than {MOST_IN_BATCH:,} URLs.")
+        try:
+            items.append(decode(_line, line))
+        except HTTPException as error:
+            raise HTTPException(error.status_code, f"Line {number:,}: {error.detail}") from error
     return items
+
+
+def _numbered_lines(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Those that are not blank, one at a time: there may be millions."""
+    number, end = 1, 0
+    for line in _FILLED_LINE.finditer(content):
+        number += content.count(b"\n", end, line.start())
+        end = line.start()
+        yield number, line[0]
 
 
 def _waiting(it: Accepted | Waiting) -> Response:

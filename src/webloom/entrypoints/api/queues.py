@@ -21,10 +21,12 @@ from webloom.entrypoints.api.admin_schemas import (
 )
 from webloom.entrypoints.api.answers import answer
 from webloom.entrypoints.api.asked import decode, refuse_unknown
+from webloom.parsing.json_limits import JsonLimits
 from webloom.ports.broker import DeadLetter
 
 MOST_IDS = 1000
 MOST_MISSING = 100  # that are named
+LIMITS = JsonLimits(values=MOST_IDS + 10, items=MOST_IDS, called="ids", items_level=2)
 LONGEST_BODY = 65_536  # characters
 
 QueueName = Annotated[str, Path(alias="queue", max_length=100)]
@@ -74,13 +76,11 @@ class QueueRoutes:
     ) -> Response:
         refuse_unknown(request, set())
         self._refuse_unknown_queue(queue)
-        choice = decode(_choices, await request.body())
+        choice = decode(_choices, await request.body(), LIMITS)
         if bool(choice.ids) == choice.all:
             raise HTTPException(422, 'Name the dead letters by "ids", or all of them by "all".')
         if choice.before is not None and not choice.all:
             raise HTTPException(422, 'before: only goes with "all".')
-        if len(choice.ids) > MOST_IDS:
-            raise HTTPException(422, f"ids: {len(choice.ids):,} of them; {MOST_IDS:,} at a time.")
         ids = list(dict.fromkeys(choice.ids)) or await all_ids(
             self._services.broker, queue, choice.before
         )

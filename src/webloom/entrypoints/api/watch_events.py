@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime
+from functools import partial
 
 import msgspec
 from fastapi import HTTPException, Request
@@ -13,14 +14,22 @@ from webloom.bootstrap import Services
 from webloom.domain.errors import EventRefused
 from webloom.domain.storage_event import milliseconds_of
 from webloom.entrypoints.api.answers import RETRY_WHEN_FULL, answer, problem
-from webloom.entrypoints.api.asked import decode
+from webloom.entrypoints.api.asked import decode, off_loop
 from webloom.entrypoints.api.watch_page_schemas import EventsAccepted, EventsNotAccepted
-from webloom.parsing.storage_event import event_of
+from webloom.parsing.json_limits import JsonLimits
+from webloom.parsing.storage_event import event_of, with_fields
 from webloom.ports.broker import Message
 
 MOST_EVENTS = 1000
 
-_body = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
+LIMITS = JsonLimits(values=1_000_000, items=MOST_EVENTS, called="events")
+
+
+class _Message(msgspec.Struct):
+    """Any object, of which nothing is made yet."""
+
+
+_body = msgspec.json.Decoder(_Message | list[msgspec.Raw])
 
 
 class EventRoutes:
@@ -33,19 +42,8 @@ class EventRoutes:
         """Take one message of `storage-agent`, or an array of them, 1,000 at most. 202 means that
         they are on the queue: what is sent twice is stored once. All are looked at first: with one
         that can't be stored, none is taken."""
-        given = decode(_body, await request.body())
-        events = given if isinstance(given, list) else [given]
-        if not 0 < len(events) <= MOST_EVENTS:
-            raise HTTPException(422, f"{len(events):,} events; 1 to {MOST_EVENTS:,} is possible.")
-        now = self._clock.now()
-        messages = []
-        for index, event in enumerate(events):
-            try:
-                body = _encoded(event, now)
-            except EventRefused as error:
-                which = f"Event {index}: " if isinstance(given, list) else ""
-                raise HTTPException(422, f"{which}{error}.") from error
-            messages.append(Message(id=uuid.uuid4().hex, body=body))
+        read = partial(_read, now=self._clock.now())
+        messages = await off_loop(read, await request.body())
         published = await self._broker.publish_many(self._queue, messages)
         refused = [index for index, taken in enumerate(published) if taken is None]
         if not refused:
@@ -62,10 +60,24 @@ class EventRoutes:
         )
 
 
-def _encoded(event: dict[str, msgspec.Raw], now: datetime) -> bytes:
+def _read(content: bytes, now: datetime) -> list[Message]:
+    given = decode(_body, content, LIMITS)
+    if given == []:
+        raise HTTPException(422, f"0 events; 1 to {MOST_EVENTS:,} is possible.")
+    messages = []
+    for index, event in enumerate(given if isinstance(given, list) else [content]):
+        try:
+            body = _timed(bytes(event), now)
+        except EventRefused as error:
+            which = f"Event {index}: " if isinstance(given, list) else ""
+            raise HTTPException(422, f"{which}{error}.") from error
+        messages.append(Message(id=uuid.uuid4().hex, body=body))
+    return messages
+
+
+def _timed(body: bytes, now: datetime) -> bytes:
     """Where it has no time, with that of now: each delivery of it would have another one. Raises
     EventRefused."""
-    body = msgspec.json.encode(event)
     if event_of(body, received=now).has_ts:
         return body
-    return msgspec.json.encode(event | {"ts": msgspec.Raw(b"%d" % milliseconds_of(now))})
+    return with_fields(body, ts=milliseconds_of(now))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -10,6 +11,7 @@ from fastapi import Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
+from webloom.application.watch.check_targets import TargetChecks
 from webloom.bootstrap import Services
 from webloom.domain.errors import WatchRefused
 from webloom.domain.watch import RunStatus, Watch
@@ -70,12 +72,12 @@ class WatchRoutes:
         watch = await self._add(decode(_add_body, await request.body()))
         return answer(watch_answer(watch), 201, {"Location": f"/api/watches/{watch.watch_id}"})
 
-    async def _add(self, body: AddWatchBody) -> Watch:
+    async def _add(self, body: AddWatchBody, checks: TargetChecks | None = None) -> Watch:
         given = config_of(body)
         urls, name = given.pop("urls"), given.pop("name")
         if body.url is not None:
             urls = [body.url, *urls]
-        watch, _ = await self._manage.add(urls, name=name, **given)
+        watch, _ = await self._manage.add(urls, name=name, checks=checks, **given)
         return watch
 
     async def import_list(self, request: Request) -> Response:
@@ -83,9 +85,9 @@ class WatchRoutes:
         or of what POST /api/watches takes). One that is refused does not keep the others out."""
         entries = await asyncio.to_thread(read_watch_list, await request.body())
         refusals: list[ListRefusal] = []
-        for start in range(0, len(entries), ADDED_AT_ONCE):
-            some = entries[start : start + ADDED_AT_ONCE]
-            outcomes = await asyncio.gather(*(self._refusal(each) for each in some))
+        waiting, checks = iter(entries), self._manage.target_checks()
+        while some := list(islice(waiting, ADDED_AT_ONCE)):
+            outcomes = await asyncio.gather(*(self._refusal(each, checks) for each in some))
             refusals += [each for each in outcomes if each is not None]
         return answer(
             WatchesImported(
@@ -95,10 +97,10 @@ class WatchRoutes:
             )
         )
 
-    async def _refusal(self, entry: dict[str, Any]) -> ListRefusal | None:
+    async def _refusal(self, entry: dict[str, Any], checks: TargetChecks) -> ListRefusal | None:
         """Why an entry of a list is not added; None: it is."""
         try:
-            await self._add(entry_of(entry))
+            await self._add(entry_of(entry), checks)
         except (WatchRefused, msgspec.ValidationError) as error:
             return ListRefusal(entry=shown_entry(entry), reason=str(error))
         return None

@@ -13,6 +13,7 @@ import msgspec
 import typer
 import uvloop
 
+from webloom.application.watch.check_targets import TargetChecks
 from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import WatchRefused, WebloomError
@@ -259,7 +260,8 @@ def import_list(
 
     async def run() -> int:
         async with open_services(load_settings()) as services:
-            return sum([await _refused(services, entry, as_json) for entry in entries])
+            checks = services.manage_watches.target_checks()
+            return sum([await _refused(services, entry, checks, as_json) for entry in entries])
 
     refused = uvloop.run(run())
     if not as_json:
@@ -268,13 +270,16 @@ def import_list(
         raise typer.Exit(SOME_FAILED)
 
 
-async def _refused(services: Services, entry: dict[str, Any], as_json: bool) -> bool:
+async def _refused(
+    services: Services, entry: dict[str, Any], checks: TargetChecks, as_json: bool
+) -> bool:
     """Add a watch; whether it is refused instead."""
     try:
         body = entry_of(entry)
         given = config_of(body)
         urls = [*([body.url] if body.url else []), *given.pop("urls")]
-        watch, _ = await services.manage_watches.add(urls, name=given.pop("name"), **given)
+        name = given.pop("name")
+        watch, _ = await services.manage_watches.add(urls, name=name, checks=checks, **given)
     except (WatchRefused, msgspec.ValidationError) as error:
         shown, reason = shown_entry(entry), str(error)
         if as_json:
