@@ -33,17 +33,12 @@ def http_fetcher(settings: Settings, refusals: RefusalLog | None = None) -> Http
 
 def http_downloader(settings: Settings, refusals: RefusalLog | None = None) -> HttpDownloader:
     """To be opened by `async with`."""
-<<<<<<< HEAD
-    limits = DownloadLimits(total_seconds=settings.feed_timeout, max_bytes=settings.max_feed)
-    return HttpDownloader(policy=network_policy(settings), refusals=refusals, limits=limits)
-=======
     limits = DownloadLimits(
         total_seconds=settings.feed_timeout,
         min_rate=settings.min_rate,
         max_bytes=settings.max_feed,
     )
-    return HttpDownloader(policy=network_policy(settings), limits=limits)
->>>>>>> h15c
+    return HttpDownloader(policy=network_policy(settings), refusals=refusals, limits=limits)
 
 
 def page_downloader(

@@ -19,13 +19,8 @@ from webloom.ports.notifier import Told
 
 _CHILD = "webloom.adapters.notify.child"
 TOTAL_SECONDS = 90.0
-<<<<<<< HEAD
-_AT_ONCE = 2  # processes, of 60 MB each
-_LONGEST_RESULT = 100_000
-=======
 AT_ONCE = 4  # processes, of 60 MB each
-_LONGEST_RESULT = 10_000
->>>>>>> h15c
+_LONGEST_RESULT = 100_000
 
 
 class AppriseNotifier:
