@@ -388,20 +388,20 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: str
             "origins that may send them"
         )
     if "WEBLOOM_API_KEYS" in found and not settings.binds_to_loopback:
-        _refuse_weak_keys(*found["WEBLOOM_API_KEYS"])
+        _refuse_weak_keys(found["WEBLOOM_API_KEYS"])
     return settings
 
 
-def _refuse_weak_keys(name: str, value: str) -> None:
+def _refuse_weak_keys(given: _Given) -> None:
     """Of a key that is given as its hash nothing is known."""
-    for key in value.split(","):
+    for key in given.value.split(","):
         text = key.strip()
         if text.startswith("sha256:") or not text:
             continue
         few = len(set(text)) < FEWEST_CHARACTERS
         if few or len(text) < SHORTEST_KEY_BEYOND_LOOPBACK:
             raise SettingsError(
-                f"{name}: a key has fewer than {SHORTEST_KEY_BEYOND_LOOPBACK} characters, or fewer "
+                f"{given.name}: a key has fewer than {SHORTEST_KEY_BEYOND_LOOPBACK} characters, or fewer "
                 f"than {FEWEST_CHARACTERS} different ones. WEBLOOM_HOST lets others reach this "
                 "API, so keys must be hard to guess: webloom new-key makes one"
             )
