@@ -401,9 +401,9 @@ def _refuse_weak_keys(given: _Given) -> None:
         few = len(set(text)) < FEWEST_CHARACTERS
         if few or len(text) < SHORTEST_KEY_BEYOND_LOOPBACK:
             raise SettingsError(
-                f"{given.name}: a key has fewer than {SHORTEST_KEY_BEYOND_LOOPBACK} characters, or fewer "
-                f"than {FEWEST_CHARACTERS} different ones. WEBLOOM_HOST lets others reach this "
-                "API, so keys must be hard to guess: webloom new-key makes one"
+                f"{given.name}: a key has fewer than {SHORTEST_KEY_BEYOND_LOOPBACK} characters, or "
+                f"fewer than {FEWEST_CHARACTERS} different ones. WEBLOOM_HOST lets others reach "
+                "this API, so keys must be hard to guess: webloom new-key makes one"
             )
 
 
