@@ -22,9 +22,12 @@ LIMIT = 512.0  # MB
 AFTER_SECONDS = 60.0
 DURING_SECONDS = 15.0
 POLITE_REQUESTS = 50
+VERSION = "/api/watch/pages/versions/1"
 LARGE = "http://large.test/page"
 KEY = "wl_a-key-for-the-polite-client"
 ADDRESSES = tuple(f"127.66.0.{number}" for number in range(1, 51))
+
+SOURCE = random.Random(15).randbytes(7_500_000 // 2).hex()
 
 Attack = Callable[[int], AbstractAsyncContextManager[object]]
 
@@ -43,6 +46,11 @@ def _idle(port: int) -> AbstractAsyncContextManager[object]:
 
 def _unread(port: int) -> AbstractAsyncContextManager[object]:
     sent = request(f"/metadata?url={LARGE}", f"X-API-Key: {KEY}")
+    return connected(port, 200, sent, addresses=ADDRESSES)
+
+
+def _unread_versions(port: int) -> AbstractAsyncContextManager[object]:
+    sent = request(f"{VERSION}?jobId=shop&url={LARGE}", f"X-API-Key: {KEY}")
     return connected(port, 200, sent, addresses=ADDRESSES)
 
 
@@ -99,6 +107,7 @@ ATTACKS: dict[str, Attack] = {
     "5,000 connections, 12,600 headers each": _more_headers,
     "1,100 idle connections": _idle,
     "200 clients that don't read 7.5 MB": _unread,
+    "200 clients that don't read a version of 7.5 MB": _unread_versions,
     "1,000 event streams that nobody reads": _streams,
     "4 bodies of 5.5 million objects": _objects,
     "4 bodies of 5.5 million texts": _addresses,
@@ -125,6 +134,8 @@ async def _measure(name: str, attack: Attack) -> list[Row]:
         }
         async with running([PYTHON, "-m", "webloom", "api"], env=env) as process:
             await wait_for_url(f"http://127.0.0.1:{port}/health/live")
+            if attack is _unread_versions:
+                await _store_large_version(port, env)
             idle, _ = memory(process.pid)
             async with attack(port):
                 served = await _served(port)
@@ -164,14 +175,31 @@ async def _served(port: int) -> int:
     return served
 
 
+async def _store_large_version(port: int, env: dict[str, str]) -> None:
+    event = {"jobId": "shop", "url": LARGE, "ts": 1, "parsed": {"title": "Loom", "text": SOURCE}}
+    page = {"jobId": "shop", "url": LARGE}
+    async with (
+        running([PYTHON, "-m", "webloom", "storage-agent"], env=env),
+        aiohttp.ClientSession(
+            f"http://127.0.0.1:{port}", headers={"X-API-Key": KEY}, raise_for_status=True
+        ) as session,
+        session.post("/api/watch/events", json=event),
+        asyncio.timeout(60),
+    ):
+        while True:
+            async with session.get("/api/watch/pages/versions", params=page) as answer:
+                if (await answer.json())["data"]:
+                    return
+            await asyncio.sleep(0.2)
+
+
 async def _store_large_record(data_dir: Path) -> None:
-    source = random.Random(15).randbytes(7_500_000 // 2).hex()
     async with open_services(load_settings({"WEBLOOM_DATA_DIR": str(data_dir)})) as services:
         asked = FetchRequest(url=LARGE, request_id="1")
         attempt = await services.store.begin_attempt(asked, lease=15)
         if not isinstance(attempt, Attempt):
             raise AssertionError(attempt)
         page = Received(
-            status_code=200, headers={}, cookies={}, page_source=source, final_url=LARGE, details={}
+            status_code=200, headers={}, cookies={}, page_source=SOURCE, final_url=LARGE, details={}
         )
         await services.store.finish_attempt(attempt, Completed(received=page))

@@ -51,7 +51,10 @@ STREAM_PATHS = frozenset({"/api/live", "/api/import-logs/stream", "/api/import-l
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 ONCE = frozenset({b"host", b"origin", b"authorization", b"x-api-key", b"content-length"})
-COMPOSED = ("/api/", "/metadata/records")
+COMPOSED = (  # paths whose responses may be large
+    "/metadata/records", "/api/jobs", "/api/queues/", "/api/watches", "/api/watch/pages",
+    "/api/watch/feed.atom", "/api/feeds/opml",
+)  # fmt: skip
 TRY_LATER = {"Retry-After": "10"}
 _UNCOUNTED = nullcontext()
 NO_ROOM = "Too many large responses are being sent at the moment. Try again."
