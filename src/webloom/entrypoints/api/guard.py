@@ -100,6 +100,7 @@ class Guard:
         except Refusal as refusal:
             if sent.status is None:
                 share.close()
+                sent.refusal = None
                 answer = problem(refusal.status, refusal.detail, refusal.headers)
                 await answer(scope, receive, sent)
         finally:
