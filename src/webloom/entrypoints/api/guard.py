@@ -46,12 +46,12 @@ BATCH_PATHS = frozenset(
 BODY_SECONDS = 30.0
 REQUEST_ROOM = 32 * 1024 * 1024  # for bodies of requests: two of the largest
 RESPONSE_ROOM = 64 * 1024 * 1024
-MOST_COMPOSED = 4  # responses at a time whose size is known when they are done
+MOST_COMPOSED = 2  # responses of a kind at a time, whose size is known when they are done
 STREAM_PATHS = frozenset({"/api/live", "/api/import-logs/stream", "/api/import-logs/sse"})
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 ONCE = frozenset({b"host", b"origin", b"authorization", b"x-api-key", b"content-length"})
-COMPOSED = (  # paths whose responses may be large
+COMPOSED = (  # beginnings of paths whose responses may be large
     "/metadata/records", "/api/jobs", "/api/queues/", "/api/watches", "/api/watch/pages",
     "/api/watch/feed.atom", "/api/feeds/opml",
 )  # fmt: skip
@@ -76,7 +76,7 @@ class Guard:
         self._forwarded: Counter[str] = Counter()  # requests that a proxy has passed on
         self._request_room = MemoryRoom(REQUEST_ROOM)
         self._response_room = MemoryRoom(RESPONSE_ROOM)
-        self._composing = asyncio.Semaphore(MOST_COMPOSED)
+        self._composing = {path: asyncio.Semaphore(MOST_COMPOSED) for path in COMPOSED}
         self._durations = durations
         self._series: dict[tuple[str, str, int], Histogram] = {}
 
@@ -118,9 +118,9 @@ class Guard:
                 return
             await self._check_key(headers, scope["path"], client)
             body = _body_of(scope, headers, receive, Share(self._request_room, client))
-            if scope["method"] == "GET" and scope["path"].startswith(COMPOSED):
-                await self._composing.acquire()
-                sent.when_composed(self._composing.release)
+            if turn := self._turn(scope):
+                await turn.acquire()
+                sent.when_composed(turn.release)
             await self._app(scope, body or receive, sent)
             if sent.refusal is not None:
                 raise sent.refusal
@@ -138,6 +138,11 @@ class Guard:
             sent.end_composing()
             if body is not None:
                 body.close()
+
+    def _turn(self, scope: Scope) -> asyncio.Semaphore | None:
+        if scope["method"] != "GET" or not scope["path"].startswith(COMPOSED):
+            return None
+        return next(self._composing[each] for each in COMPOSED if scope["path"].startswith(each))
 
     def _counted(self, path: str, peer: str, client: str) -> AbstractContextManager[object]:
         """Of a proxy's clients the requests stand for connections, of which it has few."""
