@@ -51,11 +51,14 @@ class Found:
     package: Locked
     id: str
     fixed: str | None = None
+    source: str
 
     def __str__(self) -> str:
         version = f"{'allows ' if self.package.is_floor else ''}{self.package.version}"
-        fixed = f"fixed in {self.fixed}" if self.fixed else "see https://osv.dev"
-        return f"{self.package.where}: {self.package.name} {version}: {self.id}, {fixed}"
+        fixed = f", fixed in {self.fixed}" if self.fixed else ""
+        return (
+            f"{self.package.where}: {self.package.name} {version}: {self.id}{fixed}: {self.source}"
+        )
 
 
 def _key(version: str) -> tuple[tuple[int, ...], bool]:
@@ -102,7 +105,7 @@ def by_list(packages: Iterable[Locked], known: Iterable[Known]) -> Iterator[Foun
     for package in packages:
         for each in listed.get((package.ecosystem, package.name), []):
             if each.affects(package.version):
-                yield Found(package=package, id=each.id, fixed=each.fixed)
+                yield Found(package=package, id=each.id, fixed=each.fixed, source=each.source)
 
 
 def by_osv(packages: list[Locked], address: str) -> list[Found]:
@@ -117,7 +120,9 @@ def by_osv(packages: list[Locked], address: str) -> list[Found]:
         ]
         answers = _ask(address, {"queries": queries})["results"]
         for package, answer in zip(some, answers, strict=True):
-            found += [Found(package=package, id=each["id"]) for each in answer.get("vulns", [])]
+            for each in answer.get("vulns", []):
+                page = f"https://osv.dev/vulnerability/{each['id']}"
+                found.append(Found(package=package, id=each["id"], source=page))
     return found
 
 

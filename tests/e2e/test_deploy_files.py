@@ -309,6 +309,15 @@ def test_the_build_sees_only_what_it_copies() -> None:
     assert all((ROOT / name).exists() for name in allowed)
 
 
+def test_the_images_are_those_whose_upgrade_is_described(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    described = (ROOT / "docs/stack.md").read_text()
+    for server in ("mongodb", "rabbitmq", "redis"):
+        image = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", services[server]["image"])
+        assert f"`{image}`" in described, image
+
+
 def test_redis_never_throws_a_job_away() -> None:
     lines = (DEPLOY / "redis.conf").read_text().splitlines()
     assert {"appendonly yes", "maxmemory-policy noeviction"} <= set(lines)

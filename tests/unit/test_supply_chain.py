@@ -97,7 +97,8 @@ def test_a_lock_fails_with_a_version_on_the_list(
     assert done.returncode == (1 if fixed else 0), done.stdout + done.stderr
     if fixed:
         version = re.findall(r"==([^ ;]+)", line)[0]
-        assert f"loom {version}: CVE-0000-1, fixed in {fixed}" in done.stdout
+        told = f"loom {version}: CVE-0000-1, fixed in {fixed}: https://example.org/1"
+        assert told in done.stdout
     assert "osv.dev was not asked" in done.stdout
     assert "is of 2026-01-02" in done.stdout
 
@@ -164,7 +165,7 @@ def test_a_database_that_answers_is_asked_for_every_version(tmp_path: Path, know
     with osv({"results": [{}, {"vulns": [{"id": "GHSA-new"}]}]}) as (url, asked):
         done = run("audit.py", "--osv", url, "--list", known, lock)
     assert done.returncode == 1
-    assert "loom 3.0: GHSA-new" in done.stdout
+    assert "loom 3.0: GHSA-new: https://osv.dev/vulnerability/GHSA-new" in done.stdout
     assert "osv.dev was asked" in done.stdout
     [queries] = [each["queries"] for each in asked]
     assert queries[1] == {"package": {"ecosystem": "PyPI", "name": "loom"}, "version": "3.0"}
