@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ import pytest
 from e2e.api_client import Api
 from e2e.feed_site import FeedSite, finished_run, item, rss
 from e2e.import_api.calls import added, started
-from e2e.running import Webloom, running, until
+from e2e.running import Webloom, environment, finished, running, until
 from e2e.shop_site import ShopSite, finished_watch_run, product, watched
 from e2e.watched_site import ALLOWED
+from servers.mongod import MongoServer
+from servers.rabbitmq import RabbitServer
+from servers.redis import RedisServer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sets limits of other processes")
 
@@ -54,13 +58,31 @@ async def health(api: Api) -> dict[str, Any]:
     return dict((await api.call("GET", "/health")).body)
 
 
+@pytest.fixture(
+    params=["embedded", pytest.param("servers", marks=pytest.mark.thorough)],
+)
+def backends(request: pytest.FixtureRequest) -> dict[str, Any]:
+    if request.param == "embedded":
+        return {}
+    mongod: MongoServer = request.getfixturevalue("mongod")
+    rabbitmq: RabbitServer = request.getfixturevalue("rabbitmq")
+    redis: RedisServer = request.getfixturevalue("redis_server")
+    return {
+        "store": mongod.url,
+        "mongodb_database": f"out-{uuid.uuid4().hex[:8]}",
+        "broker": rabbitmq.url,
+        "broker_import_feed": redis.url,
+    }
+
+
 async def test_what_was_asked_for_waits_until_there_are_descriptors_again(
-    tmp_path: Path, shop: ShopSite, feeds: FeedSite
+    tmp_path: Path, shop: ShopSite, feeds: FeedSite, backends: dict[str, Any]
 ) -> None:
     settings: dict[str, Any] = {
         "data_dir": tmp_path / "data",
         "allow_addresses": ALLOWED,
         "retry_delay": 0.05,
+        **backends,
     }
     async with (
         running("api", **settings) as it,
@@ -89,6 +111,10 @@ async def test_what_was_asked_for_waits_until_there_are_descriptors_again(
         seen = await health(api)
         assert seen["status"] == "degraded"
         assert "raise its limit of open files" in seen["resources"]
+        env = environment(**settings)
+        doctor = await finished("doctor", env=env)
+        assert doctor.returncode == 1
+        assert "resources: " in doctor.stdout
         overview = (await api.call("GET", "/api/overview")).body
         assert any("limit of open files" in each["advice"] for each in overview["troubles"])
         record = await api.listed(url)
