@@ -29,6 +29,7 @@ WORKER = Heartbeat(
     failed=1,
     started_at=NOON,
     refused={"not-public": 3, "deny-list": 0},
+    exhausted="descriptors: raise the limit",
 )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 
+from contracts.adapters import Processes
 from contracts.waiting import until
-from webloom.entrypoints.slots import Slots
+from webloom.entrypoints.slots import PAUSE_SECONDS, Slots
 from webloom.ports.broker import Broker, Delivery, Message
 
 QUEUE = "queue"
@@ -43,3 +45,34 @@ async def test_a_message_that_is_put_off_is_not_handled_yet(broker: Broker) -> N
         await slots.serve_until(stop)
         await slots.drain(grace=30)
     assert slots.handled == len(sent)
+
+
+async def test_a_message_that_there_are_no_resources_for_comes_again(
+    brokers: Processes[Broker],
+) -> None:
+    tries = 0
+
+    async def handle(delivery: Delivery) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        await delivery.ack()
+
+    async with brokers.open() as broker, broker.deliveries(QUEUE, 1) as deliveries:
+        await broker.publish(QUEUE, Message(id="one", body=b"one"))
+        slots = Slots(handle, deliveries)
+        slots.start(1)
+
+        async def is_put_off() -> bool:
+            return tries > 1 or (await broker.depth(QUEUE)).delayed == 1
+
+        async def is_handled() -> bool:
+            return slots.handled == 1
+
+        await until(is_put_off)
+        await brokers.pass_time(2 * PAUSE_SECONDS)
+        await until(is_handled)
+        await slots.drain(grace=30)
+        assert (await broker.depth(QUEUE)).dead == 0
+    assert tries == 2

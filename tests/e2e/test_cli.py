@@ -208,7 +208,9 @@ async def test_fetch_without_a_response_says_why_and_exits_with_1(
     [answer] = failed.objects
     assert answer == {"url": url, "error": answer["error"], "retryable": False}
     assert "10.0.0.1 is a private address" in answer["error"]
-    assert failed.err == f"webloom: {answer['error']}\n"
+    logged, said = failed.err.splitlines()
+    assert "refused a connection host=10.0.0.1 address=10.0.0.1" in logged
+    assert said == f"webloom: {answer['error']}"
     refused = await webloom("fetch", "http://127.0.0.1:1/", env=env)
     assert (refused.code, refused.out) == (1, "")
     assert "Traceback" not in refused.err

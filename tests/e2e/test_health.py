@@ -540,6 +540,15 @@ async def test_the_doctor_sees_a_running_installation(whole: Webloom, api: Api) 
     assert "Fine if that is Webloom" in findings["port"]["advice"]
 
 
+async def test_the_doctor_finds_addresses_that_are_allowed_and_denied(tmp_path: Path) -> None:
+    lists = {"allow_addresses": "10.0.0.1,10.0.0.2:80,10.1.0.1", "deny_addresses": "10.0.0.0/16"}
+    ended = await finished("doctor", "--json", env=environment(tmp_path / "data", **lists))
+    findings = _findings(ended.stdout)
+    assert findings["gate"]["state"] == "warning"
+    assert findings["gate"]["detail"].endswith("refused: 10.0.0.1, 10.0.0.2 port 80")
+    assert "WEBLOOM_DENY_ADDRESSES=10.0.0.0/16" in findings["settings"]["detail"]
+
+
 async def test_the_doctor_shows_settings_and_misspelt_ones(tmp_path: Path) -> None:
     env = environment(tmp_path / "data", port=free_port(), cache_ttl=60, slot=4)
     ended = await finished("doctor", "--json", env=env)

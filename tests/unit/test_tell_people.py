@@ -26,7 +26,7 @@ from webloom.application.watch.tell_people import (
     next_attempt,
     notices_of,
 )
-from webloom.domain.errors import NotSent, StoreUnavailable
+from webloom.domain.errors import NotSent, ResourcesExhausted, StoreUnavailable
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import EventPrice, StorageEvent
 from webloom.domain.watch import RunStatus, Target, Watch, WatchConfig
@@ -500,6 +500,23 @@ async def test_a_fault_of_ours_stops_no_other_message(world_of: MakeWorld) -> No
     await world.tell.send_due()
     assert len(world.notifier.sent) == 1
     assert {each.error for each in await world.notices()} == {None, "unexpected: KeyError"}
+
+
+async def test_a_message_that_there_are_no_resources_for_stays_due(world_of: MakeWorld) -> None:
+    class Exhausted(FakeNotifier):
+        async def send(self, target: Target, message: Told) -> None:
+            raise ResourcesExhausted("no descriptor is left")
+
+    world = await world_of(HOOK)
+    world.use(Exhausted())
+    await world.run("r1", a_change(1, "x"))
+    with pytest.raises(ResourcesExhausted):
+        await world.tell.send_due()
+    [notice] = await world.notices()
+    assert (notice.attempts, notice.error) == (0, None)
+    world.use(FakeNotifier())
+    await world.tell.send_due()
+    assert len(world.notifier.sent) == 1
 
 
 async def test_a_slow_target_does_not_keep_others_waiting(world_of: MakeWorld) -> None:

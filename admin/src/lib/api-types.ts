@@ -1230,7 +1230,8 @@ export interface components {
         /**
          * Health
          * @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
-         *     due, or there is no room for what watches find) or `down`.
+         *     due, a process waits for resources of its machine, or there is no room for what watches find) or
+         *     `down`.
          */
         Health: {
             status: string;
@@ -1240,6 +1241,8 @@ export interface components {
             storage?: string | null;
             /** @default null */
             scheduler?: string | null;
+            /** @default null */
+            resources?: string | null;
             queues: components["schemas"]["QueueHealth"][];
             workers: components["schemas"]["ProcessHealth"][];
             others: components["schemas"]["ProcessHealth"][];
@@ -1281,6 +1284,7 @@ export interface components {
             refused: {
                 [key: string]: number;
             };
+            exhausted: string | null;
             last_beat_seconds_ago: number;
             alive: boolean;
         };

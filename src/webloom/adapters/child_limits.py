@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 
+OUT_OF_FILES = 82  # the exit code of a child that could not open a file for want of a descriptor
 MOST_MEMORY = 1024 * 1024 * 1024
 _PR_SET_PDEATHSIG = 1
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000  # reading makes many objects, and no cycles

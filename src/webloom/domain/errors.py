@@ -9,8 +9,9 @@ WebloomError
 ├── Unavailable              a dependency does not answer now; trying again later can help
 │   ├── BrokerUnavailable
 │   │   └── BrokerFull       its queues are in a database that is full
-│   └── StoreUnavailable
-│       └── StoreFull        it answers and can be read, but there is no room to write
+│   ├── StoreUnavailable
+│   │   └── StoreFull        it answers and can be read, but there is no room to write
+│   └── ResourcesExhausted   this machine has run out of descriptors, ports, processes or memory
 ├── FetchFailed              a fetch ended without a usable response; says whether to try again
 ├── FeedRefused              a feed's settings are wrong; names the setting
 ├── FeedExists               a URL is a feed already; names the feed
@@ -72,6 +73,11 @@ class StoreUnavailable(Unavailable):
 
 class StoreFull(StoreUnavailable):
     """The text says what is full and what to do about it."""
+
+
+class ResourcesExhausted(Unavailable):
+    """No fault of what was asked for: it is waited with, and tried again. The text says what is
+    missing and what to do about it."""
 
 
 class FetchFailed(WebloomError):

@@ -250,6 +250,15 @@ class NetworkPolicy:
             )
         return None
 
+    def contradictions(self) -> list[str]:
+        """Addresses that are allowed by name, and denied: they are refused."""
+        named = {*((address, None) for address in self.allowed.addresses), *self.allowed.endpoints}
+        return sorted(
+            f"{address}" if port is None else f"{address} port {port}"
+            for address, port in named
+            if self.denied.holds(address, port or 0)
+        )
+
     def _allows(self, target: Address) -> bool:
         if target in self.allowed.addresses:
             return True

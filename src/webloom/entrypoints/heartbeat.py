@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from webloom.application.inventory.fetch_url import FetchUrl
+from webloom.application.shortage import shortage
 from webloom.bootstrap import Services
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.ending import ended
@@ -62,7 +63,7 @@ def first_beat(
 
 def as_it_is(services: Services, beat: Heartbeat) -> Heartbeat:
     """With what is known of the process as a whole, whatever its role."""
-    return replace(beat, refused=services.refusals.counts())
+    return replace(beat, refused=services.refusals.counts(), exhausted=shortage.reason)
 
 
 @asynccontextmanager

@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from webloom.application.imports.run_import import RunImport
+from webloom.application.shortage import shortage
 from webloom.application.watch.tell_people import TellPeople
 from webloom.bootstrap import Services, open_run_import, open_tell_people, run_watches
 from webloom.domain.errors import Unavailable
+from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.import_run import ImportRun
 from webloom.domain.politeness import busy_hosts
 from webloom.entrypoints.heartbeat import beating, first_beat
@@ -65,8 +67,13 @@ async def _again_and_again(
         try:
             await action()
             trouble = ""
-        except Unavailable as error:
-            if trouble != str(error):
+            shortage.end(action)
+        except Exception as error:
+            if exhausted := exhaustion_in(error):
+                shortage.begin(action, str(exhausted))
+            elif not isinstance(error, Unavailable):
+                raise
+            elif trouble != str(error):
                 trouble = str(error)
                 log.warning("a tick failed", extra={"error": trouble})
         with suppress(TimeoutError):

@@ -7,12 +7,14 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
-from webloom.application.persist import persist
+from webloom.application.persist import persist, spread
 from webloom.domain.errors import BackendRefused, Unavailable
+from webloom.domain.exhaustion import exhaustion_in
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
 
+PAUSE_SECONDS = 1.0  # for a message that this machine has no resources for
 LAST_WORDS_SECONDS = 10.0  # for giving back what the grace period did not finish
 
 
@@ -75,6 +77,11 @@ class Slots:
         except BackendRefused:  # the message is not to blame, and comes again
             raise
         except Exception as error:
+            if exhaustion_in(error) is not None:  # the message is not to blame, and comes again
+                extra = {"message_id": delivery.message_id, "error": str(error)}
+                log.warning("a delivery is put off", extra=extra)
+                await persist(lambda: delivery.retry(PAUSE_SECONDS * (1 + spread())))
+                return
             log.exception("a delivery failed", extra={"message_id": delivery.message_id})
             reason = f"unexpected {type(error).__name__}: {error}"
             await persist(lambda: delivery.bury(reason))

@@ -32,7 +32,8 @@ class Fetcher(Protocol):
         of bytes, and neither length nor hash.
 
         Raises FetchFailed for everything else: refused by the gate, no connection, a timeout, a
-        response that is broken.
+        response that is broken. Raises ResourcesExhausted when this machine has run out of what a
+        fetch needs: that says nothing about the URL.
         """
 
 
@@ -44,5 +45,6 @@ class Downloader(Protocol):
         undone. `known` makes the request conditional; a 304 is an answer as any other.
 
         Raises FetchFailed as Fetcher does, and for a body that is too large: a part of a feed or
-        of a page must not be taken for the whole. What is in the file then is of no use.
+        of a page must not be taken for the whole. What is in the file then is of no use. Raises
+        ResourcesExhausted as Fetcher does.
         """

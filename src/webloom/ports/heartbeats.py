@@ -25,6 +25,8 @@ class Heartbeat:
     queues: tuple[str, ...] = ()  # that it serves; workers of older versions leave it empty
     # Connections that the gate refused since the process started, by reason.
     refused: Mapping[str, int] = field(default_factory=dict)
+    # What the process waits for, as this machine has run out of it, and what to do about it.
+    exhausted: str | None = None
 
     def serves(self, queue: str) -> bool:
         """A worker that names no queue is of a version whose workers served all of them."""

@@ -25,7 +25,8 @@ class Notifier(Protocol):
 
     async def send(self, target: Target, message: Told) -> None:
         """Returns when the target has taken the message. Raises NotSent; where that is retryable
-        the target may have got it all the same."""
+        the target may have got it all the same. Raises ResourcesExhausted, too: then nothing was
+        sent."""
 
     def lane(self, target_url: str) -> Lane:
         """What a target shares with others."""

@@ -12,9 +12,16 @@ from pathlib import Path
 
 import msgspec
 
-from webloom.adapters.child_process import crash, last_words, pipe, start_child
+from webloom.adapters.child_process import (
+    crash,
+    ended_for_want_of_files,
+    last_words,
+    pipe,
+    start_child,
+)
 from webloom.adapters.feed_process.frames import LENGTHS, Order, Refused, unpack
-from webloom.domain.errors import FeedUnreadable
+from webloom.domain.errors import FeedUnreadable, ResourcesExhausted
+from webloom.domain.exhaustion import FILES_OF_THE_MACHINE, exhaustion_in
 from webloom.parsing.feeds.keys import holds
 from webloom.ports.feed_reader import ReadBatch, ReadOptions
 
@@ -73,6 +80,7 @@ class ProcessFeedReader:
         self, child: Process, words: asyncio.Future[str]
     ) -> AsyncIterator[ReadBatch]:
         out = pipe(child.stdout)
+        is_first = True
         while True:
             try:
                 async with asyncio.timeout(self._longest_silence):
@@ -86,7 +94,10 @@ class ProcessFeedReader:
                 ) from None
             except asyncio.IncompleteReadError:
                 code = await child.wait()
+                if is_first and ended_for_want_of_files(code, await words):
+                    raise ResourcesExhausted(FILES_OF_THE_MACHINE) from None
                 raise FeedUnreadable(f"The reader {crash(code, await words)}.") from None
+            is_first = False
             if isinstance(header, Refused):
                 raise FeedUnreadable(header.reason)
             yield ReadBatch(jobs=jobs, **msgspec.structs.asdict(header.progress))
@@ -108,7 +119,7 @@ class KeyFile:
             with path.open("rb") as file:
                 self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
-            raise FeedUnreadable(
+            raise exhaustion_in(error) or FeedUnreadable(
                 f"The keys of the feed at {path} can't be read ({error}); it was not read to its"
                 " end."
             ) from error

@@ -36,7 +36,9 @@ from webloom.adapters.http.gate import (
 )
 from webloom.adapters.http.headers import cookie_of, plain_headers
 from webloom.adapters.refusal_log import RefusalLog
-from webloom.domain.errors import FetchFailed, UrlRefused
+from webloom.adapters.resources import is_out_of_ports
+from webloom.domain.errors import FetchFailed, ResourcesExhausted, UrlRefused
+from webloom.domain.exhaustion import PORTS
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.parsing.web_url import join
 
@@ -155,8 +157,8 @@ class GatedClient(Generic[Answer]):
                 headers = {**(conditions or {}), "Cookie": cookie}
             current_dial.set(dial := Dial(host=target.host or ""))
             journey.dial = dial
-            response = cast(
-                "Answer", await self._session.get(target, allow_redirects=False, headers=headers)
+            response = await self._answer(
+                dial, self._session.get(target, allow_redirects=False, headers=headers)
             )
             try:
                 status = response.status
@@ -181,14 +183,26 @@ class GatedClient(Generic[Answer]):
         """POST to a normalised URL, once; the answer's status and headers. No redirect is followed,
         and no body is read."""
         target = URL(url, encoded=True)
-        current_dial.set(Dial(host=target.host or ""))
-        response = await self._session.post(
-            target, data=body, headers=headers, allow_redirects=False
+        current_dial.set(dial := Dial(host=target.host or ""))
+        response = await self._answer(
+            dial, self._session.post(target, data=body, headers=headers, allow_redirects=False)
         )
         try:
             return response.status, plain_headers(response.headers)
         finally:
             response.close()
+
+    async def _answer(self, dial: Dial, request: Awaitable[ClientResponse]) -> Answer:
+        """Raises ResourcesExhausted where a connection failed for want of what is ours: aiohttp
+        puts the errors of several addresses together."""
+        try:
+            return cast("Answer", await request)
+        except OSError as error:
+            if dial.exhausted is not None:
+                raise dial.exhausted from error
+            if dial.target is not None and is_out_of_ports(error, dial.target):
+                raise ResourcesExhausted(PORTS) from error
+            raise
 
     def _next_hop(
         self, url: str, cookie: str | None, response: ClientResponse, journey: Journey

@@ -8,7 +8,8 @@ import aiohttp
 from aiohttp import http_exceptions
 
 from webloom.adapters.http.gate import GateRefused
-from webloom.domain.errors import FetchFailed, UrlRefused
+from webloom.domain.errors import FetchFailed, ResourcesExhausted, UrlRefused
+from webloom.domain.exhaustion import exhaustion_in
 
 # The first row with a base of the error decides: (class, may it help to try again, reason).
 _RULES: tuple[tuple[type[BaseException], bool, str], ...] = (
@@ -30,8 +31,12 @@ _RULES: tuple[tuple[type[BaseException], bool, str], ...] = (
 _LONGEST_DETAIL = 200  # it may quote the server
 
 
-def explain(error: BaseException, *, total_seconds: float) -> FetchFailed | None:
+def explain(
+    error: BaseException, *, total_seconds: float
+) -> FetchFailed | ResourcesExhausted | None:
     """None for an error that is nobody's but ours."""
+    if exhausted := exhaustion_in(error):
+        return exhausted
     if isinstance(error, UrlRefused):
         return FetchFailed(reason=str(error), retryable=False)
     if refused := _refusal_within(error):

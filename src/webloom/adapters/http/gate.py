@@ -29,12 +29,16 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from webloom.adapters.own_addresses import is_own_address
 from webloom.adapters.refusal_log import RefusalLog
+from webloom.adapters.resources import open_web_socket, require_descriptors
+from webloom.domain.errors import ResourcesExhausted
+from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.network_policy import NetworkPolicy, Refusal, refusal_of_name
 
 AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]
 
 # A slow name server holds a thread per lookup; the loops' own pools have 4 or 6 threads.
 _LOOKUP_THREADS = 64
+_LOOKUP_DESCRIPTORS = 8  # that one lookup may need, with some for its neighbours
 _LENGTH_OF_IPV6 = 4  # of a socket address: host, port, flow, scope
 
 
@@ -55,6 +59,7 @@ class Dial:
     lookup_seconds: float = 0.0
     connecting_since: float | None = None
     target: tuple[Any, ...] | None = None  # the latest address that was connected to
+    exhausted: ResourcesExhausted | None = None  # why a socket could not be opened
 
 
 # The resolver runs in a task of aiohttp's, which inherits the context of the request it serves.
@@ -71,14 +76,7 @@ class SystemResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         answers = await asyncio.get_running_loop().run_in_executor(
-            self._threads,
-            socket.getaddrinfo,
-            host,
-            port,
-            family,
-            socket.SOCK_STREAM,
-            0,
-            socket.AI_ADDRCONFIG,
+            self._threads, _looked_up, host, port, family
         )
         return [
             ResolveResult(
@@ -94,6 +92,18 @@ class SystemResolver(AbstractResolver):
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _looked_up(
+    host: str, port: int, family: socket.AddressFamily
+) -> list[tuple[Any, Any, int, str, tuple[Any, ...]]]:
+    """Raises ResourcesExhausted where the lookup had no descriptors for its files and sockets,
+    which the system reports as it likes: also as a name that does not exist."""
+    try:
+        return socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
+    except socket.gaierror:
+        require_descriptors(_LOOKUP_DESCRIPTORS)
+        raise
 
 
 class Gate:
@@ -136,14 +146,18 @@ class GuardedResolver(AbstractResolver):
 def guarded_socket_factory(gate: Gate) -> Callable[[AddrInfo], socket.socket]:
     def open_socket(target: AddrInfo) -> socket.socket:
         family, kind, protocol, _, address = target
-        dial = current_dial.get()
-        # Without a request whose URL says otherwise, the address is what a name leads to.
-        gate.check(dial.host if dial else "the host", _with_scope(address), address[1])
-        if dial is not None:
-            dial.target = address
-            if dial.connecting_since is None:
-                dial.connecting_since = perf_counter()
-        return socket.socket(family, kind, protocol)
+        # Outside a request, whose URL would say, the address may be what a name leads to.
+        dial = current_dial.get() or Dial(host="the host")
+        dial.target = address
+        try:
+            gate.check(dial.host, _with_scope(address), address[1])
+            opened = open_web_socket(family, kind, protocol)
+        except OSError as error:
+            dial.exhausted = dial.exhausted or exhaustion_in(error)
+            raise
+        if dial.connecting_since is None:
+            dial.connecting_since = perf_counter()
+        return opened
 
     return open_socket
 

@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Self
 
 from webloom.adapters.http.body import WBITS, not_asked_for, too_large
-from webloom.domain.errors import FetchFailed
+from webloom.domain.errors import FetchFailed, ResourcesExhausted
+from webloom.domain.exhaustion import exhaustion_in
 
 _OUTPUT_BYTES = 1024 * 1024  # of decompressed data held at a time, whatever a bomb unfolds into
 _FREE_MEMBERS = 100
@@ -20,7 +21,8 @@ _MEMBER_BYTES = 1024  # on average, of a gzip body with more members than those
 
 
 class Spool:
-    """Raises FetchFailed for a body that is too large or corrupt, and when it can't be written."""
+    """Raises FetchFailed for a body that is too large or corrupt, and when it can't be written;
+    ResourcesExhausted when the file can't be opened for want of a descriptor."""
 
     def __init__(self, path: Path, encoding: str, *, limit: int, may_cut: bool = False) -> None:
         """With `may_cut`, the beginning is kept of a body that is too large."""
@@ -93,8 +95,8 @@ class Spool:
         self.is_cut = True
         return data[:room]
 
-    def _unwritable(self, error: OSError) -> FetchFailed:
-        return FetchFailed(
+    def _unwritable(self, error: OSError) -> FetchFailed | ResourcesExhausted:
+        return exhaustion_in(error) or FetchFailed(
             reason=f"the body can't be written to {self._path}: {error.strerror or error}",
             retryable=True,
         )

@@ -9,10 +9,11 @@ from contextlib import suppress
 
 import msgspec
 
-from webloom.adapters.child_process import last_words, pipe, start_child
+from webloom.adapters.child_process import ended_for_want_of_files, last_words, pipe, start_child
 from webloom.adapters.notify.frames import Order, Result
 from webloom.adapters.refusal_log import RefusalLog
-from webloom.domain.errors import NotSent
+from webloom.domain.errors import NotSent, ResourcesExhausted
+from webloom.domain.exhaustion import FILES_OF_THE_MACHINE
 from webloom.domain.network_policy import NetworkPolicy, Refusal
 from webloom.domain.watch import Target
 from webloom.ports.notifier import Told
@@ -68,6 +69,8 @@ class AppriseNotifier:
                 retryable=True,
             ) from error
         except msgspec.DecodeError as error:  # what it wrote last may quote the target
+            if ended_for_want_of_files(await child.wait(), await words):
+                raise ResourcesExhausted(FILES_OF_THE_MACHINE) from error
             raise NotSent(reason="Apprise ended without a result", retryable=True) from error
         finally:
             with suppress(ProcessLookupError):

@@ -22,7 +22,7 @@ from webloom.adapters.http.client import GatedClient
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
 from webloom.adapters.refusal_log import RefusalLog
-from webloom.domain.errors import FetchFailed, NotSent
+from webloom.domain.errors import FetchFailed, NotSent, ResourcesExhausted
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
 from webloom.parsing.web_url import normalise
@@ -82,6 +82,8 @@ class WebhookNotifier:
                 explained = explain(error, total_seconds=self._total_seconds)
                 if explained is None:
                     raise
+                if isinstance(explained, ResourcesExhausted):
+                    raise explained from error
                 failure = explained
             # A certificate that has run out is renewed, sooner or later.
             retryable = failure.retryable or isinstance(error, ClientSSLError)

@@ -7,6 +7,7 @@ parent, who watches the time.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import resource
@@ -15,7 +16,7 @@ import time
 import traceback
 from typing import BinaryIO
 
-from webloom.adapters.child_limits import bound
+from webloom.adapters.child_limits import OUT_OF_FILES, bound
 from webloom.adapters.page_process.frames import (
     LENGTH,
     MOST_BYTES,
@@ -97,6 +98,8 @@ def _body(path: bytes) -> bytes:
         with open(path, "rb") as file:  # noqa: PTH123 - a Path is not made of bytes
             body = file.read(MOST_BYTES + 1)
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):  # the machine's fault, not the page's
+            os._exit(OUT_OF_FILES)
         named = os.fsdecode(path).encode("utf-8", "replace").decode()
         raise PageUnreadable(f"can't read {named}: {error.strerror or error}") from error
     if len(body) > MOST_BYTES:

@@ -13,7 +13,13 @@ from typing import Final
 
 import msgspec
 
-from webloom.adapters.child_process import crash, last_words, pipe, start_child
+from webloom.adapters.child_process import (
+    crash,
+    ended_for_want_of_files,
+    last_words,
+    pipe,
+    start_child,
+)
 from webloom.adapters.page_process.frames import (
     LENGTH,
     MOST_BYTES,
@@ -23,7 +29,8 @@ from webloom.adapters.page_process.frames import (
     Refused,
     answers,
 )
-from webloom.domain.errors import PageUnreadable
+from webloom.domain.errors import PageUnreadable, ResourcesExhausted
+from webloom.domain.exhaustion import FILES_OF_THE_MACHINE
 
 _CHILD: Final = "webloom.adapters.page_process.child"
 _START_SECONDS: Final = 120.0  # on a machine that is very busy
@@ -50,7 +57,7 @@ class RunningChild:
 
     @classmethod
     async def started(cls, *, memory: int) -> RunningChild:
-        """To be ended by `kill` and `ended`, in any case. Raises OSError."""
+        """To be ended by `kill` and `ended`, in any case. Raises OSError, ResourcesExhausted."""
         return cls(await start_child(_CHILD, str(os.getpid()), str(memory)), memory=memory)
 
     @property
@@ -100,7 +107,7 @@ class RunningChild:
             raise ChildCrashed("the reader answered with more than it may")
         return await out.readexactly(length)
 
-    async def _end_told(self) -> ChildCrashed | PageUnreadable:
+    async def _end_told(self) -> ChildCrashed | PageUnreadable | ResourcesExhausted:
         self.kill()  # should it have closed its pipe only
         code = await self._process.wait()
         if self._overdue:
@@ -109,7 +116,10 @@ class RunningChild:
             return ChildCrashed(
                 f"reading the page took more memory than the {self._memory:,} bytes that it may"
             )
-        return ChildCrashed(f"the reader {crash(code, await self._words)}")
+        words = await self._words
+        if ended_for_want_of_files(code, words):
+            return ResourcesExhausted(FILES_OF_THE_MACHINE)
+        return ChildCrashed(f"the reader {crash(code, words)}")
 
     def cpu_since_it_spoke(self) -> float | None:
         """Seconds; None where the system does not say."""

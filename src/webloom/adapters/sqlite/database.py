@@ -26,9 +26,11 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from webloom.adapters.resources import require_descriptors
 from webloom.adapters.room import Room
 from webloom.adapters.sqlite.connecting import (
     BUSY_SECONDS,
+    PRIMARY_CODE,
     checkpoint,
     connect,
     is_full,
@@ -37,7 +39,13 @@ from webloom.adapters.sqlite.connecting import (
 from webloom.adapters.sqlite.reserve import MIB, Reserve
 from webloom.adapters.sqlite.schema import NotOurs, prepare
 from webloom.adapters.sqlite.watcher import Watcher
-from webloom.domain.errors import BrokerFull, StoreFull, StoreUnavailable, Unavailable
+from webloom.domain.errors import (
+    BrokerFull,
+    ResourcesExhausted,
+    StoreFull,
+    StoreUnavailable,
+    Unavailable,
+)
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
 from webloom.private_files import make_folder
@@ -50,6 +58,7 @@ Read = Callable[[sqlite3.Connection], Result]
 Answers = list[tuple[asyncio.Future[Any], Any, BaseException | None]]
 
 MOST_IN_ONE_COMMIT = 500
+_DESCRIPTORS = 4  # of a connection: the file, its log, the index of the log; and one
 MOST_PAGES = 1_073_741_823  # of a file, where nothing else limits it
 QUIET_SECONDS = 5.0  # without a refusal in any process, after which there is room again
 
@@ -123,7 +132,7 @@ class Database:
             raise  # the item's fault: to wait does not help
         except sqlite3.Error as error:
             if not is_full(error):
-                raise verb.unavailable(f"{self.path}: {error}") from error
+                raise self._unavailable(verb.unavailable, error) from error
             reason = self._note_full_disk()
             kind = StoreFull if verb.unavailable is StoreUnavailable else BrokerFull
             raise kind(reason) from error
@@ -145,7 +154,7 @@ class Database:
         try:
             answer: Result = await self._reader.ask(verb, item)
         except sqlite3.Error as error:
-            raise verb.unavailable(f"{self.path}: {error}") from error
+            raise self._unavailable(verb.unavailable, error) from error
         return answer
 
     async def read(
@@ -166,8 +175,18 @@ class Database:
         try:
             answer: Result = await lane.ask(query, None)
         except sqlite3.Error as error:
-            raise unavailable(f"{self.path}: {error}") from error
+            raise self._unavailable(unavailable, error) from error
         return answer
+
+    def _unavailable(self, kind: type[Unavailable], error: sqlite3.Error) -> Unavailable:
+        """SQLite does not tell why it can't open a file."""
+        if getattr(error, "sqlite_errorcode", 0) & PRIMARY_CODE == sqlite3.SQLITE_CANTOPEN:
+            try:
+                require_descriptors(_DESCRIPTORS)
+            except ResourcesExhausted as exhausted:
+                error.__cause__ = exhausted
+                return kind(f"{self.path}: {error}: {exhausted}")
+        return kind(f"{self.path}: {error}")
 
     async def check_room(self, share: float = 1.0) -> None:
         """Before a write that takes room. Raises StoreFull when that share of the limit is used."""

@@ -12,6 +12,7 @@ import msgspec
 
 from webloom.application.persist import spread
 from webloom.domain.errors import FetchFailed
+from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.feed import LastFetch
 from webloom.ports.fetcher import Downloaded, Downloader
 from webloom.ports.import_store import Claim
@@ -39,9 +40,9 @@ class ObtainFeed:
         return self.spool / f"{run_id}.feed"
 
     async def __call__(self, claim: Claim) -> Obtained:
-        """Raises FetchFailed. A file that an earlier producer of the run has left is used as it
-        is; otherwise, when that one has read some of it, the feed is asked for whatever it says of
-        itself."""
+        """Raises FetchFailed, ResourcesExhausted. A file that an earlier producer of the run has
+        left is used as it is; otherwise, when that one has read some of it, the feed is asked for
+        whatever it says of itself."""
         path = self.path_of(claim.run.run_id)
         expected = claim.run.reading.content_hash
         if expected is not None and (left := await asyncio.to_thread(_left, path, expected)):
@@ -80,8 +81,8 @@ class ObtainFeed:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def clear(self, run_id: str) -> None:
-        for path in await asyncio.to_thread(list, self.spool.glob(f"{run_id}.*")):
-            with suppress(OSError):  # then `ClearSpool` tries again
+        with suppress(OSError):  # then `ClearSpool` tries again
+            for path in await asyncio.to_thread(list, self.spool.glob(f"{run_id}.*")):
                 await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def _download(self, claim: Claim, path: Path, known: LastFetch) -> Downloaded:
@@ -94,7 +95,7 @@ class ObtainFeed:
                 await asyncio.to_thread(part.replace, path)
             return got
         except OSError as error:
-            raise FetchFailed(
+            raise exhaustion_in(error) or FetchFailed(
                 reason=f"the feed can't be written to {self.spool}: {error.strerror or error}",
                 retryable=True,
             ) from error
@@ -136,6 +137,8 @@ def _left(path: Path, expected: str) -> Downloaded | None:
         got = msgspec.json.decode(_answer(path).read_bytes(), type=Downloaded)
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError) as error:
+        if exhausted := exhaustion_in(error):
+            raise exhausted from error
         return None
     return got if got.sha256 == sha256 == expected else None

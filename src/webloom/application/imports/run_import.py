@@ -21,12 +21,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from webloom.application.imports.obtain_feed import Obtained, ObtainFeed
 from webloom.application.imports.publish_batches import PublishBatches
-from webloom.application.persist import persist, spread
+from webloom.application.persist import persist, spread, when_resources_allow
 from webloom.domain.errors import FeedUnreadable, FetchFailed, Unavailable
 from webloom.domain.feed import LastFetch, failures_after, next_run
 from webloom.domain.import_run import (
@@ -41,7 +42,7 @@ from webloom.domain.third_party import UNCOUNTED, at_end
 from webloom.ending import ended
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
-from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions
+from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions, SeenKeys
 from webloom.ports.import_store import Claim, Ending, ImportStore
 
 log = logging.getLogger(__name__)
@@ -155,7 +156,9 @@ class _Production:
             self._reading = replace(self._before, published=published, all_published=True)
             return _End()
         try:
-            self._obtained = obtained = await self._use.obtain(self._claim)
+            self._obtained = obtained = await when_resources_allow(
+                lambda: self._use.obtain(self._claim)
+            )
             self._reading = replace(
                 self._reading,
                 content_hash=obtained.fetched.content_hash,
@@ -210,9 +213,16 @@ class _Production:
         self._reading = replace(self._reading, phase=Phase.READING)
         known, on_read = self._use.obtain.known(self._claim), self._note
         if self._use.complete_batches:
-            await self._count_batches(obtained, known)
+            await when_resources_allow(lambda: self._count_batches(obtained, known))
             await self._find_what_was_published()
             known, on_read = None, _ignore
+        await when_resources_allow(lambda: self._publish_rest(obtained, known, on_read))
+        self._reading = replace(self._reading, phase=Phase.STORING, all_published=True)
+        self._all_is_queued.set()
+
+    async def _publish_rest(
+        self, obtained: Obtained, known: Path | None, on_read: Callable[[ReadBatch], None]
+    ) -> None:
         first = self._reading.published
         async with self._use.reader.read(obtained.path, self._options(obtained, known)) as batches:
             await PublishBatches(broker=self._use.broker)(
@@ -223,8 +233,6 @@ class _Production:
                 on_read=on_read,
                 on_published=self._note_published,
             )
-        self._reading = replace(self._reading, phase=Phase.STORING, all_published=True)
-        self._all_is_queued.set()
 
     async def _count_batches(self, obtained: Obtained, known: Path | None) -> None:
         """And all that the producer counts: a worker which finds the last batch counted decides by
@@ -292,16 +300,19 @@ class _Production:
                 "batches of an import were lost and are published again",
                 extra={"run_id": self._run.run_id, "batches": len(missing)},
             )
-            async with self._use.reader.read(obtained.path, self._options(obtained)) as batches:
-                await PublishBatches(broker=self._use.broker)(
-                    self._run,
-                    batches,
-                    wanted=set(missing).__contains__,
-                    total=self._reading.batches,
-                    on_read=_ignore,
-                    on_published=lambda: None,
-                )
+            await when_resources_allow(partial(self._publish_again, obtained, set(missing)))
         return LOST
+
+    async def _publish_again(self, obtained: Obtained, missing: set[int]) -> None:
+        async with self._use.reader.read(obtained.path, self._options(obtained)) as batches:
+            await PublishBatches(broker=self._use.broker)(
+                self._run,
+                batches,
+                wanted=missing.__contains__,
+                total=self._reading.batches,
+                on_read=_ignore,
+                on_published=lambda: None,
+            )
 
     @property
     def _is_ended(self) -> bool:
@@ -370,13 +381,16 @@ class _Production:
             )
         await self._adopt_postings()  # which may have to be closed
         self._reading = replace(self._reading, phase=Phase.CLOSING)
-        seen = self._use.reader.seen_keys(obtained.path)
+        seen = await when_resources_allow(lambda: self._seen_keys(obtained))
         after = ""
         while keys := await self._open_keys(after):
             gone = [key for key in keys if key not in seen]
             await self._close(gone)
             after = keys[-1]
         return None
+
+    async def _seen_keys(self, obtained: Obtained) -> SeenKeys:
+        return self._use.reader.seen_keys(obtained.path)
 
     async def _open_keys(self, after: str) -> list[str]:
         return await persist(

@@ -3,7 +3,8 @@
     decode -> the host's turn -> begin the attempt -> fetch -> write the outcome -> settle
 
 The message is settled only after the store has the outcome. Whatever dies between two steps, the
-message comes again and the store decides what is left to do.
+message comes again and the store decides what is left to do. What this machine has run out of is
+waited for: it says nothing about the URL.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from webloom.application.host_turns import HostTurns
-from webloom.application.persist import persist, spread
+from webloom.application.persist import persist, spread, when_resources_allow
 from webloom.domain.errors import FetchFailed, Unavailable, UrlRefused
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -154,7 +155,7 @@ class FetchUrl:
 
     async def _result(self, url: str) -> Received | FetchFailed:
         try:
-            return await self.fetcher.fetch(url)
+            return await when_resources_allow(lambda: self.fetcher.fetch(url))
         except FetchFailed as failure:
             return failure
         except asyncio.CancelledError as error:

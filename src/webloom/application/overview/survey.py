@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from webloom.application.overview import sampler_counts as counted
+from webloom.application.overview.exhausted import exhausted
 from webloom.application.overview.observed import Down, Observed, QueueState
 from webloom.application.overview.queue_states import LookAtQueues, QueueStates
 from webloom.application.overview.sampler import Sampler
@@ -152,6 +153,7 @@ class Survey:
             queues=queues.queues,
             unserved=unserved([queue.name for queue in queues.queues], beats),
             is_full=bool(is_full),
+            exhausted=exhausted(beats),
             failing_feeds=stored.feeds.failing,
             failing_watches=stored.watches.failing,
             failed_pages=stored.failed_pages.count,

@@ -34,6 +34,7 @@ def troubles(observed: Observed) -> list[Trouble]:
         *_of_storage(observed),
         *_of_processes(observed.roles, observed.waiting),
         *_of_unserved(observed),
+        *_of_resources(observed),
         *_of_queues(observed.queues),
         *_of_feeds(observed.failing_feeds),
         *_of_watches(observed.failing_watches),
@@ -103,6 +104,17 @@ def _of_storage(observed: Observed) -> Iterator[Trouble]:
             level="error",
             what="The storage is full: nothing new is stored of watched pages.",
             advice="Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages.",
+            where="/system",
+        )
+
+
+def _of_resources(observed: Observed) -> Iterator[Trouble]:
+    if observed.exhausted is not None:
+        who, _, advice = observed.exhausted.rpartition(": ")
+        yield Trouble(
+            level="error",
+            what=f"A process waits for resources of its machine: {who}.",
+            advice=f"{advice[:1].upper()}{advice[1:]}; what waits goes on by itself.",
             where="/system",
         )
 

@@ -8,6 +8,8 @@
 The message is settled only after the store or the queue has what came of it. Should the process
 die before, the page is looked at again; its run counts it once.
 
+What this machine has run out of is waited for: it says nothing about the page.
+
 A check that is put off becomes a new message, which carries what became of it before: the number of
 a delivery can't tell a page that was tried in vain from one whose host was busy.
 """
@@ -24,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from webloom.application.host_turns import HostTurns
-from webloom.application.persist import persist, spread
+from webloom.application.persist import persist, spread, when_resources_allow
 from webloom.application.watch.page_event import page_event
 from webloom.application.watch.page_problems import content_problem, size_problem, status_problem
 from webloom.domain.errors import FetchFailed, PageUnreadable, QueueFull, UrlRefused
@@ -121,7 +123,9 @@ class CheckPage:
         path = self.spool / f"{uuid.uuid4().hex}.page"
         await asyncio.to_thread(make_spool, self.spool)
         try:
-            got = await self.downloader.download(check.url, path, known=_known(page))
+            got = await when_resources_allow(
+                lambda: self.downloader.download(check.url, path, known=_known(page))
+            )
             if got.status_code in (429, 503) and got.retry_after:
                 pause = min(got.retry_after, MAX_RETRY_AFTER)
                 self.turns.stay_away(host_of(check.url), pause)
@@ -129,7 +133,8 @@ class CheckPage:
             if _is_same(page, got):
                 await self._note_unchanged(check, began, got)
             else:
-                read = await self.reader.read(_order(path, got, watch, page))
+                order = _order(path, got, watch, page)
+                read = await when_resources_allow(lambda: self.reader.read(order))
                 await self._compare(check, began, watch, page, got, read)
         except FetchFailed as failure:
             check = msgspec.structs.replace(check, failed=check.failed + 1)

@@ -21,6 +21,7 @@ from webloom.domain.errors import (
     FeedRefused,
     FeedUnreadable,
     QueueFull,
+    ResourcesExhausted,
     StoreFull,
     Unavailable,
     UrlRefused,
@@ -112,6 +113,13 @@ def install_problem_handlers(app: FastAPI) -> None:
             "Not accepted: a database or broker can't be used now. GET /health says which. "
             "Try again.",
             {"Retry-After": str(RETRY_WHEN_UNAVAILABLE)},
+        )
+
+    @app.exception_handler(ResourcesExhausted)
+    async def exhausted(_: Request, error: ResourcesExhausted) -> Response:
+        log.warning("a request has no resources", extra={"error": str(error)})
+        return problem(
+            503, f"Not done: {error}. Try again.", {"Retry-After": str(RETRY_WHEN_UNAVAILABLE)}
         )
 
     @app.exception_handler(BrokerFull)

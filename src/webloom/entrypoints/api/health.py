@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from webloom import __version__
 from webloom.application.overview import sharing
+from webloom.application.overview.exhausted import exhausted
 from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
 from webloom.application.overview.serving import unserved
 from webloom.bootstrap import Services, queue_limits
@@ -86,6 +87,7 @@ class HealthRoutes:
         is_known = seen.result is not None and no_room is None
         scheduler = await self._scheduler(processes) if is_known else None
         alive = [each.heartbeat for each in seen.result or [] if each.age <= ALIVE_SECONDS]
+        resources = exhausted(alive)
         waiting = [name for name, queue in queues.items() if queue.ready]
         status = "ok"
         needs_store = services.settings.accepts_into_the_store
@@ -99,6 +101,7 @@ class HealthRoutes:
             or any(each.state == "down" for each in aside)
             or full.result
             or scheduler
+            or resources
         ):
             status = "degraded"
         return Health(
@@ -107,6 +110,7 @@ class HealthRoutes:
             dependencies=[store, broker, *aside],
             storage=f"full: {no_room}" if no_room else STORAGE_FULL if full.result else None,
             scheduler=scheduler,
+            resources=resources,
             queues=[queues[name] for name in self._queues if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
@@ -311,6 +315,7 @@ def _process(seen: SeenProcess) -> ProcessHealth:
         started_at=beat.started_at,
         queues=list(beat.queues),
         refused=dict(beat.refused),
+        exhausted=beat.exhausted,
         last_beat_seconds_ago=round(seen.age, 1),
         alive=seen.age <= ALIVE_SECONDS,
     )

@@ -97,19 +97,22 @@ class ProcessHealth(msgspec.Struct, kw_only=True):
     started_at: datetime
     queues: list[str]  # that it serves
     refused: dict[str, int]  # connections that the gate refused since its start, by reason
+    exhausted: str | None  # what it waits for, as its machine has run out of it
     last_beat_seconds_ago: float
     alive: bool
 
 
 class Health(msgspec.Struct, kw_only=True):
     """`ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
-    due, or there is no room for what watches find) or `down`."""
+    due, a process waits for resources of its machine, or there is no room for what watches find) or
+    `down`."""
 
     status: str
     version: str
     dependencies: list[Dependency]
     storage: str | None = None  # what is wrong with it
     scheduler: str | None = None  # the same: none is alive, and something waits for one
+    resources: str | None = None  # what the machine of a process has run out of, and what to do
     queues: list[QueueHealth]
     workers: list[ProcessHealth]
     others: list[ProcessHealth]

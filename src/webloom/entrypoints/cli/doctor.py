@@ -19,6 +19,7 @@ import typer
 import uvloop
 
 from webloom import __version__
+from webloom.application.overview.exhausted import exhausted
 from webloom.application.overview.missing_scheduler import (
     START_SCHEDULER,
     Waiting,
@@ -26,7 +27,13 @@ from webloom.application.overview.missing_scheduler import (
 )
 from webloom.application.overview.serving import unserved
 from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap import Services, open_services, places_of, queue_limits
+from webloom.bootstrap import (
+    Services,
+    network_policy,
+    open_services,
+    places_of,
+    queue_limits,
+)
 from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import METADATA_QUEUE
@@ -132,6 +139,13 @@ def _settings(settings: Settings) -> Iterator[Finding]:
             state="problem",
             detail=str(error),
             advice="`webloom new-key` makes one.",
+        )
+    if both := network_policy(settings).contradictions():
+        yield Finding(
+            check="gate",
+            state="warning",
+            detail=f"allowed and denied, so that it is refused: {', '.join(both)}",
+            advice="Take it out of WEBLOOM_ALLOW_ADDRESSES or WEBLOOM_DENY_ADDRESSES.",
         )
     if ANY in settings.allow_origins:
         yield Finding(
@@ -290,6 +304,8 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
         for queue, depth in depths.items():
             yield _depth(queue, depth, limits[queue])
     if seen is not None:
+        if missing := exhausted(each.heartbeat for each in seen):
+            yield Finding(check="resources", state="problem", detail=missing)
         yield _workers(seen, settings.broker_urls)
         for finding in (*_scheduler(waiting, seen), *_feeds(feeds)):
             yield finding
