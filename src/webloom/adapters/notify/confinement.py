@@ -73,6 +73,7 @@ class Confinement:
         self._policy = policy
         self._ports = ports
         self.refusal: str | None = None  # the latest since a connection was let through
+        self.connections = 0  # that were let through
         places = {*filter(None, sys.path), *map(sysconfig.get_path, _PYTHON)}
         self._readable = tuple(os.path.realpath(each) + os.sep for each in places)
 
@@ -89,6 +90,7 @@ class Confinement:
                 return
             reason = self._of_connection(connection, address)
             self.refusal = None
+            self.connections += reason is None
         elif event.startswith(_REFUSED):
             reason = f"the service may not do {event} here"
         else:
