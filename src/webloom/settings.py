@@ -310,11 +310,16 @@ class Settings(BaseModel):
         return self.store or self.embedded_url
 
     @property
+    def usual_database(self) -> Path:
+        """The SQLite file where no setting names another; it stays when the store moves."""
+        return self.data_dir / "webloom.db"
+
+    @property
     def embedded_url(self) -> str:
         """The SQLite file of this installation."""
         if self.store is not None and self.store.startswith(SQLITE):
             return self.store
-        return f"{SQLITE}{self.data_dir / 'webloom.db'}"
+        return f"{SQLITE}{self.usual_database}"
 
     @property
     def database(self) -> Path:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from e2e.receiver import Receiver, seen_of_children
@@ -302,6 +303,56 @@ async def test_a_mail_shows_markup_as_text(form: str, shown: bytes) -> None:
     assert b"Subject: My shop: 1 change" in mails[0]
 
 
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        (f"opsgenie://{'t0ken' * 7}", "Opsgenie"),
+        (f"opsgenie://{'t0ken' * 7}/?action=close", "Opsgenie"),
+        (f"jira://{'t0ken' * 7}/?action=ack", "Jira"),
+        ("resend://t0ken:a@example.test/#x", "Resend"),
+    ],
+)
+async def test_a_service_that_sends_nothing_has_not_sent(url: str, name: str) -> None:
+    check_target(url)
+    failure = await refusal(AppriseNotifier(policy=NetworkPolicy.parse()), url)
+    assert failure.reason.startswith(f"{name} sent nothing to anybody: ")
+    assert "t0ken" not in failure.reason
+    assert not failure.retryable
+
+
+async def test_a_service_that_has_nobody_to_tell_has_not_sent() -> None:
+    asked: list[str] = []
+    login = {"User": {"Id": "1"}, "Id": "1", "AccessToken": "a"}
+    sessions = [{"Id": "2"}]
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(f"{request.method} {request.path}")
+        if request.path.endswith("/Sessions"):
+            return web.json_response(sessions)
+        if request.path.endswith("/Message"):
+            return web.Response(status=204)
+        return web.json_response(login)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        endpoint = f"127.0.0.1:{runner.addresses[0][1]}"
+        notifier = AppriseNotifier(policy=NetworkPolicy.parse([endpoint]))
+        await notifier.send(Target(url=f"emby://me:p4ss@{endpoint}"), MESSAGE)
+        assert "POST /Sessions/2/Message" in asked
+        sessions.clear()
+        failure = await refusal(notifier, f"emby://me:p4ss@{endpoint}")
+    finally:
+        await runner.cleanup()
+    assert failure.reason == (
+        "Emby was reached, and sent the message to nobody: it has no recipient now"
+    )
+    assert failure.retryable, "somebody may be there later"
+
+
 ESCAPES = """
     import ctypes, os, shutil, smtplib, socket, subprocess, sys, urllib.request
     from webloom.adapters.notify.confinement import Confined, Confinement
@@ -379,6 +430,25 @@ def test_a_network_policy_survives_the_way_to_the_process() -> None:
 
 
 # Targets
+
+
+@pytest.mark.parametrize(
+    "url", ["emby://h/?tz=No/Where", "jellyfin://h/?tz=No/Where", "matrix://h/?tz=No/Where"]
+)
+def test_a_target_that_apprise_refuses_prints_no_traceback(url: str) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from webloom.adapters.notify.targets import check_target\n"
+            "try: check_target(sys.argv[1])\nexcept ValueError as error: print(error)",
+            url,
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert "can't be read" in done.stdout
+    assert done.stderr == ""
 
 
 def test_apprise_knows_every_scheme_that_is_allowed() -> None:

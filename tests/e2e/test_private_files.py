@@ -221,6 +221,23 @@ async def test_a_file_of_another_user_does_not_stop_the_start(tmp_path: Path) ->
     assert f"chmod 600 {data / 'webloom.db'}" in told.stdout
 
 
+async def test_a_database_that_is_elsewhere_and_the_one_before_it_are_closed(
+    tmp_path: Path,
+) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    before = environment(data)
+    await create_database(before)
+    (data / "webloom.db").chmod(0o644)
+    env = environment(data, store=f"sqlite:///{elsewhere / 'own.db'}")
+    await create_database(env)
+    assert modes(elsewhere) == {".": "700", MARKER: "600", "own.db": "600"}
+    assert mode(data / "webloom.db") == "600"
+    elsewhere.chmod(0o750)
+    (elsewhere / "own.db").chmod(0o640)
+    await create_database(env)
+    assert (mode(elsewhere), mode(elsewhere / "own.db")) == ("700", "600")
+
+
 async def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
     data = tmp_path / "data"
     env = environment(data)

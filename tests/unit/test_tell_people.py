@@ -119,7 +119,7 @@ class BuggyNotifier(FakeNotifier):
     async def send(self, target: Target, message: Told) -> None:
         if target == HOOK and self._is_first:
             self._is_first = False
-            raise KeyError("bug")
+            raise KeyError(f"bug with {target.url}")
         await super().send(target, message)
 
 
@@ -491,7 +491,9 @@ async def test_a_target_that_is_away_is_tried_once_a_round(world_of: MakeWorld) 
     assert len(set(world.ids)) == 3
 
 
-async def test_a_fault_of_ours_stops_no_other_message(world_of: MakeWorld) -> None:
+async def test_a_fault_of_ours_stops_no_other_message(
+    world_of: MakeWorld, caplog: pytest.LogCaptureFixture
+) -> None:
     world = await world_of(HOOK)
     world.use(BuggyNotifier())
     for number in (1, 2):
@@ -500,6 +502,9 @@ async def test_a_fault_of_ours_stops_no_other_message(world_of: MakeWorld) -> No
     await world.tell.send_due()
     assert len(world.notifier.sent) == 1
     assert {each.error for each in await world.notices()} == {None, "unexpected: KeyError"}
+    [logged] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert HOOK.url not in caplog.text + str(vars(logged)), "it may be a secret"
+    assert "tell_people.py:" in vars(logged)["at"]
 
 
 async def test_a_message_that_there_are_no_resources_for_stays_due(world_of: MakeWorld) -> None:

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 def places_of(settings: Settings, databases: Iterable[Path] | None = None) -> Places:
-    """Without `databases`, all that the settings name."""
+    """Without `databases`, all that the settings name; the usual one is always among them."""
     if databases is None:
         urls = (settings.store_url, *settings.broker_urls.values())
         named = (url for url in urls if url.startswith(SQLITE))
@@ -23,7 +23,7 @@ def places_of(settings: Settings, databases: Iterable[Path] | None = None) -> Pl
     return Places(
         data_dir=settings.data_dir,
         spool=settings.spool,
-        databases=tuple(dict.fromkeys(databases)),
+        databases=tuple(dict.fromkeys((settings.usual_database, *databases))),
         is_default="data_dir" not in settings.model_fields_set,
     )
 

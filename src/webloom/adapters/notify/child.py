@@ -32,13 +32,21 @@ _WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
 
 
 class _Heard(logging.Handler):
-    """The HTTP statuses in what Apprise logs; no word of it goes further, as it may be secret."""
+    """The HTTP statuses in what Apprise logs; no word of it goes further, as it may be secret.
+
+    Each service logs what it has sent as information, and what went wrong as a warning."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.INFO)
         self.status: int | None = None
+        self.has_news = False
+        self.has_warnings = False
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            self.has_warnings = True
+        else:
+            self.has_news = True
         if found := _STATUS.search(record.getMessage()):
             self.status = int(found[1])
 
@@ -54,7 +62,9 @@ def main() -> None:
         result = _send(order)
     except Exception as error:
         # Its text may quote the target.
-        result = Result(sent=False, reason=f"Apprise failed: {type(error).__name__}")
+        result = Result(
+            sent=False, reason=f"Apprise failed by an error of its own: {type(error).__name__}"
+        )
     out.write(msgspec.json.encode(result))
     out.flush()
 
@@ -67,6 +77,7 @@ def _send(order: Order) -> Result:
     heard = _Heard()
     log = logging.getLogger("apprise")
     log.disabled, log.propagate = False, False
+    log.setLevel(logging.INFO)
     log.addHandler(heard)
     sender = Apprise()
     sender.add(service)
@@ -79,7 +90,8 @@ def _send(order: Order) -> Result:
     body = _fitted(order.lines, service.body_maxlen - len(order.title) - _MARGIN)
     # As text: services that show HTML get it escaped.
     if sender.notify(body=body, title=order.title, body_format=NotifyFormat.TEXT):
-        return Result(sent=True, refused=confinement.refused)
+        outcome = _nothing_sent(str(service.service_name), heard, confinement) or Result(sent=True)
+        return msgspec.structs.replace(outcome, refused=confinement.refused)
     failure = _failure(str(service.service_name), heard.status, _told(order, confinement))
     return msgspec.structs.replace(failure, refused=confinement.refused)
 
@@ -105,6 +117,20 @@ def _fitted(lines: list[str], most: int) -> str:
             break
         kept.append(line)
     return "\n".join([*(kept or [lines[0][: max(most - len(_REST) - 1, 20)]]), _REST])
+
+
+def _nothing_sent(name: str, heard: _Heard, confinement: Confinement) -> Result | None:
+    """Some services report success when there is nobody whom they could tell."""
+    if not confinement.connections:
+        return Result(
+            sent=False,
+            reason=f"{name} sent nothing to anybody: its URL names no recipient, or an action that "
+            "does not apply to new messages",
+        )
+    if heard.has_warnings and not heard.has_news:
+        reason = f"{name} was reached, and sent the message to nobody: it has no recipient now"
+        return Result(sent=False, reason=reason, retryable=True)
+    return None
 
 
 def _failure(name: str, status: int | None, refusal: str | None) -> Result:

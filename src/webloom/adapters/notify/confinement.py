@@ -80,6 +80,7 @@ class Confinement:
         self.refusal: Refused | str | None = None
         self.refused: list[Refused] = []  # by the gate
         self._asking = threading.local()  # whether an address is this machine's: by sockets, too
+        self.connections = 0  # that were let through
         places = {*filter(None, sys.path), *map(sysconfig.get_path, _PYTHON)}
         self._readable = tuple(os.path.realpath(each) + os.sep for each in places)
 
@@ -99,6 +100,7 @@ class Confinement:
                 return
             reason = self._of_connection(connection, address)
             self.refusal = None
+            self.connections += reason is None
         elif event.startswith(_REFUSED):
             reason = f"the service may not do {event} here"
         else:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,7 +79,25 @@ def service_of(url: str) -> NotifyBase | None:
         asset.http_redirects = False
         asset.pgp_autogen = False
         asset.pem_autogen = False
-        return apprise.Apprise.instantiate(url, asset=asset)
+        with _quiet_destructors():
+            return apprise.Apprise.instantiate(url, asset=asset)
+
+
+@contextmanager
+def _quiet_destructors() -> Iterator[None]:
+    """A service that refuses its URL is not complete, and some of them fail when they are removed:
+    Python would print that with its traceback."""
+    before = sys.unraisablehook
+
+    def report(unraisable: sys.UnraisableHookArgs) -> None:
+        if not str(getattr(unraisable.object, "__module__", "")).startswith("apprise."):
+            before(unraisable)
+
+    sys.unraisablehook = report
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def native_scheme(url: str) -> str | None:

@@ -18,11 +18,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import traceback
 import unicodedata
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from webloom.application.watch.send_by_target import SendByTarget
@@ -212,7 +214,10 @@ class TellPeople:
             raise
         except Exception as error:
             # One message that can't be made or sent is not to stop all others.
-            log.error("unexpected error in telling people", exc_info=error, extra=_told(first))
+            log.error(
+                "unexpected error in telling people",
+                extra={**_told(first), "kind": type(error).__name__, "at": _places(error)},
+            )
             return _Unexpected(reason=f"unexpected: {type(error).__name__}", retryable=True)
 
     async def _note_failure(self, group: list[Notice], failure: NotSent) -> None:
@@ -319,3 +324,9 @@ def _one_line(text: str) -> str:
 def _digest(*parts: str) -> str:
     joined = "\0".join(parts).encode(errors="replace")
     return hashlib.blake2b(joined, digest_size=16).hexdigest()
+
+
+def _places(error: BaseException) -> str:
+    """A traceback without texts, as one may quote the target's URL."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return " ".join(f"{Path(frame.f_code.co_filename).name}:{line}" for frame, line in frames)

@@ -211,12 +211,13 @@ def _readers(settings: Settings) -> Iterator[Finding]:
     places = places_of(settings)
     for path, mode in open_to_others(places).items():
         wanted = "700" if path.is_dir() else "600"
+        name = str(path.absolute())
         yield Finding(
             check="privacy",
             state="warning",
-            detail=f"{visible(str(path))} has the mode {mode:03o}: other users of this machine can "
+            detail=f"{visible(name)} has the mode {mode:03o}: other users of this machine can "
             f"{'change' if mode & 0o022 else 'read' if mode & 0o044 else 'enter'} it",
-            advice=f"If they should not: chmod {wanted} {shlex.quote(str(path))}",
+            advice=f"If they should not: chmod {wanted} {shlex.quote(name)}",
         )
 
 
