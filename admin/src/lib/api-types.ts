@@ -1230,7 +1230,7 @@ export interface components {
         /**
          * Health
          * @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
-         *     due, or there is no room for what watches find) or `down`.
+         *     due, or there is no room for what watches find or for feeds) or `down`.
          */
         Health: {
             status: string;
@@ -1240,6 +1240,8 @@ export interface components {
             storage?: string | null;
             /** @default null */
             scheduler?: string | null;
+            /** @default null */
+            imports?: string | null;
             queues: components["schemas"]["QueueHealth"][];
             workers: components["schemas"]["ProcessHealth"][];
             others: components["schemas"]["ProcessHealth"][];

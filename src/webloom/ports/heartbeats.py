@@ -23,6 +23,7 @@ class Heartbeat:
     # Deliveries that were settled since the process started, by queue.
     handled: Mapping[str, int] = field(default_factory=dict)
     queues: tuple[str, ...] = ()  # that it serves; workers of older versions leave it empty
+    imports_wait: str | None = None  # why: there is no room for feeds where it downloads them
 
     def serves(self, queue: str) -> bool:
         """A worker that names no queue is of a version whose workers served all of them."""

@@ -15,6 +15,7 @@ from datetime import datetime
 from webloom.application.overview import sampler_counts as counted
 from webloom.application.overview.observed import Down, Observed, QueueState
 from webloom.application.overview.queue_states import LookAtQueues, QueueStates
+from webloom.application.overview.room_for_feeds import no_room_for_feeds
 from webloom.application.overview.sampler import Sampler
 from webloom.application.overview.serving import unserved
 from webloom.application.overview.sharing import Shared, asked
@@ -151,6 +152,7 @@ class Survey:
             queues=queues.queues,
             unserved=unserved([queue.name for queue in queues.queues], beats),
             is_full=bool(is_full),
+            imports_wait=no_room_for_feeds(beats),
             failing_feeds=stored.feeds.failing,
             failing_watches=stored.watches.failing,
             failed_pages=stored.failed_pages.count,

@@ -12,6 +12,7 @@ from webloom.application.overview.missing_scheduler import (
     missing_scheduler,
 )
 from webloom.application.overview.observed import Down, Observed, QueueState
+from webloom.application.overview.room_for_feeds import MAKE_ROOM
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
 
@@ -32,6 +33,7 @@ def troubles(observed: Observed) -> list[Trouble]:
     found = [
         *_of_dependencies(observed.down),
         *_of_storage(observed),
+        *_of_spool(observed),
         *_of_processes(observed.roles, observed.waiting),
         *_of_unserved(observed),
         *_of_queues(observed.queues),
@@ -104,6 +106,13 @@ def _of_storage(observed: Observed) -> Iterator[Trouble]:
             what="The storage is full: nothing new is stored of watched pages.",
             advice="Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages.",
             where="/system",
+        )
+
+
+def _of_spool(observed: Observed) -> Iterator[Trouble]:
+    if observed.imports_wait is not None:
+        yield Trouble(
+            level="error", what=observed.imports_wait, advice=MAKE_ROOM, where="/import-history"
         )
 
 

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from webloom import __version__
 from webloom.application.overview import sharing
 from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
+from webloom.application.overview.room_for_feeds import no_room_for_feeds
 from webloom.application.overview.serving import unserved
 from webloom.bootstrap import Services, queue_limits
 from webloom.domain.import_run import IMPORT_QUEUE
@@ -82,6 +83,7 @@ class HealthRoutes:
         is_known = seen.result is not None and no_room is None
         scheduler = await self._scheduler(processes) if is_known else None
         alive = [each.heartbeat for each in seen.result or [] if each.age <= ALIVE_SECONDS]
+        imports_wait = no_room_for_feeds(alive)
         waiting = [name for name, queue in queues.items() if queue.ready]
         status = "ok"
         needs_store = services.settings.accepts_into_the_store
@@ -95,6 +97,7 @@ class HealthRoutes:
             or any(each.state == "down" for each in aside)
             or full.result
             or scheduler
+            or imports_wait
         ):
             status = "degraded"
         return Health(
@@ -103,6 +106,7 @@ class HealthRoutes:
             dependencies=[store, broker, *aside],
             storage=f"full: {no_room}" if no_room else STORAGE_FULL if full.result else None,
             scheduler=scheduler,
+            imports=imports_wait,
             queues=[queues[name] for name in self._queues if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
@@ -182,6 +186,12 @@ class HealthRoutes:
                 busy.labels(name).set(worker.in_flight)
                 for outcome in ("completed", "retried", "failed"):
                     attempts.labels(name, outcome).set(getattr(worker, outcome))
+        waiting = Gauge(
+            "webloom_imports_wait",
+            "1 when there is no room for feeds in the spool",
+            registry=registry,
+        )
+        waiting.set(health.imports is not None)
         records = Gauge("webloom_records", "Records by status", ["status"], registry=registry)
         counts = await _ask(self._services.store.count_by_status)
         for status, count in (counts.result or {}).items():

@@ -102,13 +102,14 @@ class ProcessHealth(msgspec.Struct, kw_only=True):
 
 class Health(msgspec.Struct, kw_only=True):
     """`ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
-    due, or there is no room for what watches find) or `down`."""
+    due, or there is no room for what watches find or for feeds) or `down`."""
 
     status: str
     version: str
     dependencies: list[Dependency]
     storage: str | None = None  # what is wrong with it
     scheduler: str | None = None  # the same: none is alive, and something waits for one
+    imports: str | None = None  # why they wait: there is no room for feeds
     queues: list[QueueHealth]
     workers: list[ProcessHealth]
     others: list[ProcessHealth]
