@@ -15,7 +15,7 @@ from e2e.hostile_site import HostileSite, Request, answer, ok
 from e2e.running import until
 from webloom.adapters.http import spool_room
 from webloom.adapters.http.download import DownloadLimits, HttpDownloader
-from webloom.adapters.http.spool_room import SpoolRoom
+from webloom.adapters.http.spool_room import NoRoom, SpoolRoom
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
 from webloom.domain.network_policy import NetworkPolicy
@@ -227,3 +227,35 @@ async def test_a_download_that_waits_can_be_cancelled(site: LargeSite, spool: Pa
         with pytest.raises(asyncio.CancelledError):
             await waits
     assert room.full is None
+
+
+async def test_a_disk_that_takes_nothing_though_it_has_room_is_a_failure(
+    site: LargeSite, spool: Path
+) -> None:
+    """A quota, perhaps. To wait would be in vain."""
+    file = spool / "one.part"
+    file.symlink_to("/dev/full")
+    async with downloading(site, room_of(spool, 3 * MB)) as downloader:
+        with pytest.raises(FetchFailed) as caught:
+            await downloader.download(site.url("/declared"), file, known=LastFetch())
+    assert f"can't be written to {file}: No space left" in caught.value.reason
+    assert caught.value.retryable
+
+
+async def test_a_disk_that_has_become_full_is_waited_for(spool: Path) -> None:
+    room = room_of(spool, 3 * MB)
+    async with room.share(spool / "one.part", 1) as share:
+        await share.disk_is_full(MB)  # there is room, as far as can be seen
+        (spool / "other.feed").write_bytes(bytes(3 * MB))
+        with pytest.raises(NoRoom) as caught:
+            await share.disk_is_full(MB)
+    assert caught.value.needed == 2 * MB
+
+
+async def test_a_folder_that_is_not_there_has_room(tmp_path: Path) -> None:
+    room = SpoolRoom(tmp_path / "data" / "spool", SpoolLimits(free_space=0))
+    await room.look()
+    assert room.full is None
+    short = SpoolRoom(tmp_path / "data" / "spool", SpoolLimits(free_space=1 << 50))
+    await short.look()
+    assert "stay free (WEBLOOM_SPOOL_FREE_SPACE)" in str(short.full)

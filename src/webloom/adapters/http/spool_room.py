@@ -70,7 +70,8 @@ class SpoolRoom:
 
     async def look(self) -> None:
         """For `full`, when nothing asks for room."""
-        self._short = shortage(await self.use(), self.limits)
+        with suppress(OSError):  # then the next import says what is wrong with the folder
+            self._short = shortage(await self.use(), self.limits)
 
     @asynccontextmanager
     async def share(self, path: Path, needed: int) -> AsyncIterator[Share]:
