@@ -252,6 +252,12 @@ class Settings(BaseModel):
     max_feed: int = _setting(
         2 << 30, "WEBLOOM_MAX_FEED", "bytes from 1024 to 1 TiB", ge=1024, le=1 << 40
     )
+    spool_budget: int = _setting(
+        8 << 30, "WEBLOOM_SPOOL_BUDGET", "bytes from 1 MiB to 1 PiB", ge=1 << 20, le=1 << 50
+    )
+    spool_free_space: int | None = _setting(
+        None, "WEBLOOM_SPOOL_FREE_SPACE", "bytes that stay free, 0 to 1 PiB", ge=0, le=1 << 50
+    )
     watch_interval_minutes: float = _setting(
         60.0, "WATCH_INTERVAL_MINUTES", "minutes from 0.05 to 525600", ge=0.05, le=525_600
     )

@@ -114,7 +114,7 @@ async def test_a_process_tells_what_it_has_handled_on_each_queue(observers: Obse
 
 
 async def test_a_process_tells_which_queues_it_serves(observers: Observers) -> None:
-    beat = replace(WORKER, queues=("import-feed", "watch-pages"))
+    beat = replace(WORKER, queues=("import-feed", "watch-pages"), imports_wait="a full disk")
     async with observers.open() as one, observers.open() as two:
         await one.beat(beat)
         [seen] = await two.seen(within=60)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,6 +19,7 @@ from pymongo import AsyncMongoClient
 from fakes.web import Answer, FakeWeb
 from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
+from webloom.application.imports.clear_spool import PAGE_SECONDS
 from webloom.application.imports.run_import import CANCELLED, RunImport
 from webloom.bootstrap import Services, open_run_import, open_services
 from webloom.domain.errors import FetchFailed, StoreUnavailable
@@ -473,3 +476,45 @@ class Instead:
 
     def __getattr__(self, verb: str) -> Any:
         return getattr(self._port, verb)
+
+
+class LooksAround(Web):
+    """Notes what else is in the spool when it downloads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    async def download(self, url: str, into: Path, *, known: LastFetch) -> Downloaded:
+        self.seen = names(into.parent)
+        return await super().download(url, into, known=known)
+
+
+async def test_parts_that_killed_producers_of_the_run_have_left_take_no_room(room: Room) -> None:
+    claim, web = await room.claim(), LooksAround()
+    spool = room.services.settings.spool
+    spool.mkdir()
+    for name in (f"{claim.run.run_id}.{claim.token - 1}.part", "another.1.part"):
+        (spool / name).write_bytes(b"half of a feed")
+    obtain = replace(room.run_import.obtain, downloader=web)
+    run = await replace(room.run_import, obtain=obtain)(claim)
+    assert run is not None
+    assert run.status is RunStatus.COMPLETED
+    assert web.seen == ["another.1.part"]
+
+
+async def test_a_part_that_nobody_writes_to_is_removed_though_its_run_goes_on(room: Room) -> None:
+    claim = await room.claim()
+    settings = room.services.settings
+    settings.spool.mkdir()
+    old, fresh = (settings.spool / f"{claim.run.run_id}.{token}.part" for token in (1, 2))
+    for part in (old, fresh):
+        part.touch()
+    past = time.time() - settings.feed_timeout - PAGE_SECONDS - 1
+    os.utime(old, (past, past))
+    assert await room.services.clear_spool() == 1
+    assert names(settings.spool) == [fresh.name]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())

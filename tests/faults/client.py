@@ -83,6 +83,10 @@ class Client:
         async with self._session.get(f"{self._base()}{path}", params=query) as answer:
             return answer.status, await answer.json()
 
+    async def send(self, path: str, body: Mapping[str, Any]) -> tuple[int, Any]:
+        async with self._session.post(f"{self._base()}{path}", json=body) as answer:
+            return answer.status, await answer.json()
+
     async def get_status(self, path: str, **query: str) -> int:
         return (await self.get(path, **query))[0]
 

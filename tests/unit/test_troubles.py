@@ -142,6 +142,13 @@ def test_errors_come_before_warnings() -> None:
     assert levels == ["error", "warning", "warning"]
 
 
+def test_imports_that_wait_for_room_are_told() -> None:
+    reason = "Imports wait for room: on here, the disk is full."
+    assert told(Observed(roles=ALL_ROLES, imports_wait=reason)) == [
+        ("error", reason, "/import-history")
+    ]
+
+
 def test_feeds_that_fail_are_told_one_by_one_and_then_together() -> None:
     again = replace(FEED, failures=3, last_run_id=None, last_error=None)
     assert told(Observed(roles=ALL_ROLES, failing_feeds=[FEED, again])) == [

@@ -1230,8 +1230,8 @@ export interface components {
         /**
          * Health
          * @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
-         *     due, a process waits for resources of its machine, or there is no room for what watches find) or
-         *     `down`.
+         *     due, a process waits for resources of its machine, or there is no room for what watches find or
+         *     for feeds) or `down`.
          */
         Health: {
             status: string;
@@ -1243,6 +1243,8 @@ export interface components {
             scheduler?: string | null;
             /** @default null */
             resources?: string | null;
+            /** @default null */
+            imports?: string | null;
             queues: components["schemas"]["QueueHealth"][];
             workers: components["schemas"]["ProcessHealth"][];
             others: components["schemas"]["ProcessHealth"][];

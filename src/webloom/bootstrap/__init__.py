@@ -14,6 +14,7 @@ from webloom.bootstrap.network import (
     network_policy,
     page_downloader,
     page_reader,
+    spool_room,
 )
 from webloom.bootstrap.opening import open_copy, open_services
 from webloom.bootstrap.places import places_of
@@ -48,5 +49,6 @@ __all__ = [
     "queue_limits",
     "run_watches",
     "sampler",
+    "spool_room",
     "survey",
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from webloom.adapters.feed_process.reader import ProcessFeedReader
 from webloom.adapters.http.download import PAGES, DownloadLimits, HttpDownloader
 from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
+from webloom.adapters.http.spool_room import SpoolRoom
 from webloom.adapters.page_process.reader import ProcessPageReader
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.spool import SpoolLimits
 from webloom.ports.feed_reader import FeedReader
 from webloom.settings import Settings
 
@@ -31,14 +33,24 @@ def http_fetcher(settings: Settings, refusals: RefusalLog | None = None) -> Http
     return HttpFetcher(policy=network_policy(settings), refusals=refusals, limits=limits)
 
 
-def http_downloader(settings: Settings, refusals: RefusalLog | None = None) -> HttpDownloader:
+def spool_room(settings: Settings) -> SpoolRoom:
+    """One for each process."""
+    limits = SpoolLimits(budget=settings.spool_budget, free_space=settings.spool_free_space)
+    return SpoolRoom(settings.spool, limits)
+
+
+def http_downloader(
+    settings: Settings, refusals: RefusalLog | None = None, *, room: SpoolRoom | None = None
+) -> HttpDownloader:
     """To be opened by `async with`."""
     limits = DownloadLimits(
         total_seconds=settings.feed_timeout,
         min_rate=settings.min_rate,
         max_bytes=settings.max_feed,
     )
-    return HttpDownloader(policy=network_policy(settings), refusals=refusals, limits=limits)
+    return HttpDownloader(
+        policy=network_policy(settings), refusals=refusals, limits=limits, room=room
+    )
 
 
 def page_downloader(

@@ -112,7 +112,11 @@ class Services:
 
     @property
     def clear_spool(self) -> ClearSpool:
-        return ClearSpool(store=self.imports, spool=self.settings.spool)
+        return ClearSpool(
+            store=self.imports,
+            spool=self.settings.spool,
+            longest_download=self.settings.feed_timeout,
+        )
 
     @property
     def manage_watches(self) -> ManageWatches:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from webloom.adapters.http.download import DownloadLimits, HttpDownloader
+from webloom.adapters.http.spool_room import SpoolRoom
 from webloom.adapters.notify.notifier import TargetNotifier
 from webloom.application.host_turns import HostTurns
 from webloom.application.imports.obtain_feed import ObtainFeed
@@ -25,6 +26,7 @@ from webloom.bootstrap.network import (
     http_downloader,
     page_downloader,
     page_reader,
+    spool_room,
 )
 from webloom.bootstrap.services import Services
 from webloom.domain.retry import RetryPolicy
@@ -34,9 +36,13 @@ MOST_OF_A_PREVIEW = 16 * 1024 * 1024  # bytes of a feed: enough for thousands of
 
 
 @asynccontextmanager
-async def open_run_import(services: Services) -> AsyncIterator[RunImport]:
+async def open_run_import(
+    services: Services, room: SpoolRoom | None = None
+) -> AsyncIterator[RunImport]:
     settings = services.settings
-    async with http_downloader(settings, services.refusals) as downloader:
+    async with http_downloader(
+        settings, services.refusals, room=room or spool_room(settings)
+    ) as downloader:
         yield RunImport(
             store=services.imports,
             broker=services.broker,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
 from dataclasses import dataclass
 
 
@@ -21,13 +21,38 @@ class Sending:
     has_failed: bool  # its last attempt
 
 
-def may_start(new: Sending, running: Collection[Sending]) -> bool:
-    """One destination has half of its lane at most, and so have all targets that failed lately
-    together: the other half is left for those that answer."""
-    lane = [each for each in running if each.lane.name == new.lane.name]
-    half = max(1, new.lane.limit // 2)
-    if len(lane) >= new.lane.limit:
-        return False
-    if sum(each.lane.destination == new.lane.destination for each in lane) >= half:
-        return False
-    return not new.has_failed or sum(each.has_failed for each in lane) < half
+class Running:
+    """What is being sent now, counted.
+
+    One destination has half of its lane at most, and so have all targets that failed lately
+    together: the other half is left for those that answer.
+    """
+
+    def __init__(self) -> None:
+        self._all: Counter[str] = Counter()  # by lane
+        self._failed: Counter[str] = Counter()
+        self._destinations: Counter[tuple[str, str]] = Counter()
+
+    def is_full(self, lane: Lane) -> bool:
+        return self._all[lane.name] >= lane.limit
+
+    def may_start(self, new: Sending) -> bool:
+        lane = new.lane
+        half = max(1, lane.limit // 2)
+        if self.is_full(lane) or self._destinations[lane.name, lane.destination] >= half:
+            return False
+        return not new.has_failed or self._failed[lane.name] < half
+
+    def start(self, new: Sending) -> None:
+        self._count(new, 1)
+
+    def end(self, ended: Sending) -> None:
+        self._count(ended, -1)
+
+    def _count(self, sending: Sending, change: int) -> None:
+        lane = sending.lane
+        self._all[lane.name] += change
+        self._failed[lane.name] += change * sending.has_failed
+        self._destinations[lane.name, lane.destination] += change
+        if not self._destinations[lane.name, lane.destination]:
+            del self._destinations[lane.name, lane.destination]

@@ -6,11 +6,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from webloom.application.imports.run_import import RunImport
 from webloom.application.shortage import shortage
 from webloom.application.watch.tell_people import TellPeople
-from webloom.bootstrap import Services, open_run_import, open_tell_people, run_watches
+from webloom.bootstrap import (
+    Services,
+    open_run_import,
+    open_tell_people,
+    run_watches,
+    spool_room,
+)
 from webloom.domain.errors import Unavailable
 from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.import_run import ImportRun
@@ -25,6 +32,7 @@ LOCK, WATCH_LOCK, TELL_LOCK = "scheduler", "watches", "notices"
 TICK_SECONDS = 60.0
 LOOK_SECONDS = 0.25  # how soon an import that was asked for begins
 WATCH_SECONDS = 15.0  # for which a scheduler has the watches
+SPOOL_SECONDS = 5.0  # between two looks at its room, when no import asks for it
 PRUNE_SECONDS = 2.0  # between two rounds, while room is scarce
 TELL_SECONDS = 5.0
 TELL_LEASE = 20.0  # after which others tell people, when a scheduler has died
@@ -33,10 +41,11 @@ MOST_RUNS = 8  # that one scheduler carries out at a time
 
 async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
     beat = first_beat(services, "scheduler")
+    room = spool_room(services.settings)
     log.info("scheduler started")
     async with (
-        beating(services, beat),
-        open_run_import(services) as run_import,
+        beating(services, beat, lambda beat: replace(beat, imports_wait=room.full)),
+        open_run_import(services, room) as run_import,
         open_tell_people(services) as tell_people,
     ):
         producer = _Producer(services, run_import, beat.process_id)
@@ -50,6 +59,7 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
             ):
                 group.create_task(_again_and_again(regularly, stop, TICK_SECONDS))
             group.create_task(_again_and_again(pruner.prune, stop, PRUNE_SECONDS))
+            group.create_task(_again_and_again(room.look, stop, SPOOL_SECONDS))
             group.create_task(producer.run(stop))
             group.create_task(_again_and_again(watcher.attend, stop, LOOK_SECONDS))
             group.create_task(_again_and_again(watcher.tell, stop, TELL_SECONDS))

@@ -27,6 +27,7 @@ class Heartbeat:
     refused: Mapping[str, int] = field(default_factory=dict)
     # What the process waits for, as this machine has run out of it, and what to do about it.
     exhausted: str | None = None
+    imports_wait: str | None = None  # why: there is no room for feeds where it downloads them
 
     def serves(self, queue: str) -> bool:
         """A worker that names no queue is of a version whose workers served all of them."""

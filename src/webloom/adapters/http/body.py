@@ -121,8 +121,13 @@ async def _decode_body(
 
 
 def declares_more(headers: Mapping[str, str], limit: int) -> bool:
+    return declared_size(headers) > limit
+
+
+def declared_size(headers: Mapping[str, str]) -> int:
+    """0: the server does not say it."""
     declared = headers.get("content-length", "")
-    return declared.isdecimal() and int(declared[:20]) > limit
+    return int(declared[:20]) if declared.isdecimal() else 0
 
 
 def too_large(limit: int) -> FetchFailed:

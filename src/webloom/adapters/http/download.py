@@ -1,6 +1,8 @@
 """One download: a conditional GET whose body goes to a file.
 
 download -> GatedClient.follow -> 2xx? -> [ read a block | decompress, hash, write the one before ]
+   ^  no room for it in the spool: again, when there is                                   |
+   `--------------------------------------------------------------------------------------'
              `- all within total_seconds, never stall_seconds without a byte,
                 and at min_rate or more over every rate_window -'
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from asyncio import Future
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,12 +22,13 @@ from typing import Self
 from aiohttp import ClientResponse, StreamReader
 from aiohttp.abc import AbstractResolver
 
-from webloom.adapters.http.body import declares_more, too_large
+from webloom.adapters.http.body import declared_size, declares_more, too_large
 from webloom.adapters.http.client import GatedClient, Journey
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
 from webloom.adapters.http.patience import Patience
-from webloom.adapters.http.spool import Spool
+from webloom.adapters.http.spool import DiskFull, Spool
+from webloom.adapters.http.spool_room import NoRoom, Share, SpoolRoom
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
@@ -69,10 +73,12 @@ class HttpDownloader:
         may_cut: bool = False,  # keep the beginning of a body that is too large
         limits: DownloadLimits | None = None,
         refusals: RefusalLog | None = None,  # default: one of its own
+        room: SpoolRoom | None = None,  # that files have; None: as much as they need
         resolver: AbstractResolver | None = None,  # closed with the downloader
         ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
     ) -> None:
         self._limits = limits or DownloadLimits()
+        self._room = room
         self._any_status = any_status
         self._may_cut = may_cut
         self._client = GatedClient(
@@ -100,13 +106,33 @@ class HttpDownloader:
         await self._client.__aexit__(exc_type, exc, traceback)
 
     async def download(self, url: str, into: Path, *, known: LastFetch) -> Downloaded:
+        if self._room is None:
+            return await self._attempt(url, into, known, None)
+        needed = 1
+        try:
+            while True:
+                async with self._room.share(into, needed) as share:
+                    try:
+                        return await self._attempt(url, into, known, share)
+                    except BaseException as error:
+                        await asyncio.to_thread(into.unlink, missing_ok=True)  # it takes room
+                        if not isinstance(error, NoRoom):
+                            raise
+                        needed = error.needed
+        finally:
+            self._room.note_room(into)
+
+    async def _attempt(
+        self, url: str, into: Path, known: LastFetch, share: Share | None
+    ) -> Downloaded:
+        """Raises NoRoom where it has a share."""
         try:
             async with self._patience() as patience:
-                take = partial(self._take, into, patience)
+                take = partial(self._take, into, patience, share)
                 return await self._client.follow(
                     normalise(url), Journey(), take, conditions=_conditions(known)
                 )
-        except FetchFailed:
+        except (FetchFailed, NoRoom):
             raise
         except Exception as error:
             failure = explain(error, total_seconds=self._limits.total_seconds)
@@ -126,6 +152,7 @@ class HttpDownloader:
         self,
         into: Path,
         patience: Patience,
+        share: Share | None,
         url: str,
         response: ClientResponse,
         headers: dict[str, str],
@@ -141,8 +168,16 @@ class HttpDownloader:
             if declares_more(headers, limit) and not self._may_cut:
                 raise too_large(limit)
             encoding = headers.get("content-encoding", "").strip().lower()
-            with Spool(into, encoding, limit=limit, may_cut=self._may_cut) as spool:
-                await self._pour(response.content, spool, patience)
+            if share is not None:
+                await share.expect(declared_size(headers))
+            spool = Spool(into, encoding, limit=limit, may_cut=self._may_cut)
+            try:
+                with spool:
+                    await _Pouring(spool, patience, share).pour(response.content)
+            except DiskFull:
+                if share is not None:
+                    await share.disk_is_full(spool.bytes)
+                raise
             written, sha256 = spool.bytes, spool.sha256
         retry_after = headers.get("retry-after")
         return Downloaded(
@@ -156,26 +191,57 @@ class HttpDownloader:
             retry_after=None if retry_after is None else seconds_to_wait(retry_after),
         )
 
-    async def _pour(self, content: StreamReader, spool: Spool, patience: Patience) -> None:
+
+class _Pouring:
+    """A body on its way into its file."""
+
+    def __init__(self, spool: Spool, patience: Patience, share: Share | None) -> None:
+        self._spool = spool
+        self._patience = patience
+        self._share = share
+        self._loop = asyncio.get_running_loop()
+        self._writing: Future[bool] = self._loop.create_future()
+        self._writing.set_result(True)
+
+    async def pour(self, content: StreamReader) -> None:
         """Reads the next block while a thread works on the one before."""
-        loop = asyncio.get_running_loop()
-        writing: Future[None] = loop.create_future()
-        writing.set_result(None)
-        patience.body_begins()
+        self._patience.body_begins()
         try:
-            while block := await _block(content, patience):
-                patience.busy()  # from here on it is our disk that is waited for
-                await asyncio.wait({writing})  # which, unlike `await writing`, never cancels it
-                writing.result()
-                if spool.is_cut:
+            while block := await _block(content, self._patience):
+                self._patience.busy()  # from here on it is our disk that is waited for
+                await self._written()
+                if self._spool.is_cut:
                     break
-                writing = loop.run_in_executor(None, spool.write, block)
-            patience.busy()
+                if self._share is not None:
+                    await self._get_room(self._share, len(block))
+                self._begin(partial(self._spool.write, block))
+            self._patience.busy()
+            await self._written()
         finally:
-            await asyncio.wait({writing})  # it writes to a file that is about to be closed
-            writing.exception()  # seen, whatever else is raised
-        writing.result()
-        spool.finish()
+            await asyncio.wait({self._writing})  # to a file that is about to be closed
+            self._writing.exception()  # seen, whatever else is raised
+        self._spool.finish()
+
+    async def _written(self) -> None:
+        """All of the block before; there may be no room for it now."""
+        while not await self._step():
+            if self._share is not None:  # what came was more than the block
+                await self._get_room(self._share, self._spool.pending)
+            self._begin(self._spool.go_on)
+
+    async def _step(self) -> bool:
+        await asyncio.wait({self._writing})  # which, unlike `await writing`, never cancels it
+        return self._writing.result()
+
+    def _begin(self, work: Callable[[], bool]) -> None:
+        self._writing = self._loop.run_in_executor(None, work)
+
+    async def _get_room(self, share: Share, wanted: int) -> None:
+        """Some, at least, where it does not have all of it already."""
+        if share.granted - self._spool.bytes < wanted:
+            with self._patience.own_time():
+                await share.more(wanted)
+        self._spool.allowed = share.granted
 
 
 async def _block(content: StreamReader, patience: Patience) -> bytes:

@@ -6,7 +6,8 @@ The time in which Webloom itself is busy, with its disk or for want of room, is 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -69,6 +70,16 @@ class Patience:
         if self._rate is not None:
             self._rate.pause(self._loop.time())
         self._stall.reschedule(None)
+
+    @contextmanager
+    def own_time(self) -> Iterator[None]:
+        """Nothing here counts, not even against the time in all."""
+        self.busy()
+        until, began = self._total.when(), self._loop.time()
+        self._total.reschedule(None)
+        yield
+        if until is not None:
+            self._total.reschedule(until + self._loop.time() - began)
 
     def _reason(self) -> str:
         if not self._stall.expired():

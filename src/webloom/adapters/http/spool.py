@@ -5,6 +5,7 @@ Everything here is work for a thread; a `Spool` is used by one at a time.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import zlib
 from pathlib import Path
@@ -20,6 +21,10 @@ _FREE_MEMBERS = 100
 _MEMBER_BYTES = 1024  # on average, of a gzip body with more members than those
 
 
+class DiskFull(FetchFailed):
+    """The system has no room for the file."""
+
+
 class Spool:
     """Raises FetchFailed for a body that is too large or corrupt, and when it can't be written;
     ResourcesExhausted when the file can't be opened for want of a descriptor."""
@@ -32,6 +37,9 @@ class Spool:
         self._decoder = _decoder_of(encoding)
         self._hash = hashlib.sha256()
         self._received = 0
+        self._pending = b""  # output that there was no room for
+        self._is_full = False  # as many bytes are in the file as are wanted
+        self.allowed: int | None = None  # bytes that the file may have now; None: all of them
         self.bytes = 0  # in the file
         self.is_cut = False  # there is more, and it is not wanted
 
@@ -58,16 +66,31 @@ class Spool:
     def sha256(self) -> str:
         return self._hash.hexdigest()
 
-    def write(self, block: bytes) -> None:
+    def write(self, block: bytes) -> bool:
+        """As far as is allowed. False: some of the block is left, for `go_on`."""
         block = self._fitting(block, self._limit - self._received)
         self._received += len(block)
         if self._decoder is None:
-            self._keep(block)
-            return
-        self._decoder.feed(block)
-        while output := self._decoder.next_output():
-            if not self._keep(output):
-                return
+            self._pending = block
+        else:
+            self._decoder.feed(block)
+        return self.go_on()
+
+    @property
+    def pending(self) -> int:
+        """Bytes that are left, at least."""
+        return len(self._pending)
+
+    def go_on(self) -> bool:
+        """With what is left, when more is allowed. False: some is left again."""
+        while not self._is_full:
+            if not self._pending and self._decoder is not None:
+                self._pending = self._decoder.next_output()
+            if not self._pending:
+                return True
+            if not self._keep():
+                return False
+        return True
 
     def finish(self) -> None:
         """The body is complete: what is not in the file by now is missing."""
@@ -76,16 +99,20 @@ class Spool:
         if not self._decoder.is_complete:
             raise FetchFailed(reason="the compressed body ends too early", retryable=True)
 
-    def _keep(self, output: bytes) -> bool:
-        """Whether there was room for all of it."""
-        fitting = self._fitting(output, self._limit - self.bytes)
-        self.bytes += len(fitting)
-        self._hash.update(fitting)
+    def _keep(self) -> bool:
+        """Whether there was room for all of the output."""
+        wanted = self._fitting(self._pending, self._limit - self.bytes)
+        allowed = len(wanted) if self.allowed is None else max(0, self.allowed - self.bytes)
+        written = wanted[:allowed]
+        self._hash.update(written)
         try:
-            self._file.write(fitting)
+            self._file.write(written)
         except OSError as error:
             raise self._unwritable(error) from error
-        return len(fitting) == len(output)
+        self.bytes += len(written)
+        self._is_full = len(wanted) < len(self._pending) and len(written) == len(wanted)
+        self._pending = self._pending[len(written) :]
+        return self._is_full or not self._pending
 
     def _fitting(self, data: bytes, room: int) -> bytes:
         if len(data) <= room:
@@ -96,7 +123,8 @@ class Spool:
         return data[:room]
 
     def _unwritable(self, error: OSError) -> FetchFailed | ResourcesExhausted:
-        return exhaustion_in(error) or FetchFailed(
+        kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else FetchFailed
+        return exhaustion_in(error) or kind(
             reason=f"the body can't be written to {self._path}: {error.strerror or error}",
             retryable=True,
         )

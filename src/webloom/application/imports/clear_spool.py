@@ -1,6 +1,6 @@
 """Remove files of runs that have ended: of producers that died, and of runs that another machine
-has gone on with. And what was learnt of feeds that are no more, and pages and previews whose time
-is over."""
+has gone on with. And parts of feeds that nobody writes to any more, what was learnt of feeds that
+are no more, and pages and previews whose time is over."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from webloom.application.previews import PREVIEW_FOLDERS
 from webloom.domain.import_run import RunStatus
+from webloom.domain.spool import KNOWN_FOLDER
 from webloom.ports.import_store import ImportStore
 
 PAGE_SECONDS = 3600.0  # far longer than a check of a page or a preview takes
@@ -22,6 +23,7 @@ PAGE_SECONDS = 3600.0  # far longer than a check of a page or a preview takes
 class ClearSpool:
     store: ImportStore
     spool: Path
+    longest_download: float  # seconds
 
     async def __call__(self) -> int:
         """How many files were removed. Raises StoreUnavailable."""
@@ -32,20 +34,22 @@ class ClearSpool:
             if run is None or run.status is not RunStatus.RUNNING:
                 strays = [path for path in files if path.name.partition(".")[0] == run_id]
                 removed += await asyncio.to_thread(_remove, strays)
-        removed += await asyncio.to_thread(self._remove_old_pages)
-        for path in await asyncio.to_thread(list, self.spool.glob("known/*")):
+        removed += await asyncio.to_thread(self._remove_old)
+        for path in await asyncio.to_thread(list, self.spool.glob(f"{KNOWN_FOLDER}/*")):
             if await self.store.find_feed(path.name) is None:
                 removed += await asyncio.to_thread(_remove, [path])
         return removed
 
-    def _remove_old_pages(self) -> int:
-        """Of checks and previews whose process died."""
+    def _remove_old(self) -> int:
+        """Of checks, previews and downloads whose process died."""
         oldest = time.time() - PAGE_SECONDS
-        pages = [path for path in self.spool.glob("*.page") if _written(path) < oldest]
+        files = [path for path in self.spool.glob("*.page") if _written(path) < oldest]
+        oldest_part = oldest - self.longest_download
+        files += [path for path in self.spool.glob("*.part") if _written(path) < oldest_part]
         folders = [path for path in self.spool.glob(PREVIEW_FOLDERS) if _written(path) < oldest]
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
-        return _remove(pages) + len(folders)
+        return _remove(files) + len(folders)
 
     def _files(self) -> list[Path]:
         kinds = ("*.feed", "*.feed.*", "*.part")

@@ -14,6 +14,7 @@ from webloom.application.persist import spread
 from webloom.domain.errors import FetchFailed
 from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.feed import LastFetch
+from webloom.domain.spool import KNOWN_FOLDER
 from webloom.ports.fetcher import Downloaded, Downloader
 from webloom.ports.import_store import Claim
 from webloom.private_files import make_spool
@@ -65,18 +66,18 @@ class ObtainFeed:
         """What an earlier import has learnt of the feed, unless all of it is to be read."""
         if claim.feed.last_run_id is None or claim.run.retry_of is not None:
             return None
-        return self.spool / "known" / claim.feed.feed_id
+        return self.spool / KNOWN_FOLDER / claim.feed.feed_id
 
     async def keep(self, claim: Claim, learnt: Path) -> None:
         """For `known` of the next import. Without it that one only takes longer."""
-        path = self.spool / "known" / claim.feed.feed_id
+        path = self.spool / KNOWN_FOLDER / claim.feed.feed_id
         with suppress(OSError):
             await asyncio.to_thread(path.parent.mkdir, exist_ok=True)
             await asyncio.to_thread(learnt.replace, path)
 
     async def forget(self, claim: Claim) -> None:
         """So that the next import reads all records, where nobody knows what is stored of them."""
-        path = self.spool / "known" / claim.feed.feed_id
+        path = self.spool / KNOWN_FOLDER / claim.feed.feed_id
         with suppress(OSError):  # then the store finds out
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
@@ -88,6 +89,7 @@ class ObtainFeed:
     async def _download(self, claim: Claim, path: Path, known: LastFetch) -> Downloaded:
         part = path.with_suffix(f".{claim.token}.part")
         await asyncio.to_thread(make_spool, self.spool)
+        await asyncio.to_thread(_remove_others, part)
         try:
             got = await self._insist(claim.feed.config.fetch_url, part, known)
             if 200 <= got.status_code <= 299:
@@ -114,6 +116,13 @@ class ObtainFeed:
                     return got
             await asyncio.sleep(self.retry_delay * (1 + spread() / 2))
         return await self.downloader.download(url, part, known=known)
+
+
+def _remove_others(part: Path) -> None:
+    """Left by producers of the run that are gone; they would take room from this one."""
+    for other in part.parent.glob(f"{part.name.partition('.')[0]}.*.part"):
+        if other != part:
+            other.unlink(missing_ok=True)
 
 
 def _obtained(path: Path, got: Downloaded, *, is_unmodified: bool = False) -> Obtained:

@@ -42,6 +42,7 @@ class Observed:
     is_full: bool = False  # the storage budget is used up
     full: str | None = None  # of the database: what is full and what to do about it
     exhausted: str | None = None  # what processes have run out of, and what to do about it
+    imports_wait: str | None = None  # why: there is no room for feeds
     failing_feeds: Sequence[Feed] = ()
     failing_watches: Sequence[Watch] = ()
     failed_pages: int = 0

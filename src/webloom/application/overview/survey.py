@@ -17,6 +17,7 @@ from webloom.application.overview import sampler_counts as counted
 from webloom.application.overview.exhausted import exhausted
 from webloom.application.overview.observed import Down, Observed, QueueState
 from webloom.application.overview.queue_states import LookAtQueues, QueueStates
+from webloom.application.overview.room_for_feeds import no_room_for_feeds
 from webloom.application.overview.sampler import Sampler
 from webloom.application.overview.serving import unserved
 from webloom.application.overview.sharing import Shared, asked
@@ -154,6 +155,7 @@ class Survey:
             unserved=unserved([queue.name for queue in queues.queues], beats),
             is_full=bool(is_full),
             exhausted=exhausted(beats),
+            imports_wait=no_room_for_feeds(beats),
             failing_feeds=stored.feeds.failing,
             failing_watches=stored.watches.failing,
             failed_pages=stored.failed_pages.count,

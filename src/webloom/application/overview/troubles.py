@@ -12,6 +12,7 @@ from webloom.application.overview.missing_scheduler import (
     missing_scheduler,
 )
 from webloom.application.overview.observed import Down, Observed, QueueState
+from webloom.application.overview.room_for_feeds import MAKE_ROOM
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
 
@@ -32,6 +33,7 @@ def troubles(observed: Observed) -> list[Trouble]:
     found = [
         *_of_dependencies(observed.down),
         *_of_storage(observed),
+        *_of_spool(observed),
         *_of_processes(observed.roles, observed.waiting),
         *_of_unserved(observed),
         *_of_resources(observed),
@@ -116,6 +118,13 @@ def _of_resources(observed: Observed) -> Iterator[Trouble]:
             what=f"A process waits for resources of its machine: {who}.",
             advice=f"{advice[:1].upper()}{advice[1:]}; what waits goes on by itself.",
             where="/system",
+        )
+
+
+def _of_spool(observed: Observed) -> Iterator[Trouble]:
+    if observed.imports_wait is not None:
+        yield Trouble(
+            level="error", what=observed.imports_wait, advice=MAKE_ROOM, where="/import-history"
         )
 
 

@@ -160,7 +160,7 @@ class TellPeople:
             await self.pages.note_told(batch)
 
     async def send_due(self, stop: asyncio.Event | None = None) -> int:
-        """How many notices were due. No target waits for another (`may_start`). After `stop`, no
+        """How many notices were due. No target waits for another (`SendByTarget`). After `stop`, no
         message is begun. Raises StoreUnavailable."""
         is_over = stop or asyncio.Event()
         found = 0

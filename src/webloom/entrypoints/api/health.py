@@ -17,6 +17,7 @@ from webloom import __version__
 from webloom.application.overview import sharing
 from webloom.application.overview.exhausted import exhausted
 from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
+from webloom.application.overview.room_for_feeds import no_room_for_feeds
 from webloom.application.overview.serving import unserved
 from webloom.bootstrap import Services, queue_limits
 from webloom.domain.import_run import IMPORT_QUEUE
@@ -88,6 +89,7 @@ class HealthRoutes:
         scheduler = await self._scheduler(processes) if is_known else None
         alive = [each.heartbeat for each in seen.result or [] if each.age <= ALIVE_SECONDS]
         resources = exhausted(alive)
+        imports_wait = no_room_for_feeds(alive)
         waiting = [name for name, queue in queues.items() if queue.ready]
         status = "ok"
         needs_store = services.settings.accepts_into_the_store
@@ -102,6 +104,7 @@ class HealthRoutes:
             or full.result
             or scheduler
             or resources
+            or imports_wait
         ):
             status = "degraded"
         return Health(
@@ -111,6 +114,7 @@ class HealthRoutes:
             storage=f"full: {no_room}" if no_room else STORAGE_FULL if full.result else None,
             scheduler=scheduler,
             resources=resources,
+            imports=imports_wait,
             queues=[queues[name] for name in self._queues if name in queues],
             workers=workers,
             others=[each for each in processes if each.role != "worker"],
@@ -191,6 +195,12 @@ class HealthRoutes:
                 for outcome in ("completed", "retried", "failed"):
                     attempts.labels(name, outcome).set(getattr(worker, outcome))
         registry.register(_Refusals([*health.workers, *health.others]))
+        waiting = Gauge(
+            "webloom_imports_wait",
+            "1 when there is no room for feeds in the spool",
+            registry=registry,
+        )
+        waiting.set(health.imports is not None)
         records = Gauge("webloom_records", "Records by status", ["status"], registry=registry)
         counts = await _ask(self._services.store.count_by_status)
         for status, count in (counts.result or {}).items():

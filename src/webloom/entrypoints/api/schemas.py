@@ -104,8 +104,8 @@ class ProcessHealth(msgspec.Struct, kw_only=True):
 
 class Health(msgspec.Struct, kw_only=True):
     """`ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
-    due, a process waits for resources of its machine, or there is no room for what watches find) or
-    `down`."""
+    due, a process waits for resources of its machine, or there is no room for what watches find or
+    for feeds) or `down`."""
 
     status: str
     version: str
@@ -113,6 +113,7 @@ class Health(msgspec.Struct, kw_only=True):
     storage: str | None = None  # what is wrong with it
     scheduler: str | None = None  # the same: none is alive, and something waits for one
     resources: str | None = None  # what the machine of a process has run out of, and what to do
+    imports: str | None = None  # why they wait: there is no room for feeds
     queues: list[QueueHealth]
     workers: list[ProcessHealth]
     others: list[ProcessHealth]

@@ -25,6 +25,7 @@ from webloom.application.overview.missing_scheduler import (
     Waiting,
     missing_scheduler,
 )
+from webloom.application.overview.room_for_feeds import MAKE_ROOM
 from webloom.application.overview.serving import unserved
 from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import (
@@ -33,10 +34,12 @@ from webloom.bootstrap import (
     open_services,
     places_of,
     queue_limits,
+    spool_room,
 )
 from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.spool import shortage, shown_bytes
 from webloom.domain.watch import Watch
 from webloom.entrypoints.api.health import STORAGE_FULL
 from webloom.entrypoints.cli.output import counted, visible
@@ -82,7 +85,7 @@ def _line(finding: Finding) -> str:
 
 async def _examine(settings: Settings) -> list[Finding]:
     findings = [*_runtime(), *_settings(settings), _files(settings), _listening(settings)]
-    findings.append(_spool(settings))
+    findings.append(await _spool(settings))
     if settings.is_embedded:
         findings.append(_disk(settings))
         if not _exists(settings.database):
@@ -184,7 +187,7 @@ def _disk(settings: Settings) -> Finding:
     return Finding(check="disk", state="ok", detail=detail)
 
 
-def _spool(settings: Settings) -> Finding:
+async def _spool(settings: Settings) -> Finding:
     """Where a feed lies while it is read."""
     folder = settings.data_dir / "spool"
     lowest = folder if _exists(folder) else _nearest(folder)
@@ -195,14 +198,18 @@ def _spool(settings: Settings) -> Finding:
             detail=f"{folder} can't be used: {lowest} is not a folder that Webloom may write to",
             advice="Check WEBLOOM_DATA_DIR and the folder's owner: no feed can be imported.",
         )
-    free = shutil.disk_usage(lowest).free
-    is_short = free < LEAST_FREE_BYTES
+    room = spool_room(settings)
+    use = await room.use()
+    short = shortage(use, room.limits)
+    used = (
+        f"{shown_bytes(use.used)} of {shown_bytes(room.limits.budget)} used for feeds in {folder}"
+    )
     return Finding(
         check="spool",
-        state="warning" if is_short else "ok",
-        detail=f"{free / 1e9:.1f} GB free for feeds in {folder}, "
-        f"of {settings.max_feed / 1e9:.1f} GB each at most",
-        advice="Free some space or move WEBLOOM_DATA_DIR." if is_short else None,
+        state="ok" if short is None else "warning",
+        detail=f"{used}, {shown_bytes(use.free)} free on its disk"
+        + ("" if short is None else f"; imports wait: {short}"),
+        advice=None if short is None else MAKE_ROOM,
     )
 
 

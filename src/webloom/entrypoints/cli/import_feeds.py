@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import typer
@@ -17,7 +17,7 @@ import uvloop
 
 from webloom.application.imports.run_import import RunImport
 from webloom.application.persist import persist
-from webloom.bootstrap import Services, open_run_import, open_services
+from webloom.bootstrap import Services, open_run_import, open_services, spool_room
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
@@ -106,7 +106,11 @@ async def _import(
     async with open_services(settings) as services:
         chosen = await _chosen(services, given, every, report)
         beat = first_beat(services, "import")
-        async with beating(services, beat), open_run_import(services) as run_import:
+        room = spool_room(services.settings)
+        async with (
+            beating(services, beat, lambda beat: replace(beat, imports_wait=room.full)),
+            open_run_import(services, room) as run_import,
+        ):
             importer = _Importer(
                 services=services, run_import=run_import, owner=beat.process_id, report=report
             )
