@@ -491,7 +491,7 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     for ts in (TS, TS + 1, TS + 24 * 3600 * 1000):
         await store.store_event(event("a", ts=ts, is_change=True))
     await store.store_event(replace(event("b", ts=TS), job_id="ours"))
-    unset = dict.fromkeys([*METRICS, "openCounts", "settlements"], True)
+    unset = dict.fromkeys([*METRICS, "openCounts", "settlements", "acceptsEvents"], True)
     await database.watches.update_many({}, {"$unset": unset})
     await database.job_runs.update_many({}, {"$unset": {"lastEventAt": True}})
     await database.watches.delete_one({"_id": JOB})

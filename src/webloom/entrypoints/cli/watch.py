@@ -83,6 +83,13 @@ Secret = Annotated[
     str | None,
     typer.Option("--secret", metavar="TEXT", help="Signs what the webhooks of --notify are sent."),
 ]
+AcceptEvents = Annotated[
+    bool | None,
+    typer.Option(
+        "--accept-events/--no-accept-events",
+        help="Whether other programs may send events for its pages.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for each watch.")]
 
 
@@ -104,6 +111,7 @@ def watch(
     notify: Notify = None,
     digest: Digest = None,
     secret: Secret = None,
+    accept_events: AcceptEvents = None,
     as_json: Json = False,
 ) -> None:
     """Watch pages: keep their versions, changes and prices, and tell of them.
@@ -131,6 +139,7 @@ def watch(
         notify=notify,
         digest=digest,
         secret=secret,
+        accept_events=accept_events,
     )
 
     async def run() -> None:
@@ -172,6 +181,7 @@ def decided(
     notify: list[str] | None,
     digest: float | None,
     secret: str | None,
+    accept_events: bool | None,
 ) -> dict[str, Any]:
     """The fields of WatchConfig that the options name, on top of those that the watch has."""
     texts = {
@@ -187,6 +197,8 @@ def decided(
         for value in values or ():
             utf8_argument(option, value)
     changes: dict[str, Any] = {}
+    if accept_events is not None:
+        changes["accepts_events"] = accept_events
     if every is not None or cron is not None:
         changes["schedule"] = Schedule(every_minutes=every, cron=cron, time_zone=time_zone or "UTC")
     elif time_zone is not None:

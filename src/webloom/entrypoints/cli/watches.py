@@ -44,6 +44,7 @@ from webloom.entrypoints.cli.output import (
     visible,
 )
 from webloom.entrypoints.cli.watch import (
+    AcceptEvents,
     Below,
     Contains,
     Cron,
@@ -137,6 +138,7 @@ def edit(
     notify: Notify = None,
     digest: Digest = None,
     secret: Secret = None,
+    accept_events: AcceptEvents = None,
     reset: Reset = None,
     as_json: Json = False,
 ) -> None:
@@ -164,6 +166,7 @@ def edit(
             notify=notify,
             digest=digest,
             secret=secret,
+            accept_events=accept_events,
         )
         if name is not None:
             changes["name"] = name
