@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -395,3 +396,15 @@ async def test_over_http_nobody_can_pretend_to_be_the_checker(tmp_path: Path) ->
         ):
             bodies = [(await anext(deliveries)).body for _ in range(3)]
     assert [json.loads(body)["origin"] for body in bodies] == ["api"] * 3
+
+
+async def test_changes_of_one_moment_are_entries_of_their_own_in_the_feed(api: Api) -> None:
+    back_and_forth = [
+        event(jobId="back-and-forth", version=number, ts=1000, parsed={"title": f"{number % 2}"})
+        for number in (2, 3, 4)
+    ]
+    await sent(api, *back_and_forth)
+    await stored(api, back_and_forth[0], version=4)
+    feed = (await api.call("GET", "/api/watches/back-and-forth/feed.atom")).text
+    ids = re.findall("<id>(.*?)</id>", feed)[1:]  # behind that of the feed
+    assert len(ids) == len(set(ids)) == 3
