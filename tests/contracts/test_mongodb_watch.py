@@ -36,7 +36,7 @@ from webloom.adapters.mongodb import page_budget, watch_metrics
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_budget import Budget
 from webloom.adapters.mongodb.page_store import MongoPageStore
-from webloom.adapters.mongodb.upgrade import note_what_is_untold
+from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
 from webloom.adapters.mongodb.watch_documents import METRICS
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
@@ -408,6 +408,25 @@ async def test_what_people_are_still_to_be_told_of_goes_last(database: MongoData
     assert await logs(store) == []
 
 
+async def test_change_logs_of_an_earlier_version_get_a_key_where_they_share_a_time(
+    database: MongoDatabase,
+) -> None:
+    store = store_on(database)
+    times = {"a": TS, "b": TS, "c": TS, "d": TS + 1}
+    for n, (text, ts) in enumerate(times.items()):
+        await store.store_event(event(text, version=n + 2, ts=ts, is_change=True))
+    await database.change_logs.update_many({}, {"$unset": {"keyed": True}})
+    for _ in range(2):
+        await key_change_logs(database.change_logs)
+        found, _ = await store.change_logs(ChangeFilter(), limit=9)
+        keys = {each.changes["to"]: each.key for each in found}
+        assert (keys["a"], keys["d"]) == (None, None)
+        assert len({keys["a"], keys["b"], keys["c"]}) == 3
+    await store.store_event(event("e", version=9, ts=TS, is_change=True))
+    found, _ = await store.change_logs(ChangeFilter(), limit=9)
+    assert len({(each.timestamp, each.key) for each in found}) == 5
+
+
 async def test_what_an_earlier_version_was_about_to_tell_is_told_once(
     database: MongoDatabase,
 ) -> None:
@@ -491,7 +510,7 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     for ts in (TS, TS + 1, TS + 24 * 3600 * 1000):
         await store.store_event(event("a", ts=ts, is_change=True))
     await store.store_event(replace(event("b", ts=TS), job_id="ours"))
-    unset = dict.fromkeys([*METRICS, "openCounts", "settlements"], True)
+    unset = dict.fromkeys([*METRICS, "openCounts", "settlements", "acceptsEvents"], True)
     await database.watches.update_many({}, {"$unset": unset})
     await database.job_runs.update_many({}, {"$unset": {"lastEventAt": True}})
     await database.watches.delete_one({"_id": JOB})

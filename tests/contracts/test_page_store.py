@@ -340,6 +340,31 @@ async def test_change_logs_are_listed_the_latest_first_and_filtered(
         await page_store.change_logs(ChangeFilter(), limit=3, cursor="é")
 
 
+async def test_no_two_changes_have_the_same_time_and_key(page_store: PageStore) -> None:
+    """Also of a page that changes back and forth within a millisecond, and when versions that come
+    late get numbers of their own, and when a job begins again."""
+
+    async def told(url: str = URL) -> dict[str, tuple[int, str | None]]:
+        found, _ = await page_store.change_logs(ChangeFilter(url=url), limit=99)
+        return {str(each.current): (each.timestamp, each.key) for each in found}
+
+    same = [event(text, version=n + 2, is_change=True) for n, text in enumerate("abab")]
+    for each in [*same, *same]:
+        await page_store.store_event(each)
+    first = await told()
+    assert len(set(first.values())) == 4
+    await page_store.store_event(event("late", version=2, ts=TS - 1, is_change=True))
+    later = await told()
+    assert len(set(later.values())) == 5
+    assert set(first.values()) < set(later.values())
+    assert set(later) > set(first)
+    await page_store.store_event(event("a", version=2, ts=TS, is_change=True, url=f"{URL}/2"))
+    assert set((await told(f"{URL}/2")).values()).isdisjoint(later.values())
+    await page_store.forget_job(JOB)
+    await page_store.store_event(event("a", version=2, ts=TS + 1, is_change=True))
+    assert set((await told()).values()).isdisjoint(later.values())
+
+
 async def test_prices_are_listed_and_summed_up(page_store: PageStore) -> None:
     assert await page_store.price_summary(JOB, URL) is None
     for n, price in enumerate(["10", "8.5", "8.5", "12", "12"]):

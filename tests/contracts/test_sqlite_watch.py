@@ -511,6 +511,28 @@ async def test_a_file_from_before_watches_takes_them(tmp_path: Path, clock: Fake
     assert rows(tmp_path, "PRAGMA user_version") == [(VERSION,)]
 
 
+async def test_change_logs_of_before_get_a_key_where_they_share_a_time(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock) as store:
+        for number, at in enumerate((0, 0, 0, 1)):
+            each = version(number, f"text {at} {number}", is_change=True)
+            await store.pages.store_event(replace(each, ts=at))
+    with closing(sqlite3.connect(tmp_path / "webloom.db")) as connection:
+        connection.execute("ALTER TABLE change_logs DROP COLUMN is_keyed")
+    for _ in range(2):
+        async with opened(tmp_path, clock) as store:
+            found, _ = await store.pages.change_logs(ChangeFilter(), limit=9)
+            keys = [each.key for each in found]  # the latest first
+            assert (keys[0], keys[3]) == (None, None)
+            assert len(set(keys[1:])) == 3
+    async with opened(tmp_path, clock) as store:
+        each = replace(version(7, is_change=True), ts=0)
+        await store.pages.store_event(each)
+        found, _ = await store.pages.change_logs(ChangeFilter(), limit=9)
+        assert len({(each.timestamp, each.key) for each in found}) == 5
+
+
 async def test_a_run_that_is_in_progress_when_the_file_gets_its_layout_is_told(
     tmp_path: Path, clock: FakeClock
 ) -> None:

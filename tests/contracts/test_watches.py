@@ -49,6 +49,7 @@ FULL = config(
         price_change_percent=Decimal(5),
     ),
     targets=[Target(url="https://hook.example/", secret="s", digest_minutes=1.5), Target(url="x")],
+    accepts_events=True,
 )
 
 

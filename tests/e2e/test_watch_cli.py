@@ -78,10 +78,12 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
 
     edited = await webloom(
         *("watches", "edit", "chairs", "--keep", "main", "--reset", "thresholds"),
-        *("--text-contains", "sale", "--json"),
+        *("--text-contains", "sale", "--accept-events", "--json"),
         env=env,
     )
+    assert watch["acceptsEvents"] is False
     [watch] = edited.objects
+    assert watch["acceptsEvents"] is True
     assert watch["selection"]["keep"] == ["main"]
     assert watch["selection"]["ignoreText"] == ["seen by"]
     assert watch["thresholds"] == {
@@ -126,6 +128,7 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
     assert [each["targets"] for each in entries if each["name"] == "Chairs"] == [
         [{"url": "https://hook.test/token", "secret": "s3cret", "digestMinutes": 60}]
     ]
+    assert [each["acceptsEvents"] for each in entries] == [True, False]
     imported = await webloom("watches", "import", "-", env=env, stdin=exported.out.encode())
     assert (imported.code, imported.out) == (0, "2 watches added, 0 refused\n"), imported.err
     twice = await webloom("watches", "remove", "Chairs", "--yes", env=env)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -22,6 +24,8 @@ from e2e.running import (
     until_some,
 )
 from e2e.shop_site import page_of
+from webloom.bootstrap import open_services
+from webloom.settings import load_settings
 
 SEED = """{
   "jobId": "abc123",
@@ -331,3 +335,76 @@ async def test_an_external_watch_is_not_checked_by_webloom(api: Api) -> None:
     renamed = await api.call("PATCH", path, json={"name": "Their shop"})
     assert (renamed.status, renamed.body["name"]) == (200, "Their shop")
     assert (await api.call("DELETE", path)).status == 204
+
+
+def in_days(days: float) -> int:
+    return int((time.time() + days * 24 * 3600) * 1000)
+
+
+async def test_a_time_in_the_far_future_is_refused_with_its_place(api: Api) -> None:
+    fine, ahead = event(ts=in_days(0.9)), event(ts=in_days(1.1))
+    many = await api.call("POST", "/api/watch/events", json=[fine, ahead])
+    assert many.is_problem(422, "Event 1: ts: ", "more than a day in the future")
+    await sent(api, fine)
+    await stored(api, fine, lastUpdated=fine["ts"])
+
+
+async def watched(api: Api, url: str, **fields: Any) -> dict[str, Any]:
+    """A watch that is only checked on demand, and an event of somebody else for its page."""
+    answer = await api.call("POST", "/api/watches", json={"url": url, "enabled": False, **fields})
+    assert answer.status == 201, answer.text
+    return event(jobId=answer.body["jobId"], url=url)
+
+
+async def test_a_page_that_a_watch_checks_is_refused_until_it_accepts_events(api: Api) -> None:
+    theirs = await watched(api, "https://shop.test/own")
+    job = f"/api/watches/{theirs['jobId']}"
+    run = (await api.call("POST", f"{job}/run")).body
+    pretended = theirs | {"origin": "checker", "runId": run["runId"]}
+    for refused in (theirs, pretended, theirs | {"url": "HTTPS://shop.test:443/own"}):
+        answer = await api.call("POST", "/api/watch/events", json=[event(), refused])
+        assert answer.is_problem(422, "Event 1: url: ", "acceptsEvents", "another jobId")
+    elsewhere = theirs | {"url": "https://shop.test/other"}
+    await sent(api, elsewhere, theirs | {"jobId": f"{theirs['jobId']}-theirs"})
+    await stored(api, elsewhere)
+
+    edited = await api.call("PATCH", job, json={"acceptsEvents": True})
+    assert edited.body["acceptsEvents"] is True
+    await sent(api, theirs)
+    assert (await stored(api, theirs))["title"] == "Loom"
+    again = await api.call("PATCH", job, json=edited.body | {"acceptsEvents": False})
+    assert (again.status, again.body["acceptsEvents"]) == (200, False)
+    assert (await api.call("POST", "/api/watch/events", json=theirs)).is_problem(422, "url: ")
+
+
+async def test_a_watch_that_accepts_events_from_the_start(api: Api) -> None:
+    theirs = await watched(api, "https://shop.test/shared", acceptsEvents=True)
+    await sent(api, theirs)
+    assert (await stored(api, theirs))["title"] == "Loom"
+
+
+async def test_over_http_nobody_can_pretend_to_be_the_checker(tmp_path: Path) -> None:
+    """What is put on the queue says that it came over HTTP, whatever it says itself."""
+    data_dir = tmp_path / "data"
+    ahead = event(origin="checker", jobId="theirs")
+    async with running("api", data_dir=data_dir) as front, calling(front) as api:
+        await sent(api, ahead, event(origin=None), event())
+        settings = load_settings({"WEBLOOM_DATA_DIR": str(data_dir)})
+        async with (
+            open_services(settings) as services,
+            services.broker.deliveries("storage-agent", 3) as deliveries,
+        ):
+            bodies = [(await anext(deliveries)).body for _ in range(3)]
+    assert [json.loads(body)["origin"] for body in bodies] == ["api"] * 3
+
+
+async def test_changes_of_one_moment_are_entries_of_their_own_in_the_feed(api: Api) -> None:
+    back_and_forth = [
+        event(jobId="back-and-forth", version=number, ts=1000, parsed={"title": f"{number % 2}"})
+        for number in (2, 3, 4)
+    ]
+    await sent(api, *back_and_forth)
+    await stored(api, back_and_forth[0], version=4)
+    feed = (await api.call("GET", "/api/watches/back-and-forth/feed.atom")).text
+    ids = re.findall("<id>(.*?)</id>", feed)[1:]  # behind that of the feed
+    assert len(ids) == len(set(ids)) == 3

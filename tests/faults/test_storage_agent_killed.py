@@ -87,7 +87,11 @@ async def add_job(services: Services, job_id: str) -> list[dict[str, Any]]:
     """A watch with a run in progress, and events for it: some count for that run. And events of a
     job that only another program knows."""
     watch, _ = await services.manage_watches.add(
-        [PAGE], watch_id=job_id, enabled=False, schedule=Schedule(every_minutes=60)
+        [PAGE],
+        watch_id=job_id,
+        enabled=False,
+        schedule=Schedule(every_minutes=60),
+        accepts_events=True,
     )
     started = await services.start_watch(watch.watch_id, "manual")
     assert started is not None

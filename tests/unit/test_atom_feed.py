@@ -62,6 +62,17 @@ def test_an_id_stays_when_versions_are_renumbered_and_is_of_one_change_only() ->
     assert len(feeds) == 3
 
 
+def test_changes_of_one_moment_have_ids_of_their_own_and_known_ids_stay() -> None:
+    def ids(*changes: ChangeLog) -> list[str]:
+        return texts(read(*changes), "//a:entry/a:id/text()")
+
+    alike = [change(), change(key="1"), change(key="2"), change(key="1", timestamp=1)]
+    assert len(set(ids(*alike))) == 4
+    assert ids(*alike) == [*ids(alike[0]), *ids(alike[1]), *ids(alike[2]), *ids(alike[3])]
+    known = "urn:uuid:20b3b024-a0c5-50e2-932d-5acf79ebf5ee"
+    assert ids(change()) == [known]  # as readers have it of earlier versions
+
+
 def test_a_feed_without_changes_is_valid() -> None:
     feed = read()
     assert texts(feed, "//a:entry") == []

@@ -46,6 +46,7 @@ class Store(SqlitePageStore):
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     store: Store
+    watches: SqliteWatchStore
     broker: SqliteBroker
     deliver: Deliver
     clock: FakeClock
@@ -54,16 +55,24 @@ class Agent:
         """How the delivery was settled, once."""
         body = msgspec.json.encode(EVENT) if body is None else body
         delivery = await self.deliver(body, **options)
-        await StoreEvent(store=self.store, broker=self.broker, queue=QUEUE, clock=self.clock)(
-            delivery
+        serve = StoreEvent(
+            store=self.store,
+            watches=self.watches,
+            broker=self.broker,
+            queue=QUEUE,
+            clock=self.clock,
         )
+        await serve(delivery)
         [settled] = delivery.settled
         return settled
 
 
 @pytest.fixture
 def agent(database: Database, broker: SqliteBroker, deliver: Deliver, clock: FakeClock) -> Agent:
-    return Agent(store=Store(database), broker=broker, deliver=deliver, clock=clock)
+    watches = SqliteWatchStore(database, retention=Retention())
+    return Agent(
+        store=Store(database), watches=watches, broker=broker, deliver=deliver, clock=clock
+    )
 
 
 async def test_an_event_is_stored_and_then_acknowledged(agent: Agent) -> None:
@@ -134,18 +143,22 @@ async def test_without_room_it_comes_again_later_as_a_message_that_nobody_died_o
     assert (again.attempt, again.redelivered) == (1, False)
 
 
-async def test_a_run_hears_of_an_event_that_is_refused(agent: Agent, database: Database) -> None:
-    watches = SqliteWatchStore(database, retention=Retention())
-    config = WatchConfig(name="Shop", urls=[URL], schedule=Schedule(every_minutes=60))
-    await watches.add_watch("job", config, next_run_at=None)
-    await watches.start_run("job", NewRun(run_id="r", trigger="manual"))
+async def watched(agent: Agent, **decided: Any) -> None:
+    """A watch of this page, with a run in progress."""
+    config = WatchConfig(name="Shop", urls=[URL], schedule=Schedule(every_minutes=60), **decided)
+    await agent.watches.add_watch("job", config, next_run_at=None)
+    assert await agent.watches.start_run("job", NewRun(run_id="r", trigger="manual")) is not None
+
+
+async def test_a_run_hears_of_an_event_that_is_refused(agent: Agent) -> None:
+    await watched(agent)
     agent.store.failures = [EventRefused("it is too large")]
     body = msgspec.json.encode(EVENT | {"runId": "r"})
     assert await agent.serve(body) == ("bury", "it is too large")
     page = await agent.store.find_page("job", URL)
     assert page is not None
     assert (page.last_outcome, page.last_error) == (Outcome.FAILED, "it is too large")
-    run = await watches.find_run("r")
+    run = await agent.watches.find_run("r")
     assert run is not None
     assert run.failures == [PageFailure(url=URL, reason="it is too large")]
 
@@ -155,3 +168,87 @@ async def test_an_event_that_agents_die_of_is_buried(agent: Agent) -> None:
     assert (verb, reason) == ("bury", f"its agent died {MOST_DELIVERIES} times")
     assert agent.store.events == []
     assert await agent.serve(attempt=MOST_DELIVERIES, redelivered=True) == ("ack", None)
+
+
+DAY = 24 * 3600 * 1000
+
+
+async def test_a_time_more_than_a_day_in_the_future_is_buried(agent: Agent) -> None:
+    now = milliseconds_of(agent.clock.now())
+    verb, reason = await agent.serve(msgspec.json.encode(EVENT | {"ts": now + DAY + 1}))
+    assert verb == "bury"
+    assert "more than a day in the future" in reason
+    assert agent.store.events == []
+    assert await agent.serve(msgspec.json.encode(EVENT | {"ts": now + DAY})) == ("ack", None)
+
+
+async def test_the_checker_may_be_ahead_as_it_follows_what_is_known_of_the_page(
+    agent: Agent,
+) -> None:
+    """Earlier versions took any time, and it is to become later than that."""
+    await watched(agent)
+    ahead = milliseconds_of(agent.clock.now()) + 365 * DAY
+    ours = EVENT | {"ts": ahead, "runId": "r", "origin": "checker"}
+    assert await agent.serve(msgspec.json.encode(ours)) == ("ack", None)
+    assert [event.ts for event in agent.store.events] == [ahead]
+
+
+FROM_OUTSIDE: list[dict[str, Any]] = [
+    {},
+    {"runId": "other"},
+    {"origin": "api"},
+    {"origin": "api", "runId": "r"},
+    {"origin": "something else"},
+    {"url": "HTTPS://SHOP.test:443/1"},
+]
+
+
+@pytest.mark.parametrize("fields", FROM_OUTSIDE)
+async def test_an_event_from_outside_can_not_change_a_page_that_we_check(
+    agent: Agent, fields: dict[str, Any]
+) -> None:
+    await watched(agent)
+    verb, reason = await agent.serve(msgspec.json.encode(EVENT | fields))
+    assert verb == "bury"
+    assert "acceptsEvents" in reason
+    assert agent.store.events == []
+    assert await agent.store.find_page("job", URL) is None  # the refusal is no outcome of a check
+    run = await agent.watches.find_run("r")
+    assert run is not None
+    assert run.tally.processed == 0
+
+
+@pytest.mark.parametrize("fields", [{"origin": "checker"}, {}], ids=["ours", "of before"])
+async def test_what_a_worker_of_ours_has_read_is_stored(
+    agent: Agent, fields: dict[str, Any]
+) -> None:
+    """A message of an earlier version names a run of its watch, and no origin."""
+    await watched(agent)
+    assert await agent.serve(msgspec.json.encode(EVENT | {"runId": "r"} | fields)) == ("ack", None)
+    run = await agent.watches.find_run("r")
+    assert run is not None
+    assert run.tally.processed == 1
+
+
+async def test_a_watch_may_accept_events_which_do_not_count_for_its_own_run(agent: Agent) -> None:
+    await watched(agent, accepts_events=True)
+    body = msgspec.json.encode(EVENT | {"runId": "r", "origin": "api"})
+    assert await agent.serve(body) == ("ack", None)
+    page = await agent.store.find_page("job", URL)
+    assert page is not None
+    assert page.title == "Loom"
+    run = await agent.watches.find_run("r")
+    assert run is not None
+    assert run.tally.processed == 0
+
+
+async def test_other_pages_and_external_watches_take_events(agent: Agent) -> None:
+    await watched(agent)
+    other = EVENT | {"url": "https://shop.test/2"}
+    assert await agent.serve(msgspec.json.encode(other)) == ("ack", None)
+    for _ in range(2):  # the first one makes the external watch
+        external = EVENT | {"jobId": "theirs", "runId": "their run"}
+        assert await agent.serve(msgspec.json.encode(external)) == ("ack", None)
+    run = await agent.watches.find_run("their run")
+    assert run is not None
+    assert run.tally.processed == 1

@@ -84,6 +84,7 @@ export function watch(changes: Partial<Watch> = {}): Watch {
     selection: { keep: [], drop: [], ignoreText: [], ignorePattern: [], sortLines: false, uniqueLines: false },
     thresholds: { textContains: [], priceBelow: null, priceChangePercent: null },
     targets: [],
+    acceptsEvents: false,
     createdAt: "2026-03-01T00:00:00Z",
     updatedAt: "2026-03-01T00:00:00Z",
     nextRunAt: null,

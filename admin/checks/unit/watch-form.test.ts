@@ -50,6 +50,7 @@ test("a form with no more than a URL leaves the rest to the server", () => {
     selection: { keep: [], drop: [], ignoreText: [], ignorePattern: [], sortLines: false, uniqueLines: false },
     thresholds: { textContains: [], priceBelow: null, priceChangePercent: null },
     targets: [],
+    acceptsEvents: false,
   });
 });
 
@@ -137,6 +138,13 @@ const FULL = watch({
   },
   thresholds: { textContains: ["sold"], priceBelow: 19.9, priceChangePercent: 5 },
   targets: [{ url: "https://hook.test/…", signed: true, digestMinutes: 0.5 }],
+  acceptsEvents: true,
+});
+
+test("whether other programs may send events is sent when it changes", () => {
+  const before = formOf(watch());
+  assert.deepEqual(editsOf({ ...before, acceptsEvents: true }, before), { acceptsEvents: true });
+  assert.equal(bodyOf(formOf(FULL)).acceptsEvents, true);
 });
 
 test("a watch that is opened and saved changes nothing", () => {

@@ -720,7 +720,8 @@ export interface paths {
          * Take
          * @description Take one message of `storage-agent`, or an array of them, 1,000 at most. 202 means that
          *     they are on the queue: what is sent twice is stored once. All are looked at first: with one
-         *     that can't be stored, none is taken.
+         *     that can't be stored, none is taken. Pages that a watch checks itself are refused, unless it
+         *     has `acceptsEvents`.
          */
         post: operations["take_api_watch_events_post"];
         delete?: never;
@@ -1616,6 +1617,8 @@ export interface components {
             thresholds?: components["schemas"]["ThresholdsBody"];
             /** @default [] */
             targets?: components["schemas"]["TargetBody"][];
+            /** @default false */
+            acceptsEvents?: boolean;
         };
         /**
          * ScheduleBody
@@ -1684,6 +1687,7 @@ export interface components {
             selection?: components["schemas"]["SelectionBody"];
             thresholds?: components["schemas"]["ThresholdsBody"];
             targets?: components["schemas"]["TargetBody"][];
+            acceptsEvents?: boolean;
         };
         /**
          * WatchAnswer
@@ -1698,6 +1702,7 @@ export interface components {
             selection: components["schemas"]["SelectionBody"];
             thresholds: components["schemas"]["ThresholdsBody"];
             targets: components["schemas"]["TargetAnswer"][];
+            acceptsEvents: boolean;
             createdAt: string;
             updatedAt: string;
             nextRunAt: string | null;

@@ -19,6 +19,7 @@ from webloom.application.inventory.look_up_url import LookUpUrl
 from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
+from webloom.application.watch.find_maintained import STORE_SECONDS, FindMaintained
 from webloom.application.watch.manage_watches import ManageWatches
 from webloom.application.watch.run_watches import StartRun
 from webloom.application.watch.store_event import StoreEvent
@@ -134,9 +135,15 @@ class Services:
         return StartRun(store=self.watches)
 
     @property
+    def find_maintained(self) -> FindMaintained:
+        waits = self.settings.broker_urls[self.settings.input_queue] == self.settings.store_url
+        return FindMaintained(watches=self.watches, seconds=None if waits else STORE_SECONDS)
+
+    @property
     def store_event(self) -> StoreEvent:
         return StoreEvent(
             store=self.pages,
+            watches=self.watches,
             broker=self.broker,
             queue=self.settings.input_queue,
             clock=self.clock,

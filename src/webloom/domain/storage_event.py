@@ -12,11 +12,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from webloom.domain.watch import RunStatus
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Origin(StrEnum):
+    """Who put an event on the queue. The API sets it, so that nobody can pretend over HTTP."""
+
+    CHECKER = "checker"  # a worker of ours, of a page that it has read
+    API = "api"  # POST /api/watch/events
 
 
 class Place(NamedTuple):
@@ -60,6 +68,7 @@ class StorageEvent:
     alerts: list[str] = field(default_factory=list)  # what its watch wants to be told of
     validators: Mapping[str, str] = field(default_factory=dict)  # etag, lastModified, bodyHash
     has_ts: bool = True  # False: `ts` is when it was received
+    origin: Origin | None = None  # None: another program's, or of a version that did not say
     problems: list[str] = field(default_factory=list)  # parts that could not be used
 
     @property

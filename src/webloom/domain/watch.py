@@ -65,6 +65,7 @@ class WatchConfig:
     selection: Selection = field(default_factory=Selection)
     thresholds: Thresholds = field(default_factory=Thresholds)
     targets: list[Target] = field(default_factory=list)
+    accepts_events: bool = False  # True: other programs may send events for its pages, too
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,6 +116,14 @@ class Tally:
         )
 
 
+class RunHead(NamedTuple):
+    """What decides whether a run counts a page."""
+
+    watch_id: str
+    trigger: str
+    status: RunStatus
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WatchRun:
     run_id: str
@@ -129,16 +138,12 @@ class WatchRun:
     failures: list[PageFailure] = field(default_factory=list)
 
     @property
+    def head(self) -> RunHead:
+        return RunHead(self.watch_id, self.trigger, self.status)
+
+    @property
     def duration(self) -> timedelta:
         return (self.finished_at or self.updated_at) - self.started_at
-
-
-class RunHead(NamedTuple):
-    """What decides whether a run counts a page."""
-
-    watch_id: str
-    trigger: str
-    status: RunStatus
 
 
 def is_counted(job_id: str, run: RunHead | None, *, is_event: bool) -> bool:

@@ -1,6 +1,7 @@
 """Changes of watched pages as an Atom feed (RFC 4287).
 
-Whatever a page or an event says is told as text. Ids stay the same when versions get other numbers.
+Whatever a page or an event says is told as text. Ids stay the same when versions get other numbers,
+and no two changes have the same, also if they happened in the same millisecond.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Change(Protocol):
     def timestamp(self) -> int: ...
     @property
     def alerts(self) -> list[str]: ...
+    @property
+    def key(self) -> str | None: ...
 
 
 def atom_feed(
@@ -74,7 +77,7 @@ def atom_feed(
 
 def _add_entry(feed: ElementTree.Element, change: Change, name: str) -> None:
     entry = ElementTree.SubElement(feed, "entry")
-    _add(entry, "id", _id("change", change.job_id, change.url, str(change.timestamp)))
+    _add(entry, "id", _entry_id(change))
     told = change.alerts[0] if change.alerts else "the page changed"
     _add(entry, "title", f"{name}: {told}"[:_LONGEST_TITLE])
     _add(entry, "updated", _moment(change.timestamp))
@@ -82,6 +85,12 @@ def _add_entry(feed: ElementTree.Element, change: Change, name: str) -> None:
         _add(entry, "link", rel="alternate", href=normalise(change.url))
     _add(entry, "category", term=name)
     _add(entry, "content", "\n".join(_told(change)), type="text")
+
+
+def _entry_id(change: Change) -> str:
+    """Entries of earlier versions have no key, and keep the ids that readers know."""
+    key = () if change.key is None else (change.key,)
+    return _id("change", change.job_id, change.url, str(change.timestamp), *key)
 
 
 def _told(change: Change) -> Iterator[str]:

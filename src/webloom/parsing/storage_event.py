@@ -18,7 +18,7 @@ import msgspec
 
 from webloom.domain.errors import EventRefused, UrlRefused
 from webloom.domain.price import Availability, change_percent
-from webloom.domain.storage_event import EventPrice, StorageEvent, milliseconds_of
+from webloom.domain.storage_event import EventPrice, Origin, StorageEvent, milliseconds_of
 from webloom.domain.watch import RunStatus
 from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
 from webloom.parsing.web_url import normalise
@@ -54,6 +54,7 @@ class _Message(msgspec.Struct, rename="camel"):
     availability: msgspec.Raw = _NULL
     alerts: msgspec.Raw = _NULL
     validators: msgspec.Raw = _NULL
+    origin: msgspec.Raw = _NULL
 
 
 _messages = msgspec.json.Decoder(_Message)
@@ -66,8 +67,7 @@ _LISTS = ("images", "links")
 
 def event_of(body: bytes, *, received: datetime) -> StorageEvent:
     """Raises EventRefused."""
-    if len(body) > MOST_BYTES:
-        raise EventRefused(f"it takes {len(body):,} bytes, and {MOST_BYTES:,} is the limit")
+    refuse_long(body)
     try:
         refuse_too_large(body, LIMITS)
         message = _messages.decode(body)
@@ -98,11 +98,18 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
             alerts=_alerts(_anything.decode(message.alerts)),
             validators=_validators(_anything.decode(message.validators)),
             problems=problems,
+            origin=_origin(_anything.decode(message.origin)),
         )
     except JsonTooLarge as error:
         raise EventRefused(f"not a message of a page: it has {error}") from error
     except (ValueError, ArithmeticError) as error:  # of msgspec, and of numbers beyond all bounds
         raise EventRefused(f"not a message of a page: {str(error)[:200]}") from error
+
+
+def refuse_long(body: bytes) -> None:
+    """Raises EventRefused."""
+    if len(body) > MOST_BYTES:
+        raise EventRefused(f"it takes {len(body):,} bytes, and {MOST_BYTES:,} is the limit")
 
 
 def encoded(message: dict[str, Any]) -> bytes:
@@ -305,6 +312,14 @@ def _run_status(value: Any, problems: list[str]) -> RunStatus | None:
     except ValueError:
         known = ", ".join(RunStatus)
         problems.append(f"runStatus {_shown(value)} is none of {known}")
+        return None
+
+
+def _origin(value: Any) -> Origin | None:
+    """What nobody of us has written says nothing."""
+    try:
+        return Origin(value)
+    except ValueError:
         return None
 
 

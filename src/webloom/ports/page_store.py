@@ -98,6 +98,9 @@ class ChangeLog:
     timestamp: int
     run_id: str | None = None
     alerts: list[str] = field(default_factory=list)
+    # With the timestamp, what no other change of the page has or had. None: of an earlier version,
+    # and the only one of these with that timestamp.
+    key: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -122,6 +122,7 @@ class WholeLog:
     expires_at: datetime
     batch: str | None = None
     untold: bool = False
+    is_keyed: bool = False  # `key` of ChangeLog is that of its version
 
 
 # As they are carried

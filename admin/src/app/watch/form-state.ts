@@ -21,6 +21,7 @@ export type Typed = {
   priceBelow: string;
   priceChangePercent: string;
   targets: TypedTarget[];
+  acceptsEvents: boolean;
 };
 
 export type TypedTarget = {
@@ -53,6 +54,7 @@ export function emptyForm(url = ""): Typed {
     priceBelow: "",
     priceChangePercent: "",
     targets: [],
+    acceptsEvents: false,
   };
 }
 
@@ -83,6 +85,7 @@ export function formOf(watch: Watch): Typed {
       shown: target.url,
       isSigned: target.signed,
     })),
+    acceptsEvents: watch.acceptsEvents,
   };
 }
 
@@ -139,6 +142,7 @@ export function bodyOf(form: Typed): Schema<"AddWatchBody"> {
       secret: (isWebUrl(target.url.trim()) && target.secret) || null,
       digestMinutes: target.digest.trim() === "" ? null : amount("targets", target.digest),
     })),
+    acceptsEvents: form.acceptsEvents,
   };
 }
 
@@ -181,6 +185,7 @@ export function editsOf(form: Typed, before: Typed): Schema<"EditWatchBody"> {
   if (differs("selection")) edits.selection = now.selection;
   if (differs("thresholds")) edits.thresholds = now.thresholds;
   if (differs("targets")) edits.targets = now.targets;
+  if (differs("acceptsEvents")) edits.acceptsEvents = now.acceptsEvents;
   return edits;
 }
 

@@ -86,6 +86,11 @@ export function WatchForm({
           <Field label="Name" error={errorAt("name")} hint={isNew ? "Empty: the first URL" : undefined}>
             <Input maxLength={200} value={form.name} onChange={(event) => set({ name: event.target.value })} />
           </Field>
+          <Checkbox
+            label="Other programs may send events for these pages"
+            checked={form.acceptsEvents}
+            onChange={(event) => set({ acceptsEvents: event.target.checked })}
+          />
         </div>
       </Card>
       <Card title="When" className={LEFT}>

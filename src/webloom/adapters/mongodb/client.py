@@ -33,7 +33,7 @@ from webloom.adapters.mongodb.driver_wait import wait_in_the_call_itself
 from webloom.adapters.mongodb.errors import NotTried, Unsure, translated
 from webloom.adapters.mongodb.gathering import ENOUGH, MOST_TOGETHER, Gathering
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.adapters.mongodb.upgrade import note_what_is_untold
+from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.room import Room
 from webloom.domain.errors import BackendRefused, StoreFull, StoreUnavailable, WebloomError
@@ -298,6 +298,7 @@ class MongoDatabase:
             await indexes.make_collection(collection)
         if Pipeline.WATCH in self._pipelines:
             await note_what_is_untold(self.change_logs, self.job_runs, self.notices)
+            await key_change_logs(self.change_logs)
             await WatchMetrics(self.watches, self.job_runs).backfill(self.wall())
 
     def _note_trouble(self, error: WebloomError) -> None:

@@ -265,6 +265,7 @@ def _log_of(document: Document) -> WholeLog:
         expires_at=document["expireAt"],
         batch=document.get("batch"),
         untold=document.get("untold", False),
+        is_keyed=document.get("keyed", False),
     )
 
 
@@ -286,6 +287,7 @@ def _log_document(log: WholeLog, version: Document | None) -> Document:
         "alerts": [plain(each) for each in log.alerts],
         "untold": log.untold,
         "numbered": True,
+        "keyed": log.is_keyed,
         "version": log_numbers(number, before),
         "expireAt": log.expires_at,
     }

@@ -9,7 +9,7 @@
     price_history  {_id, jobId, url, price, currency, changePercent, timestamp, version, expireAt,
                     page, place, rank, versionKey, claimed}
     change_logs    {_id, jobId, url, changes, version: {previous, current}, timestamp, runId,
-                    alerts, untold, batch, joining, expireAt, page, place, numbered, exact}
+                    alerts, untold, batch, joining, expireAt, page, place, numbered, keyed, exact}
 
 A place is a text that sorts as the events do. Each part of a page has the place of the event that
 it came with. `parsed` is compressed, alone or as a delta against `base`. A version that is `bare`
@@ -312,6 +312,7 @@ def log_document(event: StorageEvent) -> Document:
             "alerts": [plain(each) for each in event.alerts],
             "untold": bool(event.alerts),
             "numbered": True,
+            "keyed": True,
         }
     )
 
@@ -359,6 +360,7 @@ def log_of(document: Document) -> ChangeLog:
         timestamp=int(document["timestamp"]),
         run_id=document["runId"],
         alerts=document["alerts"],
+        key=document["_id"] if document.get("keyed") else None,
     )
 
 

@@ -187,10 +187,12 @@ class Events:
         if inserted is Inserted.THERE:  # the earliest event of a version tells what has changed
             names = ("changes", "timestamp", "runId", "alerts", "place")
             told = {name: made.log[name] for name in names} | {"exact": made.log.get("exact")}
+            if_moved = {"_id": made.log["_id"], "timestamp": {"$gt": made.log["timestamp"]}}
             later = {"_id": made.log["_id"], "place": {"$gt": made.log["place"]}}
             with self._db.use():
                 await self._db.change_logs.bulk_write(
                     [
+                        UpdateOne(if_moved, {"$set": {"keyed": True}}),
                         UpdateOne(
                             later | {"batch": None}, {"$set": told | {"untold": made.log["untold"]}}
                         ),

@@ -3,7 +3,7 @@
     watches   {_id, jobId, name, urls, schedule: {everyMinutes, cron, timeZone}, enabled, selection,
                thresholds, targets, createdAt, updatedAt, nextRunAt, activeRunId, lastRunId,
                lastStatus, lastRunAt, failures, activeRun, pagesProcessed, changesDetected,
-               priceChangesDetected, external}
+               priceChangesDetected, external, acceptsEvents}
     job_runs  {_id, jobId, runId, status, trigger, pagesTotal, pagesProcessed, pagesFailed,
                changesDetected, priceChangesDetected, runDuration, startedAt, updatedAt, lastRunAt,
                finishedAt, lastEventAt, publishedAt, failures: [{url, reason}], made, nextRunAt,
@@ -90,6 +90,7 @@ def config_document(config: WatchConfig) -> Document:
             }
             for target in config.targets
         ],
+        "acceptsEvents": config.accepts_events,
     }
 
 
@@ -122,6 +123,7 @@ def _config_of(document: Document) -> WatchConfig:
             Target(url=each["url"], secret=each["secret"], digest_minutes=each["digestMinutes"])
             for each in document["targets"]
         ],
+        accepts_events=document.get("acceptsEvents", False),  # of earlier versions
     )
 
 

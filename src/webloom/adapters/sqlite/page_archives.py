@@ -169,7 +169,7 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
     """
     columns = (
         "snapshot, snapshots.key, pages.job_id, pages.url, number, change_logs.ts, claimed, hash, "
-        "run_id, body, change_logs.expire_at, batch, untold"
+        "run_id, body, change_logs.expire_at, batch, untold, is_keyed"
     )
     place, first = "snapshot", 0
     carried = "change_logs.expire_at > :soon"
@@ -180,7 +180,7 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
 
     def item(self, connection: sqlite3.Connection, row: Row) -> WholeLog:
         _, key, job_id, url, number, ts, claimed, snapshot_hash, run_id, body, *telling = row
-        expire_at, batch, untold = telling
+        expire_at, batch, untold, is_keyed = telling
         told = msgspec.json.decode(restored(body))
         return WholeLog(
             key=key.hex(),
@@ -194,6 +194,7 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
             expires_at=instant(expire_at),
             batch=batch,
             untold=bool(untold),
+            is_keyed=bool(is_keyed),
         )
 
     def put(self, connection: sqlite3.Connection, item: WholeLog) -> None:
@@ -209,10 +210,11 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
         connection.execute(
             """
             INSERT INTO change_logs (snapshot, page, job_id, ts, rank, run_id, body, expire_at,
-                                     batch, untold)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                     batch, untold, is_keyed)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (snapshot) DO UPDATE SET ts = excluded.ts, rank = excluded.rank,
                 run_id = excluded.run_id, body = excluded.body, expire_at = excluded.expire_at,
+                is_keyed = excluded.is_keyed,
                 batch = coalesce(batch, excluded.batch), untold = min(untold, excluded.untold)
             WHERE excluded.ts <= change_logs.ts
             """,
@@ -227,6 +229,7 @@ class SqliteChangeLogArchive(WatchArchive[WholeLog]):
                 milliseconds(item.expires_at),
                 item.batch,
                 item.untold,
+                item.is_keyed,
             ),
         )
 

@@ -236,10 +236,11 @@ class Writing:
         self._connection.execute(
             """
             INSERT INTO change_logs (snapshot, page, job_id, ts, rank, run_id, body, expire_at,
-                                     untold)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                     untold, is_keyed)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
             ON CONFLICT (snapshot) DO UPDATE SET ts = excluded.ts, rank = excluded.rank,
                 run_id = excluded.run_id, body = excluded.body, expire_at = excluded.expire_at,
+                is_keyed = iif(ts = excluded.ts, is_keyed, 1),
                 untold = iif(batch IS NULL, excluded.untold, untold)
             """,
             (

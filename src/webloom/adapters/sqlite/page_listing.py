@@ -170,12 +170,12 @@ def _of_pages(
 
 
 def _change_log(connection: sqlite3.Connection, snapshot: int) -> ChangeLog:
-    job_id, url, number, before, ts, run_id, body = connection.execute(
+    job_id, url, number, before, ts, run_id, body, key = connection.execute(
         """
         SELECT pages.job_id, pages.url, number,
                (SELECT max(others.number) FROM snapshots AS others
                 WHERE others.page = pages.id AND others.number < snapshots.number),
-               change_logs.ts, run_id, body
+               change_logs.ts, run_id, body, iif(is_keyed, snapshots.key, NULL)
         FROM change_logs JOIN snapshots ON snapshots.id = snapshot
         JOIN pages ON pages.id = change_logs.page
         WHERE snapshot = ?
@@ -192,6 +192,7 @@ def _change_log(connection: sqlite3.Connection, snapshot: int) -> ChangeLog:
         timestamp=ts,
         run_id=run_id,
         alerts=change.alerts,
+        key=None if key is None else key.hex(),
     )
 
 

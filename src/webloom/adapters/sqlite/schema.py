@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from webloom.adapters.sqlite.watch_schema import ALERTS, METRICS, WATCHES
+from webloom.adapters.sqlite.watch_schema import ALERTS, KEYED, METRICS, WATCHES
 from webloom.ports.clock import Clock
 
 APPLICATION_ID = 0x57EB1003
@@ -270,6 +270,7 @@ def prepare(connection: sqlite3.Connection, clock: Clock) -> float:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     _create_or_check(connection)
+    _add_keyed(connection)
     for statement in _statements(REVISIONS + MOVED):
         connection.execute(statement)
     connection.executemany(
@@ -302,6 +303,16 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
             f"it has layout {version} and this Webloom knows layout {VERSION}: "
             "use the version of Webloom that wrote it, or a newer one"
         )
+
+
+def _add_keyed(connection: sqlite3.Connection) -> None:
+    """To any file that lacks it: a Webloom that does not know of it can go on with the file."""
+    found = connection.execute(
+        "SELECT 1 FROM pragma_table_info('change_logs') WHERE name = 'is_keyed'"
+    ).fetchone()
+    if found is None:
+        for statement in _statements(KEYED):
+            connection.execute(statement)
 
 
 def _statements(script: str) -> list[str]:

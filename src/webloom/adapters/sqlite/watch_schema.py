@@ -244,6 +244,17 @@ ALTER TABLE watches ADD COLUMN enabled INTEGER
 CREATE INDEX watches_counted ON watches (enabled, active_run_id, failures);
 """
 
+# Whether the key of its version is a part of what a change log is known by in feeds. It is for all
+# that are new; of those that are there, for all but the first of a page at one moment.
+KEYED = """
+ALTER TABLE change_logs ADD COLUMN is_keyed INTEGER NOT NULL DEFAULT 0;
+UPDATE change_logs SET is_keyed = 1 WHERE EXISTS (
+    SELECT 1 FROM change_logs AS others
+    WHERE others.page = change_logs.page AND others.ts = change_logs.ts
+    AND others.snapshot < change_logs.snapshot
+);
+"""
+
 # What a watch has counted, and watches of other programs' jobs, which their events make.
 METRICS = """
 ALTER TABLE watches ADD COLUMN is_external INTEGER NOT NULL DEFAULT 0;

@@ -35,7 +35,7 @@ from webloom.domain.inventory import MAX_ATTEMPTS
 from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.politeness import Defer
 from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy
-from webloom.domain.storage_event import milliseconds_of
+from webloom.domain.storage_event import Origin, milliseconds_of
 from webloom.domain.watch import Outcome, Watch
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.storage_event import LAST_TS, encoded
@@ -181,6 +181,7 @@ class CheckPage:
             "runId": check.run_id,
             "url": check.url,
             "ts": _later(page, began),
+            "origin": Origin.CHECKER.value,
             **page_event(watch, page, got, read),
         }
         if problem := size_problem(message["parsed"]):

@@ -1,6 +1,6 @@
 """Serve one delivery of `storage-agent`.
 
-    decode -> page, version, price record, change log, run's counters (one verb of the store) -> ack
+    decode -> admit -> page, version, price record, change log, run's counters (one verb) -> ack
 
 What can't be stored goes to the dead letters with the reason. A database that is away, or full, is
 waited for: that is no fault of the message.
@@ -11,15 +11,19 @@ from __future__ import annotations
 import logging
 import uuid
 from dataclasses import dataclass
+from datetime import datetime
 
 from webloom.application.persist import persist, spread
 from webloom.domain.errors import EventRefused, QueueFull, StorageFull
-from webloom.domain.storage_event import StorageEvent
+from webloom.domain.event_admission import admitted, maintained_urls
+from webloom.domain.storage_event import Origin, StorageEvent
 from webloom.domain.watch import Outcome
 from webloom.parsing.storage_event import event_of
+from webloom.parsing.web_url import normalise
 from webloom.ports.broker import Broker, Delivery, Message
 from webloom.ports.clock import Clock
 from webloom.ports.page_store import Checked, PageStore
+from webloom.ports.watch_store import WatchStore
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +34,7 @@ FULL_PAUSE = 30.0  # seconds, while there is no room
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreEvent:
     store: PageStore
+    watches: WatchStore
     broker: Broker
     queue: str
     clock: Clock
@@ -39,7 +44,8 @@ class StoreEvent:
         try:
             if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
                 raise EventRefused(f"its agent died {delivery.attempt - 1} times")
-            event = event_of(delivery.body, received=self.clock.now())
+            now = self.clock.now()
+            event = await self._admitted(event_of(delivery.body, received=now), now)
             if event.problems:
                 told = {"job_id": event.job_id, "url": event.url, "problems": event.problems}
                 log.warning("a part of an event can't be used", extra=told)
@@ -54,6 +60,22 @@ class StoreEvent:
             await self._put_off(delivery)
         else:
             await persist(delivery.ack)
+
+    async def _admitted(self, event: StorageEvent, now: datetime) -> StorageEvent:
+        """Raises EventRefused; then the run that it names, which may be ours, is left alone."""
+        watch = run = None
+        if event.origin is not Origin.CHECKER:
+            watch = await persist(lambda: self.watches.find_watch(event.job_id))
+        run_id = event.run_id
+        if watch is not None and not watch.is_external and run_id is not None:
+            run = await persist(lambda: self.watches.find_run(run_id))
+        return admitted(
+            event,
+            url=normalise(event.url),
+            maintained=maintained_urls(watch),
+            run=None if run is None else run.head,
+            now=now,
+        )
 
     async def _store(self, event: StorageEvent) -> None:
         await persist(lambda: self.store.store_event(event))

@@ -73,6 +73,7 @@ class AddWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, ren
     selection: SelectionBody = msgspec.field(default_factory=SelectionBody)
     thresholds: ThresholdsBody = msgspec.field(default_factory=ThresholdsBody)
     targets: list[TargetBody] = []
+    accepts_events: bool = False  # other programs may send events for its pages, too
 
 
 class EditWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
@@ -85,6 +86,7 @@ class EditWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, re
     selection: SelectionBody | msgspec.UnsetType = msgspec.UNSET
     thresholds: ThresholdsBody | msgspec.UnsetType = msgspec.UNSET
     targets: list[TargetBody] | msgspec.UnsetType = msgspec.UNSET
+    accepts_events: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class TargetAnswer(msgspec.Struct, kw_only=True, rename="camel"):
@@ -104,6 +106,7 @@ class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     selection: SelectionBody
     thresholds: ThresholdsBody
     targets: list[TargetAnswer]
+    accepts_events: bool
     created_at: datetime
     updated_at: datetime
     next_run_at: datetime | None  # null: it is paused, or external
@@ -227,6 +230,7 @@ def watch_answer(watch: Watch) -> WatchAnswer:
             )
             for each in config.targets
         ],
+        accepts_events=config.accepts_events,
         created_at=watch.created_at,
         updated_at=watch.updated_at,
         next_run_at=watch.next_run_at,

@@ -82,6 +82,13 @@ Digest = Annotated[
     float | None,
     typer.Option("--digest", metavar="MINUTES", help="Collect what is told for so long."),
 ]
+AcceptEvents = Annotated[
+    bool | None,
+    typer.Option(
+        "--accept-events/--no-accept-events",
+        help="Whether other programs may send events for its pages.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for each watch.")]
 
 
@@ -105,6 +112,7 @@ def watch(
     digest: Digest = None,
     secret: Secret = None,
     secret_file: SecretFile = None,
+    accept_events: AcceptEvents = None,
     as_json: Json = False,
 ) -> None:
     """Watch pages: keep their versions, changes and prices, and tell of them.
@@ -133,6 +141,7 @@ def watch(
         notify=targets,
         digest=digest,
         secret=signed_by,
+        accept_events=accept_events,
     )
 
     async def run() -> None:
@@ -174,6 +183,7 @@ def decided(
     notify: list[str] | None,
     digest: float | None,
     secret: str | None,
+    accept_events: bool | None,
 ) -> dict[str, Any]:
     """The fields of WatchConfig that the options name, on top of those that the watch has."""
     texts = {
@@ -187,6 +197,8 @@ def decided(
         for value in values or ():
             utf8_argument(option, value)
     changes: dict[str, Any] = {}
+    if accept_events is not None:
+        changes["accepts_events"] = accept_events
     if every is not None or cron is not None:
         changes["schedule"] = Schedule(every_minutes=every, cron=cron, time_zone=time_zone or "UTC")
     elif time_zone is not None:

@@ -51,6 +51,7 @@ from webloom.entrypoints.cli.secrets_given import (
     targets_and_secret,
 )
 from webloom.entrypoints.cli.watch import (
+    AcceptEvents,
     Below,
     Contains,
     Cron,
@@ -144,6 +145,7 @@ def edit(
     digest: Digest = None,
     secret: Secret = None,
     secret_file: SecretFile = None,
+    accept_events: AcceptEvents = None,
     reset: Reset = None,
     as_json: Json = False,
 ) -> None:
@@ -172,6 +174,7 @@ def edit(
             notify=targets,
             digest=digest,
             secret=signed_by,
+            accept_events=accept_events,
         )
         if name is not None:
             changes["name"] = name

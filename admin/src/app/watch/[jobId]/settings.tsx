@@ -23,7 +23,10 @@ function externalFacts(watch: Watch): [string, ReactNode][] {
 
 function facts(watch: Watch): [string, ReactNode][] {
   return [
-    ["Pages", counted(watch.urls.length, "page")],
+    [
+      "Pages",
+      counted(watch.urls.length, "page") + (watch.acceptsEvents ? "; other programs may send events for them" : ""),
+    ],
     ["Schedule", `${scheduleWords(watch.schedule)}${watch.enabled ? "" : " (paused)"}`],
     ["Next run", watch.enabled ? <Time at={watch.nextRunAt} ago /> : "on demand"],
     ["What counts", <Sentences key="counts" sentences={selectionWords(watch)} none="the main text" />],
