@@ -210,6 +210,36 @@ def test_no_child_process_fails_for_want_of_descriptors_and_none_is_left_open() 
     assert seen["message again"].startswith("NotSent: JSON is not used: 10.0.0.1")
 
 
+def test_apprise_says_what_it_could_not_open() -> None:
+    seen = seen_by("""
+        import socket
+        import msgspec
+        from webloom.adapters.notify.frames import Order, Result
+
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        order = Order(
+            url=f"json://{endpoint}/", title="t", lines=["l"], allow=[endpoint], deny=[], own=[],
+            parent=os.getpid(),
+        )
+
+        async def main():
+            for limit in (HARD, 10):
+                child = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", "webloom.adapters.notify.child", stdin=-1, stdout=-1,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
+                )
+                told, _ = await child.communicate(msgspec.json.encode(order))
+                result = msgspec.json.decode(told, type=Result)
+                seen[f"{limit == HARD}"] = [result.reason, result.exhausted]
+
+        uvloop.run(main())
+    """)
+    assert seen["True"] == ["JSON could not be reached, or did not take the message", ""]
+    assert OURS.endswith(seen["False"][1].partition(":")[0])
+    assert seen["False"][1]
+
+
 def test_the_database_says_what_it_can_not_be_opened_for() -> None:
     seen = seen_by("""
         from webloom.adapters.sqlite.database import open_database

@@ -30,7 +30,7 @@ _NLM_F_REQUEST = 1
 _RTA_DST, _RTA_OIF = 1, 4
 _RTN_LOCAL = 2
 _TYPE_AT = _HEADER.size + 7
-_NO_ROUTE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EINVAL})
+_NO_ROUTE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES})
 
 
 def is_own_address(address: str) -> bool:

@@ -53,6 +53,8 @@ class AppriseNotifier:
             refusal = Refusal(reason=each.reason, detail=each.detail)
             # The target is a secret, and may be the name of a host.
             self._refusals.note(refusal, host="(Apprise)", address=each.address, port=each.port)
+        if result.exhausted:
+            raise ResourcesExhausted(result.exhausted)
         if not result.sent:
             raise NotSent(reason=result.reason, retryable=result.retryable)
 

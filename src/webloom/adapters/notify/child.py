@@ -18,9 +18,12 @@ from webloom.adapters.child_limits import bound
 from webloom.adapters.notify.confinement import Confinement
 from webloom.adapters.notify.frames import Order, Refused, Result
 from webloom.adapters.notify.services import SCHEMES, ports_of, scheme_of, service_of
+from webloom.adapters.resources import require_descriptors
+from webloom.domain.errors import ResourcesExhausted
 from webloom.domain.network_policy import SETTING, NetworkPolicy
 
 _MOST_MEMORY = 256 * 1024 * 1024
+_DESCRIPTORS = 8  # that a connection may need: a lookup, certificates, the socket
 _MARGIN = 50  # characters that a service puts around a message
 _REST = "and more"
 _ELSEWHERE = (
@@ -142,6 +145,10 @@ def _failure(name: str, status: int | None, refusal: str | None) -> Result:
         )
     if refusal is not None:
         return Result(sent=False, reason=f"{name} is not used: {refusal}")
+    try:  # Apprise does not tell what it could not open
+        require_descriptors(_DESCRIPTORS)
+    except ResourcesExhausted as exhausted:
+        return Result(sent=False, exhausted=str(exhausted))
     return Result(
         sent=False,
         reason=f"{name} could not be reached, or did not take the message",

@@ -35,3 +35,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     retryable: bool = False
     refused: list[Refused] = []
+    exhausted: str = ""  # what was missing: then nothing was sent, and nobody else is to blame
