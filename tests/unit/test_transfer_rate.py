@@ -64,6 +64,12 @@ def test_our_own_time_is_not_the_servers() -> None:
     assert waiting.deadline == 1130.0
 
 
+def test_what_is_seen_late_begins_a_window_that_is_not_over() -> None:
+    late = rate()
+    late.received(1, 1000.0)
+    assert 1000.0 < late.deadline <= 1030.0
+
+
 def test_without_a_minimum_nothing_is_too_slow() -> None:
     assert (rate(0).deadline, rate(0).failure(1e9)) == (math.inf, None)
 

@@ -31,9 +31,9 @@ class TransferRate:
         return self._ends + self.window if self._is_enough else self._ends
 
     def received(self, count: int, now: float) -> None:
-        """Before the deadline."""
+        """Before the deadline, or later where the caller was busy: that is not the server's."""
         if now >= self._ends:
-            self._ends += self.window
+            self._ends += self.window * (1 + (now - self._ends) // self.window)
             self._bytes = 0
         self._bytes += count
 
