@@ -246,3 +246,21 @@ async def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
     )
     assert {each.returncode for each in started} == {0}, [each.stderr for each in started]
     assert (mode(data), mode(data / "webloom.db")) == ("700", "600")
+
+
+async def test_a_settings_file_that_others_can_change_stops_every_command(tmp_path: Path) -> None:
+    env = environment(tmp_path / "data")
+    planted = tmp_path / "webloom.env"
+    planted.write_text("WEBLOOM_STORE=mongodb://evil.test/\n")
+    planted.chmod(0o646)
+    for command in (["feeds", "list"], ["doctor"], ["up"]):
+        ended = await finished(*command, env=env)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        [line] = ended.stderr.splitlines()
+        assert f"{planted} has the mode 646, so that other users can change it" in line
+        assert line.endswith(f"chmod go-w {planted}")
+        assert "evil.test" not in line
+    assert not (tmp_path / "data").exists()
+    planted.chmod(0o644)
+    planted.write_text("WEBLOOM_SLOTS=7\n")
+    assert "WEBLOOM_SLOTS=7" in (await finished("doctor", env=env)).stdout
