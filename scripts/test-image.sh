@@ -21,7 +21,10 @@ if [ "${2:-}" = --inside ]; then
     work="$3"
     mount --make-rprivate /
     mount -t proc proc /proc
+    mkdir "$work/checkout"
+    mount --bind "$PWD" "$work/checkout"
     mount -t tmpfs tmpfs /tmp
+    mkdir -p "$PWD" && mount --bind "$work/checkout" "$PWD" && cd "$PWD" # it may be in /tmp
     echo '127.0.0.1 localhost mongodb rabbitmq redis' >"$work/hosts" # compose.yaml's names
     mount --bind "$work/hosts" /etc/hosts
     ip link set lo up
