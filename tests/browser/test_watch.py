@@ -266,9 +266,11 @@ def test_a_watch_is_paused_edited_and_removed(
     assert_accessible(page)
     page.get_by_label("Name", exact=True).fill("Good desks")
     page.get_by_label("Price below").fill("4.50")
+    page.get_by_label("Other programs may send events for these pages").check()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Good desks")
     expect(section(page, "Settings")).to_contain_text("a price below 4.5")
+    expect(section(page, "Settings")).to_contain_text("other programs may send events")
 
     page.get_by_role("button", name="Remove: Good desks").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()

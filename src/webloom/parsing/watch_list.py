@@ -115,7 +115,7 @@ def _from_lines(content: bytes) -> list[Entry]:
         if number == MOST_LINES:
             raise FeedUnreadable(f"the list has more than {MOST_LINES:,} lines: split it")
         try:
-            url = line[0].decode().strip("\ufeff \t")
+            url = line[0].decode().removeprefix("\ufeff").strip()
         except UnicodeDecodeError as error:
             raise FeedUnreadable("the list is not UTF-8 text") from error
         if url and not url.startswith("#"):

@@ -82,8 +82,9 @@ async def test_watches_work_on_mongodb_and_bullmq(
             api, "/diff", jobId=watch["jobId"], url=url, form="unified", **{"from": 1, "to": 2}
         )
         assert {"-99.50 EUR", "+80 EUR"} <= set(diff.text.splitlines())
-        edited = await api.call("PATCH", f"/api/watches/{watch['jobId']}", json=watch)
-        assert edited.status == 200, edited.text
+        shared = watch | {"acceptsEvents": True}
+        edited = await api.call("PATCH", f"/api/watches/{watch['jobId']}", json=shared)
+        assert (edited.status, edited.body["acceptsEvents"]) == (200, True), edited.text
         storage = (await api.call("GET", "/api/watch/storage")).body
         assert storage["bytes"] > 0
         event = {"jobId": watch["jobId"], "url": url, "parsed": {"title": "By hand"}, "version": 9}
