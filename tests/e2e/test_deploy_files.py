@@ -16,8 +16,8 @@ import pytest
 
 from e2e import compose_file
 from webloom.adapters.child_limits import MOST_MEMORY
+from webloom.adapters.notify.apprise_process import AT_ONCE as NOTIFICATIONS
 from webloom.adapters.notify.child import _MOST_MEMORY as NOTIFICATION_MEMORY
-from webloom.application.watch.tell_people import _TARGETS_AT_ONCE as NOTIFICATIONS
 from webloom.entrypoints.api.previews import AT_ONCE as PREVIEWS
 from webloom.entrypoints.cli.main import COMMANDS
 from webloom.settings import VARIABLES, Settings, load_settings
