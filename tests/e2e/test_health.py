@@ -480,7 +480,7 @@ async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 async def test_an_address_of_another_machine_is_told(tmp_path: Path) -> None:
-    settings = {"host": "192.0.2.1", "port": free_port(), "api_keys": "wl_a-key-of-nobody"}
+    settings = {"host": "192.0.2.1", "port": free_port(), "api_keys": "wl_a-key-of-nobody-at-all"}
     ended = await finished("api", env=environment(tmp_path / "data", **settings))
     assert ended.returncode == 2
     assert "can't listen on 192.0.2.1" in ended.stderr

@@ -77,7 +77,7 @@ async def test_what_follows_a_body_is_bounded(api: Api, server: Webloom, piece: 
         b"2\r\n{}\r\n0\r\nX-Large: "
     )
     answer, sent = await send_endlessly(server, head, piece)
-    assert answer == b""  # it would be 408, in the end
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")  # it would be 408, in the end
     assert sent < 64 * MEBIBYTE
 
 

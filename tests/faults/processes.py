@@ -145,6 +145,7 @@ class Fleet:
         """Start a process. `rigging` is what the program `rigged` shall do to it."""
         environment = _plain_environment() | self.settings
         environment |= {"WEBLOOM_PORT": str(port or self.port)}
+        environment.setdefault("WEBLOOM_CONNECTIONS_PER_ADDRESS", "10000")  # a load is one client
         environment |= {f"RIGGED_{name.upper()}": value for name, value in rigging.items()}
         log = self.folder / f"{len(self.processes):03d}-{role}.log"
         popen: Service

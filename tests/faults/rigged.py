@@ -39,7 +39,7 @@ class JumpingClock(SystemClock):
         return super().now() + timedelta(seconds=float(shift or 0))
 
 
-def deadly_fetcher(settings: Settings) -> HttpFetcher:
+def deadly_fetcher(settings: Settings, _: object) -> HttpFetcher:
     return DeadlyFetcher(policy=network_policy(settings))
 
 

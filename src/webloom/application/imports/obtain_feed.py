@@ -88,9 +88,9 @@ class ObtainFeed:
 
     async def _download(self, claim: Claim, path: Path, known: LastFetch) -> Downloaded:
         part = path.with_suffix(f".{claim.token}.part")
-        await asyncio.to_thread(make_spool, self.spool)
-        await asyncio.to_thread(_remove_others, part)
         try:
+            await asyncio.to_thread(make_spool, self.spool)
+            await asyncio.to_thread(_remove_others, part)
             got = await self._insist(claim.feed.config.fetch_url, part, known)
             if 200 <= got.status_code <= 299:
                 await asyncio.to_thread(_answer(path).write_bytes, msgspec.json.encode(got))

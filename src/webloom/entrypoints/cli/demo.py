@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shlex
 import sys
 from collections import Counter
@@ -74,6 +75,8 @@ def demo(
 async def _demo(once: bool, port: int | None, as_json: bool) -> None:
     given = load_settings()
     quieten(given)
+    if "log_level" not in given.model_fields_set:  # a page of the site is refused for show
+        logging.getLogger("webloom.adapters.refusal_log").setLevel(logging.ERROR)
     taken = port or given.port  # by the API
     feeds, sale = (feed.page for feed in demo_feeds()), (each.page for each in shop_pages())
     pages = [*demo_pages(), *feeds, *sale]
