@@ -124,6 +124,8 @@ async def test_idle_connections_keep_nobody_out(api: Api, server: Webloom) -> No
                     assert (await client.call("GET", "/health")).status == 200
         assert open_files(server.pid) - before <= 110
         assert sum(map(is_open, opened)) <= 100
+    told = server.log.count("WEBLOOM_CONNECTIONS_PER_ADDRESS")
+    assert 1 <= told <= 5, "not one for each connection"
 
 
 async def test_a_client_with_busy_connections_gets_no_more(server: Webloom, api: Api) -> None:

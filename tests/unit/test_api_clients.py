@@ -7,8 +7,9 @@ import logging
 
 import pytest
 
-from webloom.entrypoints.api import memory_room, wrong_keys
+from webloom.entrypoints.api import client_log, memory_room, wrong_keys
 from webloom.entrypoints.api.answers import Refusal
+from webloom.entrypoints.api.client_log import ClientLog
 from webloom.entrypoints.api.clients import TrustedProxies, client_of
 from webloom.entrypoints.api.connections import Connections
 from webloom.entrypoints.api.memory_room import SMALL, MemoryRoom, Share
@@ -85,7 +86,7 @@ def admitted(connections: Connections, peer: str, count: int = 1) -> list[Connec
     return opened
 
 
-def test_at_its_limit_a_client_loses_what_was_idle_longest() -> None:
+async def test_at_its_limit_a_client_loses_what_was_idle_longest() -> None:
     connections = Connections(most=100, most_of_client=3, proxies=TrustedProxies([]))
     first, second, third = admitted(connections, "192.0.2.1", 3)
     connections.note_busy(first)
@@ -101,7 +102,7 @@ def test_at_its_limit_a_client_loses_what_was_idle_longest() -> None:
     assert not other.dropped
 
 
-def test_at_the_limit_of_all_the_one_that_was_idle_longest_goes() -> None:
+async def test_at_the_limit_of_all_the_one_that_was_idle_longest_goes() -> None:
     connections = Connections(most=3, most_of_client=2, proxies=TrustedProxies([]))
     opened = [admitted(connections, f"192.0.2.{number}")[0] for number in range(5)]
     assert [each.dropped for each in opened] == [True, True, False, False, False]
@@ -111,7 +112,7 @@ def test_at_the_limit_of_all_the_one_that_was_idle_longest_goes() -> None:
     assert connections.admit(Connection(), "192.0.2.9") == 503
 
 
-def test_a_connection_that_ends_makes_room_once() -> None:
+async def test_a_connection_that_ends_makes_room_once() -> None:
     connections = Connections(most=1, most_of_client=1, proxies=TrustedProxies([]))
     for _ in range(3):
         [it] = admitted(connections, "192.0.2.1")
@@ -122,7 +123,7 @@ def test_a_connection_that_ends_makes_room_once() -> None:
     assert len(connections) == 0
 
 
-def test_a_trusted_proxy_may_have_all_connections() -> None:
+async def test_a_trusted_proxy_may_have_all_connections() -> None:
     connections = Connections(most=5, most_of_client=1, proxies=TrustedProxies(["10.0.0.1"]))
     assert not any(each.dropped for each in admitted(connections, "10.0.0.1", 5))
 
@@ -201,26 +202,27 @@ async def test_wrong_keys_are_answered_slowly_then_refused_for_each_client_alone
     assert wrong.note("192.0.2.1").pause == 0, "after a while"
 
 
-async def test_refused_keys_are_logged_at_once_and_then_together(
+async def test_what_clients_do_is_logged_at_once_and_then_together(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
-    wrong = WrongKeys()
+    noted = ClientLog("it was refused")
     for _ in range(1_000):
-        wrong.note("192.0.2.1")
-    wrong.note("192.0.2.2")
+        noted.note("192.0.2.1")
+    noted.note("192.0.2.2")
     [first] = caplog.records
     assert vars(first)["client"] == "192.0.2.1"
-    wrong._report_all()
+    noted.tell()
     together = vars(caplog.records[1])
-    assert (together["keys"], together["clients"]) == (1_000, 2)
+    assert (together["times"], together["clients"]) == (1_000, 2)
     assert together["most_from"] == {"192.0.2.1": 999, "192.0.2.2": 1}
 
 
 async def test_what_is_remembered_of_clients_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wrong_keys, "MOST_CLIENTS", 10)
+    for module in (wrong_keys, client_log):
+        monkeypatch.setattr(module, "MOST_CLIENTS", 10)
     wrong = WrongKeys()
     for number in range(1_000):
         wrong.note(f"client {number}")
     assert len(wrong._clients) == 10
-    assert len(wrong._unreported) == 10
+    assert len(wrong._log._counts) == 10

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from webloom.entrypoints.api.client_log import ClientLog
 from webloom.entrypoints.api.clients import TrustedProxies, client_of
 
 
@@ -21,6 +22,10 @@ class Connections:
         self.most = most
         self.most_of_client = most_of_client
         self._proxies = proxies
+        self._client_log = ClientLog(
+            "a client has all connections that it may have (WEBLOOM_CONNECTIONS_PER_ADDRESS)"
+        )
+        self._log = ClientLog("there are as many connections as may be (half of the open files)")
         self._clients: dict[Connection, str] = {}
         self._counts: dict[str, int] = {}
         # In the order in which they became idle.
@@ -35,10 +40,13 @@ class Connections:
         client = client_of(peer)
         # A proxy's clients are counted by their requests.
         if self._counts.get(client, 0) >= self.most_of_client and not self._proxies.include(peer):
+            self._client_log.note(client)
             if not self._drop_oldest(self._idle_of.get(client, {})):
                 return 429
-        elif len(self._clients) >= self.most and not self._drop_oldest(self._idle):
-            return 503
+        elif len(self._clients) >= self.most:
+            self._log.note(client)
+            if not self._drop_oldest(self._idle):
+                return 503
         self._clients[connection] = client
         self._counts[client] = self._counts.get(client, 0) + 1
         self.note_idle(connection)

@@ -8,18 +8,16 @@ connections.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from dataclasses import dataclass
 
-log = logging.getLogger(__name__)
+from webloom.entrypoints.api.client_log import ClientLog
 
 FREE = 5  # wrong keys that are answered at once
 MOST = 20  # then they are refused with 429
 SLOW_SECONDS = 2.0
 QUIET_SECONDS = 60.0  # without a wrong key, and a client begins at zero
 MOST_CLIENTS = 10_000
-MOST_NAMED = 10  # clients in one line of the log
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,9 +35,7 @@ class _Client:
 class WrongKeys:
     def __init__(self) -> None:
         self._clients: OrderedDict[str, _Client] = OrderedDict()  # the latest at the end
-        self._unreported: Counter[str] = Counter()
-        self._others = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._log = ClientLog("a wrong key was refused")
 
     def note(self, client: str) -> Verdict:
         now = asyncio.get_running_loop().time()
@@ -51,36 +47,8 @@ class WrongKeys:
         self._clients.move_to_end(client)
         if len(self._clients) > MOST_CLIENTS:
             self._clients.popitem(last=False)
-        self._report(client)
+        self._log.note(client)
         return Verdict(
             pause=SLOW_SECONDS if known.count > FREE else 0.0,
             retry_after=int(QUIET_SECONDS) if known.count > MOST else None,
         )
-
-    def _report(self, client: str) -> None:
-        """The first at once, and then those of each minute in one line."""
-        if self._timer is None:
-            log.warning("a key was refused", extra={"client": client})
-            self._wait()
-        elif client in self._unreported or len(self._unreported) < MOST_CLIENTS:
-            self._unreported[client] += 1
-        else:
-            self._others += 1
-
-    def _wait(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._report_all)
-
-    def _report_all(self) -> None:
-        self._timer = None
-        if not self._unreported:
-            return
-        named = dict(self._unreported.most_common(MOST_NAMED))
-        told = {
-            "keys": self._unreported.total() + self._others,
-            "clients": len(self._unreported),
-            "most_from": named,
-        }
-        log.warning("keys were refused", extra=told)
-        self._unreported.clear()
-        self._others = 0
-        self._wait()
