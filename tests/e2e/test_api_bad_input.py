@@ -266,7 +266,9 @@ async def test_a_body_that_never_comes_leaves_the_others_alone(api: Api, server:
     head = b"POST /metadata HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
     writers = []
     for _ in range(100):
-        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        _, writer = await asyncio.open_connection(
+            "127.0.0.1", server.port, local_addr=("127.66.0.1", 0)
+        )
         writer.write(head)
         writers.append(writer)
     async with asyncio.timeout(PATIENCE_SECONDS):

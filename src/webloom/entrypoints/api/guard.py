@@ -14,36 +14,29 @@ import ipaddress
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from prometheus_client import Histogram
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from webloom.entrypoints.api.answers import Refusal, problem
+from webloom.entrypoints.api.bodies import BODY_SECONDS, BoundedResponse, body_of
 from webloom.entrypoints.api.clients import TrustedProxies
 from webloom.entrypoints.api.cors import (
     AllowedOrigins,
-    HeaderList,
     Headers,
     is_preflight,
     preflight_answer,
 )
-from webloom.entrypoints.api.memory_room import SMALL, MemoryRoom, Share
-from webloom.entrypoints.api.security_headers import with_defaults
+from webloom.entrypoints.api.memory_room import TRY_LATER, MemoryRoom, Share
 from webloom.entrypoints.api.ui import is_ui
 from webloom.entrypoints.api.wrong_keys import WrongKeys
 from webloom.settings import LONGEST_KEY, Settings
 
 log = logging.getLogger(__name__)
 
-MAX_BODY_BYTES = 1024 * 1024
-MAX_BATCH_BODY_BYTES = 16 * 1024 * 1024
-BATCH_PATHS = frozenset(
-    {"/metadata/batch", "/api/feeds/opml", "/api/watch/events", "/api/watches/import"}
-)
-BODY_SECONDS = 30.0
 REQUEST_ROOM = 32 * 1024 * 1024  # for bodies of requests: two of the largest
 RESPONSE_ROOM = 64 * 1024 * 1024
 MOST_COMPOSED = 2  # responses of a kind at a time, whose size is known when they are done
@@ -55,9 +48,7 @@ COMPOSED = (  # beginnings of paths whose responses may be large
     "/metadata/records", "/api/jobs", "/api/queues/", "/api/watches", "/api/watch/pages",
     "/api/watch/feed.atom", "/api/feeds/opml",
 )  # fmt: skip
-TRY_LATER = {"Retry-After": "10"}
 _UNCOUNTED = nullcontext()
-NO_ROOM = "Too many large responses are being sent at the moment. Try again."
 
 
 class Guard:
@@ -93,7 +84,9 @@ class Guard:
         share = Share(self._response_room, client)
         # For routes that know the size beforehand.
         scope.setdefault("state", {})["response_share"] = share
-        sent = _Sent(scope, send, self._origins.response_headers(headers.get(b"origin")), share)
+        sent = BoundedResponse(
+            scope, send, self._origins.response_headers(headers.get(b"origin")), share
+        )
         try:
             with self._counted(scope["path"], peer, client):
                 await self._serve(scope, headers, receive, sent, client)
@@ -108,7 +101,7 @@ class Guard:
             self._observe(scope, sent.status, time.perf_counter() - started)
 
     async def _serve(
-        self, scope: Scope, headers: Headers, receive: Receive, sent: _Sent, client: str
+        self, scope: Scope, headers: Headers, receive: Receive, sent: BoundedResponse, client: str
     ) -> None:
         body = None
         try:
@@ -117,7 +110,7 @@ class Guard:
                 await preflight_answer()(scope, receive, sent)
                 return
             await self._check_key(headers, scope["path"], client)
-            body = _body_of(scope, headers, receive, Share(self._request_room, client))
+            body = body_of(scope, headers, receive, Share(self._request_room, client))
             if turn := self._turn(scope):
                 await turn.acquire()
                 sent.when_composed(turn.release)
@@ -234,125 +227,6 @@ class Guard:
                 {"Retry-After": str(verdict.retry_after)},
             )
         raise Refusal(403, "This key is not known here.")
-
-
-class _Sent:
-    """Passes messages on, adds headers, sends large bodies in pieces, and remembers whether the
-    response has begun. The head waits for the first piece of the body, whose size decides whether
-    there is room for it."""
-
-    def __init__(self, scope: Scope, send: Send, headers: HeaderList, share: Share) -> None:
-        self._scope = scope
-        self._send = send
-        self._headers = headers
-        self._share = share
-        self._head: Message | None = None
-        self._when_composed: Callable[[], None] | None = None
-        self.status: int | None = None
-        self.refusal: Refusal | None = None
-
-    def when_composed(self, call: Callable[[], None]) -> None:
-        self._when_composed = call
-
-    def end_composing(self) -> None:
-        if self._when_composed is not None:
-            call, self._when_composed = self._when_composed, None
-            call()
-
-    async def __call__(self, message: Message) -> None:
-        if self.refusal is not None:
-            return
-        if message["type"] == "http.response.start":
-            self._head = message
-            return
-        if self._head is not None:
-            self.end_composing()
-            if not self._has_room(message):
-                self.refusal = Refusal(503, NO_ROOM, TRY_LATER)
-                return
-            head, self._head = self._head, None
-            self.status = head["status"]
-            headers = [*head.get("headers", ()), *self._headers]
-            head["headers"] = with_defaults(headers)
-            await self._send(head)
-        await self._send_in_pieces(message)
-
-    def _has_room(self, message: Message) -> bool:
-        """What a client may ask for again is refused where there is no room for it."""
-        if message.get("more_body", False) or is_ui(self._scope["path"]):
-            return True  # made piece by piece, or in memory anyway
-        size = len(message.get("body", b""))
-        if self._scope["method"] == "GET" and not self._share.fits(size):
-            return False
-        self._share.resize(size)
-        return True
-
-    async def _send_in_pieces(self, message: Message) -> None:
-        body = message.get("body", b"")
-        if len(body) <= SMALL:
-            await self._send(message)
-            return
-        whole = memoryview(body)
-        for start in range(0, len(whole), SMALL):
-            is_last = start + SMALL >= len(whole)
-            more = message.get("more_body", False) or not is_last
-            piece = whole[start : start + SMALL]
-            await self._send({"type": message["type"], "body": piece, "more_body": more})
-
-
-class _Body:
-    """Receives a body and refuses one that is too large, announced or not, or too slow."""
-
-    def __init__(self, limit: int, announced: int, receive: Receive, share: Share) -> None:
-        self._limit = limit
-        self._announced = announced
-        self._receive = receive
-        self._share = share
-        self._size = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self.expired = False
-
-    async def __call__(self) -> Message:
-        if self._task is None:
-            await self._share.take(self._announced)
-            # Cheaper than asyncio.timeout, which every request would pay for.
-            self._task = asyncio.current_task()
-            self._timer = asyncio.get_running_loop().call_later(BODY_SECONDS, self._expire)
-        message = await self._receive()
-        self._size += len(message.get("body", b""))
-        if self._size > self._limit:
-            raise Refusal(413, _too_large(self._limit))
-        if not message.get("more_body", False):
-            self._stop_timer()
-        return message
-
-    def close(self) -> None:
-        self._stop_timer()
-        self._share.close()
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _expire(self) -> None:
-        if self._task is not None:
-            self.expired = True
-            self._task.cancel()
-
-
-def _too_large(limit: int) -> str:
-    return f"The body is larger than {limit} bytes."
-
-
-def _body_of(scope: Scope, headers: Headers, receive: Receive, share: Share) -> _Body | None:
-    if b"content-length" not in headers and b"transfer-encoding" not in headers:
-        return None
-    limit = MAX_BATCH_BODY_BYTES if scope["path"] in BATCH_PATHS else MAX_BODY_BYTES
-    announced = headers.get(b"content-length", b"%d" % limit)
-    if not announced.isdigit() or int(announced[:20]) > limit:
-        raise Refusal(413, _too_large(limit))
-    return _Body(limit, int(announced[:20]), receive, share)
 
 
 @contextmanager

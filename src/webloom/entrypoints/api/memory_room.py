@@ -13,6 +13,7 @@ from webloom.entrypoints.api.answers import Refusal
 
 SMALL = 64 * 1024
 WAIT_SECONDS = 10.0
+TRY_LATER = {"Retry-After": "10"}
 
 
 class MemoryRoom:
@@ -49,10 +50,8 @@ class MemoryRoom:
                 self.give_back(client, size)
             if not isinstance(error, TimeoutError):
                 raise
-            raise Refusal(
-                503, "Too much is being sent and received at the moment. Try again.",
-                {"Retry-After": "10"},
-            ) from None  # fmt: skip
+            detail = "Too much is being sent and received at the moment. Try again."
+            raise Refusal(503, detail, TRY_LATER) from None
         finally:
             self._waiting.pop(turn, None)
 
