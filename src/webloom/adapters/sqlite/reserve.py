@@ -19,6 +19,7 @@ that others do.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -133,21 +134,31 @@ class Reserve:
         return self._give(max(missing, LITTLE), to=self._database)
 
     def _give(self, size: int, *, to: Path | None) -> bool:
-        """At once, so that no other program takes what becomes free."""
+        """In small pieces, each at once: another program that takes one before we do takes little,
+        and we give up another."""
         try:
             with _opened(self.path) as file, _locked(file):
-                before = os.fstat(file).st_size
-                left = max(0, before - size)
-                os.ftruncate(file, left)
-                if to is not None:
-                    with suppress(OSError):
-                        self._lengthen(to, before - left)
+                before = left = os.fstat(file).st_size
+                given = 0
+                while left and given < size:
+                    piece = min(LITTLE, left, size - given)
+                    left -= piece
+                    os.ftruncate(file, left)
+                    given += piece if to is None or self._took(to, piece) else 0
         except OSError:
             return False
         if before:
             told = {"path": str(self.path), "bytes_left": left}
             log.warning("the disk is full: using the reserve", extra=told)
         return before > 0
+
+    def _took(self, to: Path, piece: int) -> bool:
+        """Whether there is no other reason to try again than a program that was quicker."""
+        try:
+            self._lengthen(to, piece)
+        except OSError as error:
+            return error.errno != errno.ENOSPC
+        return True
 
     def _lengthen(self, path: Path, by: int) -> None:
         """Behind its last commit, SQLite takes zeros for the end of the log. The end of the
