@@ -61,7 +61,7 @@ async def site() -> AsyncIterator[LargeSite]:
 
 @pytest.fixture
 def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(spool_room, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(spool_room, "LOOK_SECONDS", 0.0)  # a file of another is seen at once
     folder = tmp_path / "spool"
     folder.mkdir()
     return folder
@@ -151,7 +151,6 @@ async def test_a_download_waits_in_its_middle_and_goes_on(site: LargeSite, spool
     assert len(site.requests) == 1
 
 
-@pytest.mark.thorough  # it fails in one of some twenty runs; the race is to be found
 async def test_a_download_that_has_waited_in_its_middle_for_long_makes_room(
     site: LargeSite, spool: Path
 ) -> None:
@@ -169,7 +168,7 @@ async def test_a_download_that_has_waited_in_its_middle_for_long_makes_room(
     assert len(site.requests) == 2
 
 
-@pytest.mark.thorough  # it fails in one of some twenty runs; the race is to be found
+@pytest.mark.thorough  # where the older has ended already, the newer waits for its whole pause
 async def test_of_two_downloads_that_need_the_same_room_the_older_goes_on(
     site: LargeSite, spool: Path
 ) -> None:

@@ -9,7 +9,7 @@ private address behind a public one. The socket factory sees the final address o
 connection, also of literals, which are never resolved. A pooled connection was checked when it
 was opened, under the same policy: one connector belongs to one policy.
 
-Every refusal is counted and logged. What the caller is told of a name depends on the URL alone.
+Every refusal is counted and logged. The error for a host name depends on the URL only.
 """
 
 from __future__ import annotations
