@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +35,7 @@ class LargeSite(HostileSite):
     def __init__(self) -> None:
         super().__init__()
         self.go_on = asyncio.Event()
+        self.go_on_too = asyncio.Event()
 
     async def do_declared(self, request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(ok(BODY))
@@ -44,9 +47,15 @@ class LargeSite(HostileSite):
 
     async def do_undeclared(self, request: Request, writer: asyncio.StreamWriter) -> None:
         """Most of it at once, and the rest when the test says so."""
+        await self._in_two_parts(writer, self.go_on)
+
+    async def do_undeclared_too(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        await self._in_two_parts(writer, self.go_on_too)
+
+    async def _in_two_parts(self, writer: asyncio.StreamWriter, go_on: asyncio.Event) -> None:
         writer.write(answer(200, "Connection: close") + BODY[:FIRST])
         await writer.drain()
-        await self.go_on.wait()
+        await go_on.wait()
         writer.write(BODY[FIRST:])
         await writer.drain()
         writer.close()
@@ -57,6 +66,7 @@ async def site() -> AsyncIterator[LargeSite]:
     async with LargeSite() as site:
         yield site
         site.go_on.set()
+        site.go_on_too.set()
 
 
 @pytest.fixture
@@ -168,26 +178,56 @@ async def test_a_download_that_has_waited_in_its_middle_for_long_makes_room(
     assert len(site.requests) == 2
 
 
-@pytest.mark.thorough  # where the older has ended already, the newer waits for its whole pause
 async def test_of_two_downloads_that_need_the_same_room_the_older_goes_on(
     site: LargeSite, spool: Path
 ) -> None:
     """Otherwise they would wait for each other for ever."""
-    files = [spool / "one.part", spool / "two.part"]
-    room = room_of(spool, 7 * MB // 2)
+    older, newer = spool / "one.part", spool / "two.part"
+    room = room_of(spool, 2 * FIRST + MB // 4)
     async with downloading(site, room) as downloader:
-        tasks = []
-        for file in files:
-            tasks.append(start(downloader, site.url("/undeclared"), file))
-            await has(file, MB)
+        goes_on = start(downloader, site.url("/undeclared"), older)
+        await has(older, MB)
+        makes_room = start(downloader, site.url("/undeclared-too"), newer)
+        await has(newer, MB)
         site.go_on.set()
-        assert (await tasks[0]).bytes == len(BODY)
-        await until(lambda: size_of(files[1]) == -1, what="the newer to make room")
-        assert not tasks[1].done()
-        files[0].unlink()
-        assert (await tasks[1]).bytes == len(BODY)
-    assert files[1].read_bytes() == BODY
+        await waits_for(room)
+        site.go_on_too.set()
+        await until(lambda: size_of(newer) == -1, what="the newer to make room")
+        assert (await goes_on).bytes == len(BODY)
+        assert not makes_room.done()
+        older.unlink()
+        assert (await makes_room).bytes == len(BODY)
+    assert newer.read_bytes() == BODY
     assert len(site.requests) == 3
+
+
+async def test_a_download_that_ends_during_a_measurement_is_still_counted(
+    spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its bytes are neither promised any more nor those of a download in progress."""
+    monkeypatch.setattr(spool_room, "LOOK_SECONDS", 60.0)
+    measured, started, ended = spool_room._measured, threading.Event(), threading.Event()
+
+    def slowly(*args: Any) -> tuple[int, int, int, int, int]:
+        found = measured(*args)
+        started.set()
+        ended.wait(10)
+        return found
+
+    room = room_of(spool, 3 * MB)
+    async with room.share(spool / "new.part", 1) as newer:
+        async with room.share(spool / "old.part", 2 * MB) as older:
+            await older.more(2 * MB)
+            (spool / "old.part").write_bytes(bytes(MB))
+            monkeypatch.setattr(spool_room, "_measured", slowly)
+            looks = asyncio.create_task(room.use(is_fresh=True))
+            await asyncio.to_thread(started.wait, 10)
+            (spool / "old.part").write_bytes(bytes(2 * MB))
+        ended.set()
+        await looks
+        await newer.more(MB)
+        use = await room.use()
+        assert use.used == 2 * MB + newer.granted
 
 
 @pytest.mark.parametrize("path", ["/declared", "/packed", "/undeclared"])

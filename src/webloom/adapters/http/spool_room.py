@@ -124,10 +124,13 @@ class SpoolRoom:
         return await self.use(is_fresh=True)
 
     async def _measure(self) -> None:
-        own = set(self._shares)
         known_at, known = self._known
         is_old = time.monotonic() - known_at > KNOWN_SECONDS
-        found = await asyncio.to_thread(_measured, self.folder, own, None if is_old else known)
+        while True:
+            own = set(self._shares)
+            found = await asyncio.to_thread(_measured, self.folder, own, None if is_old else known)
+            if own <= self._shares.keys():  # a share that ended meanwhile is no longer promised
+                break
         self._own, self._others, known, self._free, self._disk = found
         self._measured_at = time.monotonic()
         if is_old:
