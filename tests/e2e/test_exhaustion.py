@@ -5,16 +5,12 @@ Each runs in a process of its own on uvloop, as Webloom does.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import textwrap
 from typing import Any
 
 import pytest
 
-from e2e.test_own_addresses import own_network
+from e2e.scripts import last_line, own_network
 
 PROLOGUE = """
     import asyncio, contextlib, json, os, resource, sys
@@ -58,18 +54,7 @@ OURS = "ResourcesExhausted: this process has as many files and connections open 
 
 def seen_by(script: str, through: list[str] | None = None) -> dict[str, Any]:
     """What the script has put into `seen`."""
-    whole = textwrap.dedent(PROLOGUE) + textwrap.dedent(script) + "\nprint(json.dumps(seen))\n"
-    done = subprocess.run(
-        [*(through or []), sys.executable, "-c", whole],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return seen
+    return last_line(PROLOGUE, script, "\nprint(json.dumps(seen))\n", through=through)
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")

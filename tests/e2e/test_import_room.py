@@ -13,11 +13,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from e2e.feed_site import FeedSite, item, rss
-from e2e.running import until, until_some
+from e2e.import_runs import ended_run, start_import
+from e2e.running import until
 from e2e.watched_site import ALLOWED
 from webloom.adapters.http import spool_room
 from webloom.bootstrap import Services, open_services, survey
-from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.domain.import_run import RunStatus
 from webloom.entrypoints import heartbeat
 from webloom.entrypoints.api.health import HealthRoutes
 from webloom.entrypoints.scheduler import run_scheduler
@@ -58,21 +59,6 @@ async def health_of(services: Services) -> tuple[int, dict[str, Any]]:
     return answer.status_code, msgspec.json.decode(answer.body)
 
 
-async def start(services: Services, url: str) -> str:
-    feed, _ = await services.manage_feeds.add(url, enabled=False)
-    started = await services.start_import(feed.feed_id, "manual")
-    assert started is not None
-    return started.run.run_id
-
-
-async def ended(services: Services, run_id: str) -> ImportRun:
-    async def look() -> ImportRun | None:
-        run = await services.imports.find_run(run_id)
-        return run if run is not None and run.status is not RunStatus.RUNNING else None
-
-    return await until_some(look, what="the end of a run")
-
-
 async def test_imports_wait_for_room_and_health_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +67,7 @@ async def test_imports_wait_for_room_and_health_says_why(
     async with FeedSite() as site, working(tmp_path, monkeypatch) as services:
         site.feed = rss(*map(item, range(3)))
         full.write_bytes(bytes(BUDGET))
-        run_id = await start(services, site.url("/feed"))
+        run_id = await start_import(services, site.url("/feed"))
         beat = heartbeat.first_beat(services, "api")
         overview = survey(services, lambda: beat)
 
@@ -100,7 +86,7 @@ async def test_imports_wait_for_room_and_health_says_why(
         assert run.status is RunStatus.RUNNING
         assert site.requests == []
         full.unlink()
-        run = await ended(services, run_id)
+        run = await ended_run(services, run_id)
         assert (run.status, run.counts.new) == (RunStatus.COMPLETED, 3)
         assert len(site.requests) == 1
         [feed] = await services.imports.feeds()
@@ -117,7 +103,7 @@ async def test_a_feed_that_never_fits_fails_and_says_so(
 ) -> None:
     async with FeedSite() as site, working(tmp_path, monkeypatch) as services:
         site.feed = rss(item(1, description="x" * BUDGET))
-        run = await ended(services, await start(services, site.url("/feed")))
+        run = await ended_run(services, await start_import(services, site.url("/feed")))
         assert run.status is RunStatus.FAILED
         assert run.error == (
             "the feed is larger than the whole spool may be: 1 MB (WEBLOOM_SPOOL_BUDGET)"

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
 import sys
-import textwrap
-from functools import cache
 from typing import Any
 
 import pytest
 
+from e2e.scripts import last_line, own_network
 from webloom.adapters import own_addresses
 from webloom.adapters.own_addresses import is_own_address
 
-NAMESPACES = (["unshare", "--net"], ["unshare", "--user", "--map-root-user", "--net"])
 PROLOGUE = """
     import asyncio, json, subprocess
 
@@ -34,36 +28,11 @@ PROLOGUE = """
 """
 
 
-@cache
-def own_network() -> list[str]:
-    """What runs a program in a network of its own; empty where nothing does."""
-    for through in NAMESPACES:
-        if all(map(shutil.which, ("unshare", "ip"))):
-            tried = subprocess.run(
-                [*through, "ip", "link", "add", "w0", "type", "veth"],
-                capture_output=True,
-                check=False,
-            )
-            if tried.returncode == 0:
-                return through
-    return []
-
-
 def seen_in_own_network(script: str) -> dict[str, Any]:
     """The last line that the script prints, as JSON."""
     if not (through := own_network()):
         pytest.skip("needs a network namespace")
-    done = subprocess.run(
-        [*through, sys.executable, "-c", textwrap.dedent(PROLOGUE) + textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return seen
+    return last_line(PROLOGUE, script, through=through)
 
 
 def test_loopback_is_always_of_this_machine() -> None:
