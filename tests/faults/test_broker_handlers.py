@@ -237,8 +237,8 @@ async def test_a_jump_of_the_wall_clock_moves_no_lease_and_no_delay(
     ):
         await accepted(room, broker, "held")
         held = await anext(deliveries)
-        await accepted(room, broker, "delayed", delay=1.5)
         begun = time.monotonic()
+        await accepted(room, broker, "delayed", delay=1.5)
         clock.shift = jump
         waiters = [asyncio.ensure_future(anext(each)) for each in (deliveries, others)]
         came, _ = await asyncio.wait(
