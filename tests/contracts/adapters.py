@@ -34,27 +34,33 @@ from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import open_bullmq
+from webloom.adapters.mongodb.locks import lock_codec
+from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
 from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
-from webloom.adapters.sqlite.lock import SqliteLock
+from webloom.adapters.sqlite.locks import LOCKS as LOCK_ROWS
+from webloom.adapters.sqlite.locks import sqlite_locks
 from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
 from webloom.adapters.sqlite.revisions import SqliteRevisions
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Mark
+from webloom.domain.lease import Lease
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.lock import Lock
+from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
 from webloom.ports.watch_store import WatchStore
+from webloom.stores.primitives import Documents, Pairs
 
 LEASE = 15.0  # of a delivery that is to be lost
 A_LONG_LEASE = 3600.0  # of every other one: no stall of the machine ends it
@@ -315,9 +321,35 @@ async def tie_mongodb_watch(place: Place, clock: Clock, watch_id: str, run_id: s
 
 
 @asynccontextmanager
-async def open_sqlite_lock(place: Place, clock: Clock) -> AsyncIterator[Lock]:
+async def open_sqlite_lock(place: Place, clock: Clock) -> AsyncIterator[Locks]:
     async with open_database(database_file(place), clock) as database:
-        yield SqliteLock(database)
+        yield sqlite_locks(database)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Primitives:
+    """Over the documents of locks, as a sample."""
+
+    documents: Documents[Lease]
+    pairs: Pairs[Lease, Lease]
+
+
+@asynccontextmanager
+async def open_sqlite_primitives(place: Place, clock: Clock) -> AsyncIterator[Primitives]:
+    async with open_database(database_file(place), clock) as database:
+        yield Primitives(
+            documents=SqliteDocuments(database, LOCK_ROWS),
+            pairs=SqlitePairs(database, LOCK_ROWS, LOCK_ROWS),
+        )
+
+
+@asynccontextmanager
+async def open_mongodb_primitives(place: Place, clock: Clock) -> AsyncIterator[Primitives]:
+    async with open_mongodb_at(place, clock) as database:
+        codec = lock_codec(database)
+        yield Primitives(
+            documents=MongoDocuments(database, codec), pairs=MongoPairs(database, codec, codec)
+        )
 
 
 @asynccontextmanager
@@ -408,9 +440,13 @@ STORES: tuple[PortAdapter[InventoryStore], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_store, pass_time=move_clock),
     *on_mongodb(open_mongodb_store),
 )
-LOCKS: tuple[PortAdapter[Lock], ...] = (
+LOCKS: tuple[PortAdapter[Locks], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_lock, pass_time=move_clock),
     *on_mongodb(open_mongodb_lock),
+)
+PRIMITIVES: tuple[PortAdapter[Primitives], ...] = (
+    PortAdapter(name="sqlite", open=open_sqlite_primitives, pass_time=move_clock),
+    *on_mongodb(open_mongodb_primitives),
 )
 HEARTBEATS: tuple[PortAdapter[Heartbeats], ...] = (
     PortAdapter(name="sqlite", open=open_sqlite_heartbeats, pass_time=move_clock),

@@ -13,6 +13,7 @@ from contracts.adapters import (
     HEARTBEATS,
     IMPORTS,
     LOCKS,
+    PRIMITIVES,
     REVISIONS,
     STORES,
     WATCHING,
@@ -21,6 +22,7 @@ from contracts.adapters import (
     ImportProcesses,
     Place,
     PortAdapter,
+    Primitives,
     Processes,
     Watching,
     WatchProcesses,
@@ -37,7 +39,7 @@ from webloom.ports.broker import Broker
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.lock import Lock
+from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore
 from webloom.ports.revisions import Revisions
 
@@ -108,16 +110,25 @@ async def store(stores: Processes[InventoryStore]) -> AsyncIterator[InventorySto
 @pytest.fixture(params=each(LOCKS))
 def locks(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
-) -> Processes[Lock]:
+) -> Processes[Locks]:
     return Processes(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
     )
 
 
 @pytest.fixture
-async def lock(locks: Processes[Lock]) -> AsyncIterator[Lock]:
+async def lock(locks: Processes[Locks]) -> AsyncIterator[Locks]:
     async with locks.open() as opened:
         yield opened
+
+
+@pytest.fixture(params=each(PRIMITIVES))
+def primitives(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
+) -> Processes[Primitives]:
+    return Processes(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
 
 
 @pytest.fixture(params=each(HEARTBEATS))

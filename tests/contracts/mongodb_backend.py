@@ -19,7 +19,7 @@ from webloom.adapters.mongodb.client import CollectionNames, MongoDatabase, open
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.lock import MongoLock
+from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.revisions import MongoRevisions
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
@@ -28,7 +28,7 @@ from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.lock import Lock
+from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
 from webloom.ports.watch_store import WatchStore
@@ -102,9 +102,9 @@ async def open_mongodb_store(place: Place, clock: Clock) -> AsyncIterator[Invent
 
 
 @asynccontextmanager
-async def open_mongodb_lock(place: Place, clock: Clock) -> AsyncIterator[Lock]:
+async def open_mongodb_lock(place: Place, clock: Clock) -> AsyncIterator[Locks]:
     async with open_mongodb_at(place, clock) as database:
-        yield MongoLock(database)
+        yield mongodb_locks(database)
 
 
 @asynccontextmanager

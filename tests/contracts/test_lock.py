@@ -1,4 +1,4 @@
-"""The Lock's contract."""
+"""The contract of Locks."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import pytest
 
 from contracts.adapters import Processes
 from fakes.clock import FakeClock
-from webloom.ports.lock import Lock
+from webloom.ports.locks import Locks
 
-Locks = Processes[Lock]
+Opened = Processes[Locks]
 
 
-async def acquired(lock: Lock, owner: str, seconds: float = 10.0) -> int:
+async def acquired(lock: Locks, owner: str, seconds: float = 10.0) -> int:
     token = await lock.acquire("name", owner, seconds)
     assert token is not None
     return token
 
 
-async def test_one_owner_at_a_time_holds_a_lease(locks: Locks) -> None:
+async def test_one_owner_at_a_time_holds_a_lease(locks: Opened) -> None:
     async with locks.open() as one, locks.open() as two:
         await acquired(one, "a")
         assert await one.acquire("name", "b", 10) is None
@@ -27,7 +27,7 @@ async def test_one_owner_at_a_time_holds_a_lease(locks: Locks) -> None:
         assert await two.acquire("another name", "b", 10) is not None
 
 
-async def test_renewing_keeps_the_lease_and_its_token(locks: Locks) -> None:
+async def test_renewing_keeps_the_lease_and_its_token(locks: Opened) -> None:
     async with locks.open() as one, locks.open() as two:
         token = await acquired(one, "a")
         for _ in range(5):
@@ -36,7 +36,7 @@ async def test_renewing_keeps_the_lease_and_its_token(locks: Locks) -> None:
             assert await two.acquire("name", "b", 10) is None
 
 
-async def test_an_expired_lease_goes_to_the_next_with_a_higher_token(locks: Locks) -> None:
+async def test_an_expired_lease_goes_to_the_next_with_a_higher_token(locks: Opened) -> None:
     async with locks.open() as one, locks.open() as two:
         tokens = []
         for turn in range(6):
@@ -47,7 +47,7 @@ async def test_an_expired_lease_goes_to_the_next_with_a_higher_token(locks: Lock
         assert tokens == sorted(set(tokens))
 
 
-async def test_a_released_lease_goes_to_the_next_with_a_higher_token(locks: Locks) -> None:
+async def test_a_released_lease_goes_to_the_next_with_a_higher_token(locks: Opened) -> None:
     async with locks.open() as one, locks.open() as two:
         first = await acquired(one, "a")
         await one.release("name", "a")
@@ -56,7 +56,7 @@ async def test_a_released_lease_goes_to_the_next_with_a_higher_token(locks: Lock
         assert await one.acquire("name", "a", 10) is None
 
 
-async def test_releasing_what_one_does_not_hold_changes_nothing(locks: Locks) -> None:
+async def test_releasing_what_one_does_not_hold_changes_nothing(locks: Opened) -> None:
     async with locks.open() as lock:
         await lock.release("name", "nobody")
         token = await acquired(lock, "a")
@@ -66,7 +66,7 @@ async def test_releasing_what_one_does_not_hold_changes_nothing(locks: Locks) ->
         assert await acquired(lock, "a") == token
 
 
-async def test_a_late_release_by_a_former_owner_changes_nothing(locks: Locks) -> None:
+async def test_a_late_release_by_a_former_owner_changes_nothing(locks: Opened) -> None:
     async with locks.open() as lock:
         await acquired(lock, "a")
         await locks.pass_time(11)
@@ -76,7 +76,7 @@ async def test_a_late_release_by_a_former_owner_changes_nothing(locks: Locks) ->
         assert await acquired(lock, "b") == token
 
 
-async def test_of_many_who_ask_at_once_one_gets_the_lease(locks: Locks) -> None:
+async def test_of_many_who_ask_at_once_one_gets_the_lease(locks: Opened) -> None:
     async with locks.open() as one, locks.open() as two:
         answers = await asyncio.gather(
             *((one, two)[n % 2].acquire("name", f"owner {n}", 10) for n in range(50))
@@ -84,7 +84,7 @@ async def test_of_many_who_ask_at_once_one_gets_the_lease(locks: Locks) -> None:
         assert sum(answer is not None for answer in answers) == 1
 
 
-async def test_a_lease_outlives_the_process_that_took_it(locks: Locks) -> None:
+async def test_a_lease_outlives_the_process_that_took_it(locks: Opened) -> None:
     async with locks.open() as lock:
         token = await acquired(lock, "a")
     async with locks.open() as lock:
@@ -94,7 +94,7 @@ async def test_a_lease_outlives_the_process_that_took_it(locks: Locks) -> None:
 
 @pytest.mark.parametrize("jump", [-3600.0, 3600.0], ids=["back", "forward"])
 async def test_a_jump_of_the_wall_clock_moves_no_lease(
-    locks: Locks, clock: FakeClock, jump: float
+    locks: Opened, clock: FakeClock, jump: float
 ) -> None:
     async with locks.open() as lock:
         await acquired(lock, "a")

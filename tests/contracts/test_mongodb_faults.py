@@ -36,7 +36,7 @@ from webloom.adapters.mongodb import client
 from webloom.adapters.mongodb.attempts import Attempts
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.lock import MongoLock
+from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.requests import Requests
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import StoreUnavailable
@@ -243,8 +243,8 @@ async def test_an_outcome_stands_although_the_next_attempt_has_begun(
 async def test_notes_locks_and_forgetting_can_be_repeated(
     proxy: LossyProxy, store: MongoInventoryStore, database: MongoDatabase
 ) -> None:
-    lock = MongoLock(database)
-    await unanswered(proxy, "findAndModify", lock.acquire("name", "me", 10))
+    lock = mongodb_locks(database)
+    await unanswered(proxy, "insert", lock.acquire("name", "me", 10))
     assert await lock.acquire("name", "me", 10) == 1
     assert await lock.acquire("name", "you", 10) is None
     await unanswered(proxy, "insert", note(store, request("r")))
@@ -435,7 +435,7 @@ async def test_calls_that_wait_together_fail_together_and_none_hangs(tmp_path: P
             calls += [begin_any(store, request(url=f"{URL}/{n}")) for n in range(20)]
             calls += [note(store, request(url=f"{URL}/{n}")) for n in range(20)]
             calls += [store.states([URL]), store.count_by_status(), store.forget(URL)]
-            calls.append(MongoLock(database).acquire("name", "me", 10))
+            calls.append(mongodb_locks(database).acquire("name", "me", 10))
             answers = await asyncio.gather(*calls, return_exceptions=True)
         assert all(isinstance(answer, StoreUnavailable) for answer in answers)
         server.start()

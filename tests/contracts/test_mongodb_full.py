@@ -23,7 +23,7 @@ from webloom.adapters.mongodb import client
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.lock import MongoLock
+from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import StoreFull, StoreUnavailable
@@ -74,7 +74,7 @@ async def store_versions(store: MongoPageStore, count: int) -> None:
 async def test_over_its_quota_a_database_is_read_and_pruned(quota: Quota, name: str) -> None:
     async with opened(quota, name) as database:
         inventory, pages = MongoInventoryStore(database), pages_of(database)
-        heartbeats, lock = MongoHeartbeats(database), MongoLock(database)
+        heartbeats, lock = MongoHeartbeats(database), mongodb_locks(database)
         await note(inventory, KNOWN)
         await store_versions(pages, 8)
         quota.is_used_up = True

@@ -31,7 +31,7 @@ from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.lock import MongoLock
+from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -193,7 +193,7 @@ async def test_a_reason_acts_as_nothing_but_itself(
 async def test_names_of_locks_and_processes_act_as_nothing_but_themselves(
     database: MongoDatabase, text: str
 ) -> None:
-    lock, heartbeats = MongoLock(database), MongoHeartbeats(database)
+    lock, heartbeats = mongodb_locks(database), MongoHeartbeats(database)
     token = await lock.acquire("a", "owner", 10)
     assert await lock.acquire("a", text, 10) is None
     assert await lock.acquire(text, text, 10) == 1

@@ -9,18 +9,20 @@ import pytest
 
 from fakes.clock import FakeClock
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.lock import SqliteLock
+from webloom.adapters.sqlite.locks import LOCKS, sqlite_locks
+from webloom.adapters.sqlite.primitives import SqliteDocuments
 from webloom.domain.errors import StoreUnavailable
 from webloom.entrypoints.lease import while_holding
+from webloom.stores.locks import StoredLocks
 
 LEASE = 1.0  # seconds; a renewal comes after each quarter
 
 
-class Lock(SqliteLock):
+class Lock(StoredLocks):
     """Counts who asks, and may be away."""
 
     def __init__(self, database: Database, *, is_away: frozenset[int] = frozenset()) -> None:
-        super().__init__(database)
+        super().__init__(SqliteDocuments(database, LOCKS))
         self.taken = 0
         self.renewed = asyncio.Event()  # after it was away once
         self._is_away = is_away  # at which calls
@@ -62,7 +64,7 @@ async def test_a_lease_is_renewed_until_the_action_ends(database: Database) -> N
 
 
 async def test_who_has_no_lease_does_nothing(database: Database) -> None:
-    await SqliteLock(database).acquire("name", "others", 3600.0)
+    await sqlite_locks(database).acquire("name", "others", 3600.0)
     lock = Lock(database)
     await while_holding(lock, "name", "we", 0.01, lock.renewed.wait)
     assert lock.taken == 1
@@ -78,7 +80,7 @@ async def test_who_has_lost_the_lease_does_no_more(
 
     async def act() -> None:
         clock.advance(LEASE + 1)
-        assert await SqliteLock(database).acquire("name", "others", 3600.0) is not None
+        assert await sqlite_locks(database).acquire("name", "others", 3600.0) is not None
         try:
             await asyncio.Event().wait()
         finally:

@@ -15,7 +15,7 @@ from webloom.adapters.mongodb.import_archives import (
 )
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.lock import MongoLock
+from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.page_archives import (
     MongoChangeLogArchive,
     MongoPageArchive,
@@ -84,7 +84,7 @@ async def open_mongodb_stores(
             },
             heartbeats=MongoHeartbeats(database),
             revisions=MongoRevisions(database),
-            lock=MongoLock(database),
+            lock=mongodb_locks(database),
             link=database,
             room=database.room,
             sizes=MongoSizes(database),

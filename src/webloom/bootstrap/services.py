@@ -32,7 +32,7 @@ from webloom.ports.fetcher import Fetcher
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.lock import Lock
+from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore
 from webloom.ports.revisions import Revisions
 from webloom.ports.room import DatabaseSizes, Room
@@ -51,7 +51,7 @@ class Services:
     watches: WatchStore
     heartbeats: Heartbeats
     revisions: Revisions
-    lock: Lock
+    lock: Locks
     policy: NetworkPolicy
     refusals: RefusalLog  # of all that the process connects to
     host_turns: HostTurns  # shared by all that the process fetches

@@ -12,7 +12,7 @@ from webloom.adapters.sqlite.import_archives import (
 )
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
-from webloom.adapters.sqlite.lock import SqliteLock
+from webloom.adapters.sqlite.locks import sqlite_locks
 from webloom.adapters.sqlite.page_archives import (
     SqliteChangeLogArchive,
     SqlitePageArchive,
@@ -54,7 +54,7 @@ def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) 
         },
         heartbeats=SqliteHeartbeats(file),
         revisions=SqliteRevisions(file),
-        lock=SqliteLock(file),
+        lock=sqlite_locks(file),
         link=file,
         room=file.room,
         sizes=SqliteSizes(file),

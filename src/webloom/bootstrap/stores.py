@@ -8,7 +8,7 @@ from webloom.ports.connection import Connected
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.lock import Lock
+from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
 from webloom.ports.room import DatabaseSizes, Room
@@ -25,7 +25,7 @@ class Stores:
     archives: dict[str, Archive[Any]]  # by collection; what depends on another comes later
     heartbeats: Heartbeats
     revisions: Revisions
-    lock: Lock
+    lock: Locks
     link: Connected
     room: Room
     sizes: DatabaseSizes

@@ -8,11 +8,11 @@ from contextlib import suppress
 
 from webloom.domain.errors import Unavailable
 from webloom.ending import ended
-from webloom.ports.lock import Lock
+from webloom.ports.locks import Locks
 
 
 async def while_holding(
-    lock: Lock, name: str, owner: str, seconds: float, action: Callable[[], Awaitable[object]]
+    lock: Locks, name: str, owner: str, seconds: float, action: Callable[[], Awaitable[object]]
 ) -> None:
     """Nothing is done where somebody else holds the lease, and no more once it is lost: another has
     it, or it could not be renewed in time. It is not given up at the end."""

@@ -1,0 +1,195 @@
+"""`Documents` and `Pairs` on SQLite: load, decide and save in the writer's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from webloom.adapters.sqlite.batches import as_json, plain
+from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.values import instant
+from webloom.stores.primitives import Answer, Decide, DecidePair, Event, First, Now, Second
+
+State = TypeVar("State")
+Row = Sequence[Any]
+
+
+class Loaded(NamedTuple, Generic[State]):
+    row: Row
+    state: State
+
+
+class Table(Generic[State]):
+    """A codec: how the states of one aggregate are kept in the rows of a table."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        key: str,  # the column that identifies a row
+        columns: Sequence[str],
+        decode: Callable[[Row], State],  # of the key and the columns
+        encode: Callable[[State], dict[str, Any]],  # columns that may be written, without the key
+    ) -> None:
+        self.name = name
+        self.key = key
+        self.columns = ", ".join((key, *columns))
+        self._places = {column: place for place, column in enumerate(columns, 1)}
+        self._decode = decode
+        self._encode = encode
+        self._one = f"SELECT {self.columns} FROM {name} WHERE {key} = ?"
+        self._many = (
+            f"SELECT {self.columns} FROM {name} WHERE {key} IN (SELECT value FROM json_each(?))"
+        )
+
+    def decode(self, connection: sqlite3.Connection, row: Row) -> State:
+        return self._decode(row)
+
+    def load(
+        self, connection: sqlite3.Connection, keys: Collection[str]
+    ) -> dict[str, Loaded[State]]:
+        """By key, as `plain` makes it."""
+        if len(keys) == 1:
+            rows = connection.execute(self._one, tuple(keys))
+        else:
+            rows = connection.execute(self._many, (as_json(list(keys)),))
+        return {row[0]: Loaded(row, self.decode(connection, row)) for row in rows.fetchall()}
+
+    def save(self, connection: sqlite3.Connection, changes: Iterable[Change[State]]) -> None:
+        """One statement for each set of columns that changed."""
+        statements: dict[str, list[tuple[Any, ...]]] = {}
+        for key, before, after in changes:
+            values: tuple[Any, ...] = ()
+            if after is None:
+                statement = f"DELETE FROM {self.name} WHERE {self.key} = ?"
+            elif before is None:
+                statement, values = self._insertion(self._encode(after))
+            else:
+                new, row, places = self._encode(after), before.row, self._places
+                changed = [name for name, value in new.items() if row[places[name]] != value]
+                if not changed:
+                    continue
+                columns = ", ".join(f"{name} = ?" for name in changed)
+                statement = f"UPDATE {self.name} SET {columns} WHERE {self.key} = ?"
+                values = tuple(new[name] for name in changed)
+            statements.setdefault(statement, []).append((*values, key))
+        for statement, rows in statements.items():
+            connection.executemany(statement, rows)
+
+    def _insertion(self, columns: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
+        marks = ", ".join("?" * (len(columns) + 1))
+        names = ", ".join((*columns, self.key))
+        return f"INSERT INTO {self.name} ({names}) VALUES ({marks})", tuple(columns.values())
+
+
+class Change(NamedTuple, Generic[State]):
+    key: str
+    before: Loaded[State] | None
+    after: State | None
+
+
+def now_of(database: Database) -> Now:
+    wall = instant(database.wall_ms())
+    return Now(wall, wall, database.now())
+
+
+class _Call(NamedTuple):
+    decide: Decide[Any, Any, Any]
+    items: list[tuple[str, Any]]
+
+
+class SqliteDocuments(Generic[State]):
+    def __init__(self, database: Database, table: Table[State]) -> None:
+        self._db = database
+        self._table = table
+        self._durable: Verb[_Call, list[Any]] = Verb(run=self._run)
+        self._quick: Verb[_Call, list[Any]] = Verb(run=self._run, durable=False)
+
+    async def read(self, keys: Sequence[str]) -> dict[str, State]:
+        wanted = {plain(key): key for key in keys}
+        found = await self._db.read(lambda connection: self._table.load(connection, wanted))
+        return {wanted[key]: each.state for key, each in found.items()}
+
+    async def change(
+        self,
+        decide: Decide[State, Event, Answer],
+        items: Sequence[tuple[str, Event]],
+        *,
+        durable: bool = True,
+    ) -> list[Answer]:
+        if not items:
+            return []
+        call = _Call(decide, [(plain(key), event) for key, event in items])
+        return await self._db.write(self._durable if durable else self._quick, call)
+
+    def _run(self, connection: sqlite3.Connection, calls: list[_Call]) -> list[list[Any]]:
+        now = now_of(self._db)
+        loaded = self._table.load(connection, {key for call in calls for key, _ in call.items})
+        states: dict[str, State | None] = {key: each.state for key, each in loaded.items()}
+        answers: list[list[Any]] = []
+        for decide, items in calls:
+            mine = []
+            for key, event in items:
+                states[key], answer = decide(states.get(key), event, now)
+                mine.append(answer)
+            answers.append(mine)
+        self._table.save(connection, changes_of(loaded, states))
+        return answers
+
+
+def changes_of(
+    loaded: dict[str, Loaded[State]], states: dict[str, State | None]
+) -> Iterator[Change[State]]:
+    for key, after in states.items():
+        before = loaded.get(key)
+        if after is not (None if before is None else before.state):
+            yield Change(key, before, after)
+
+
+class _PairCall(NamedTuple):
+    decide: DecidePair[Any, Any, Any, Any]
+    key: str
+    event: Any
+    second: Callable[[Any], str | None]
+
+
+class SqlitePairs(Generic[First, Second]):
+    def __init__(self, database: Database, first: Table[First], second: Table[Second]) -> None:
+        self._db = database
+        self._first = first
+        self._second = second
+        self._verb: Verb[_PairCall, Any] = Verb(run=self._run)
+
+    async def change(
+        self,
+        decide: DecidePair[First, Second, Event, Answer],
+        key: str,
+        event: Event,
+        *,
+        second: Callable[[First | None], str | None],
+    ) -> Answer:
+        answer: Answer = await self._db.write(
+            self._verb, _PairCall(decide, plain(key), event, second)
+        )
+        return answer
+
+    def _run(self, connection: sqlite3.Connection, calls: list[_PairCall]) -> list[Any]:
+        now = now_of(self._db)
+        return [self._change(connection, call, now) for call in calls]
+
+    def _change(self, connection: sqlite3.Connection, call: _PairCall, now: Now) -> Any:
+        firsts = self._first.load(connection, [call.key])
+        first = _state(firsts, call.key)
+        named = call.second(first)
+        key = None if named is None else plain(named)
+        seconds = {} if key is None else self._second.load(connection, [key])
+        after, second_after, answer = call.decide(first, _state(seconds, key), call.event, now)
+        self._first.save(connection, changes_of(firsts, {call.key: after}))
+        if key is not None:
+            self._second.save(connection, changes_of(seconds, {key: second_after}))
+        return answer
+
+
+def _state(loaded: dict[str, Loaded[State]], key: str | None) -> State | None:
+    return None if key is None or key not in loaded else loaded[key].state

@@ -1,0 +1,28 @@
+"""Named leases with fencing tokens."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Lease(NamedTuple):
+    owner: str
+    token: int  # grows with every change of owner, and when a lease had expired
+    until: float  # on the timeline; not later than now: it has expired or was released
+
+
+def acquired(lease: Lease | None, owner: str, *, now: float, until: float) -> Lease | None:
+    """The lease of `owner`; None while somebody else holds it."""
+    if lease is None:
+        return Lease(owner, 1, until)
+    is_held = lease.until > now
+    if is_held and lease.owner != owner:
+        return None
+    return Lease(owner, lease.token if is_held else lease.token + 1, until)
+
+
+def released(lease: Lease | None, owner: str) -> Lease | None:
+    """Unchanged unless `owner` has it. It is kept for its token."""
+    if lease is None or lease.owner != owner:
+        return lease
+    return lease._replace(until=0.0)
