@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any, overload
+from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.feed import Feed, FeedConfig, LastFetch, UrlTaken, decide_edit
 from webloom.domain.import_run import RunStatus
 
@@ -18,35 +19,9 @@ COLUMNS = (
     "last_status, last_error, last_run_at, failures, last_fetch"
 )
 MOVED_TO = "json_extract(config, '$.moved_to')"  # as the index has it
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 _configs = msgspec.json.Decoder(FeedConfig)
 _fetches = msgspec.json.Decoder(LastFetch)
-
-
-@overload
-def milliseconds(moment: datetime) -> int: ...
-@overload
-def milliseconds(moment: datetime | None) -> int | None: ...
-def milliseconds(moment: datetime | None) -> int | None:
-    return None if moment is None else (moment - _EPOCH) // _MILLISECOND
-
-
-@overload
-def instant(time: int) -> datetime: ...
-@overload
-def instant(time: int | None) -> datetime | None: ...
-def instant(time: int | None) -> datetime | None:
-    return None if time is None else _EPOCH + time * _MILLISECOND
-
-
-def encoded(value: object) -> str:
-    """As JSON; a text that UTF-8 can't carry is mended."""
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_mended(msgspec.to_builtins(value))).decode()
 
 
 def _encoded_config(config: FeedConfig) -> str:
@@ -55,16 +30,6 @@ def _encoded_config(config: FeedConfig) -> str:
     if config.moved_to is None:
         del fields["moved_to"]
     return encoded(fields)
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, dict):
-        return {_mended(name): _mended(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_mended(each) for each in value]
-    return value
 
 
 def feed_of(row: Sequence[Any]) -> Feed:
