@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.application.shortage import shortage
 from webloom.bootstrap import Services
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, Unavailable
-from webloom.ending import ended
 from webloom.entrypoints.slots import Slots
 from webloom.ports.heartbeats import Heartbeat
 
@@ -82,6 +82,6 @@ async def beating(
     try:
         yield
     finally:
-        await ended(task)
+        await cancel_and_wait(task)
         with suppress(Unavailable, BackendRefused):
             await services.heartbeats.leave(beat.process_id)

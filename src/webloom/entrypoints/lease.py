@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import Unavailable
-from webloom.ending import ended
 from webloom.ports.locks import Locks
 
 
@@ -33,6 +33,6 @@ async def while_holding(
                     break
                 until = asked + seconds
     finally:
-        await ended(acting)
+        await cancel_and_wait(acting)
     if not acting.cancelled():
         acting.result()

@@ -9,10 +9,10 @@ from contextlib import suppress
 
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.bootstrap import Services, http_fetcher, open_check_page
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE
-from webloom.ending import ended
 from webloom.entrypoints.heartbeat import Work, beating, first_beat
 from webloom.entrypoints.slots import LAST_WORDS_SECONDS, Slots
 from webloom.ports.broker import Delivery
@@ -82,7 +82,7 @@ async def _serve_urls(services: Services, stop: asyncio.Event, work: Work) -> No
                     await _begin_no_more(fetch_url)
                     await slots.give_back()
         finally:
-            await ended(renewal)
+            await cancel_and_wait(renewal)
 
 
 async def _begin_no_more(fetch_url: FetchUrl) -> None:

@@ -22,8 +22,8 @@ from webloom.adapters.bullmq.job_ids import to_message_id
 from webloom.adapters.bullmq.jobs import Held, Jobs, Nothing
 from webloom.adapters.bullmq.refusals import FOREIGN, CommandRefused, translated
 from webloom.adapters.bullmq.server import ANSWER_SECONDS
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
-from webloom.ending import ended
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Consumer:
             await self._unblock()
             while unfinished := self._unfinished():
                 await asyncio.wait(unfinished)
-            await ended(*care)
+            await cancel_and_wait(*care)
             await self._blocking.aclose()
 
     def _unfinished(self) -> set[asyncio.Future[Any]]:

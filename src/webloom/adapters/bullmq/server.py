@@ -26,8 +26,8 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as NoAnswerError
 
 from webloom.adapters.bullmq.refusals import FOREIGN, check_server, translated
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, WebloomError
-from webloom.ending import ended
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
@@ -103,7 +103,7 @@ class Server:
         finally:
             self._closed = True
             if keeper is not None:
-                await ended(keeper)
+                await cancel_and_wait(keeper)
             if self._sender is not None:
                 await asyncio.wait([self._sender])
             await self._client.aclose()

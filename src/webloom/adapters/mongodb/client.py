@@ -36,9 +36,9 @@ from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.room import Room
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, StoreFull, StoreUnavailable, WebloomError
 from webloom.domain.pipeline import Pipeline
-from webloom.ending import ended
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
@@ -340,7 +340,7 @@ async def open_mongodb(
             yield opened
         finally:
             await opened.close()
-            await ended(keeper)
+            await cancel_and_wait(keeper)
     finally:
         await client.close()
 

@@ -22,8 +22,8 @@ from yarl import URL
 from webloom.adapters.rabbitmq.failures import refusal, speaking
 from webloom.adapters.rabbitmq.line import Line
 from webloom.adapters.rabbitmq.session import ConfirmingChannel, Session
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
-from webloom.ending import ended
 from webloom.parsing.backend_url import shown
 from webloom.ports.connection import Connection
 
@@ -102,7 +102,7 @@ class Link:
         try:
             yield
         finally:
-            await ended(keeper)
+            await cancel_and_wait(keeper)
             session, self._session = self._session, None
             if session is not None:
                 await session.close()

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BrokerUnavailable
-from webloom.ending import ended
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Consumer:
             await pump
             if self._acks:
                 await asyncio.wait(self._acks)
-            await ended(renewal)
+            await cancel_and_wait(renewal)
 
     async def _pump(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():

@@ -28,6 +28,7 @@ from typing import NamedTuple
 from webloom.application.imports.obtain_feed import Obtained, ObtainFeed
 from webloom.application.imports.publish_batches import PublishBatches
 from webloom.application.persist import persist, spread, when_resources_allow
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import FeedUnreadable, FetchFailed, Unavailable
 from webloom.domain.feed import LastFetch, failures_after, next_run
 from webloom.domain.import_run import (
@@ -39,7 +40,6 @@ from webloom.domain.import_run import (
     merged_failures,
 )
 from webloom.domain.third_party import UNCOUNTED, at_end
-from webloom.ending import ended
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions, SeenKeys
@@ -130,10 +130,10 @@ class _Production:
             await asyncio.wait({work, report}, return_when=asyncio.FIRST_COMPLETED)
             first = work if work.done() else report
         except asyncio.CancelledError:
-            await ended(work, report)
+            await cancel_and_wait(work, report)
             await self._give_back()
             raise
-        await ended(work, report)
+        await cancel_and_wait(work, report)
         return await self._finish(self._told_by(first))
 
     def _told_by(self, task: asyncio.Task[_End]) -> _End:

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 from webloom.application.overview.sampler_counts import HOUR, Counts
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.import_run import ImportRun
 from webloom.domain.watch import RunStatus, WatchRun
-from webloom.ending import ended
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
@@ -48,7 +48,7 @@ class Sampler:
         try:
             yield
         finally:
-            await ended(task)
+            await cancel_and_wait(task)
 
     async def look(self) -> None:
         """Raises what the store does."""

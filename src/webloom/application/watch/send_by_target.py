@@ -10,8 +10,8 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.sending import Lane, Running, Sending
-from webloom.ending import ended
 from webloom.ports.watch_store import DueTarget
 
 LOOK_SECONDS = 5.0  # between two looks at what is due, and before a target that failed is tried
@@ -45,7 +45,7 @@ class SendByTarget:
             while self._tasks:
                 await self._wait()
         finally:
-            await ended(*self._tasks)
+            await cancel_and_wait(*self._tasks)
         if self._error is not None:
             raise self._error
 

@@ -1,4 +1,4 @@
-"""Tasks are ended, though a cancellation is lost on the way."""
+"""Tasks end although a cancellation is dropped on the way."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from webloom import ending
-from webloom.ending import ended
+from webloom import cancellation
+from webloom.cancellation import cancel_and_wait
 
 
-async def test_a_loop_that_loses_a_cancellation_is_ended_all_the_same(
+async def test_a_loop_that_drops_cancellations_is_cancelled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ending, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(cancellation, "AGAIN_SECONDS", 0.01)
     lost = 0
 
     async def loop() -> None:
@@ -32,11 +32,11 @@ async def test_a_loop_that_loses_a_cancellation_is_ended_all_the_same(
     tasks = [asyncio.create_task(loop()), asyncio.create_task(fail())]
     await asyncio.sleep(0)
     async with asyncio.timeout(60):
-        await ended(*tasks)
+        await cancel_and_wait(*tasks)
     assert lost == 2
     assert tasks[0].cancelled()
     assert isinstance(tasks[1].exception(), ValueError)
 
 
-async def test_nothing_is_waited_for_where_nothing_is_to_end() -> None:
-    await ended()
+async def test_no_tasks_are_waited_for_where_there_are_none() -> None:
+    await cancel_and_wait()
