@@ -11,6 +11,7 @@ import pytest
 from contracts.adapters import Watching
 from contracts.watch_samples import add_watch, check, config, started, watch_now
 from fakes.clock import FakeClock
+from webloom.adapters.cron import next_match
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
@@ -72,6 +73,7 @@ def manage(store: Any, clock: FakeClock) -> ManageWatches:
     return ManageWatches(
         store=store,
         clock=clock,
+        cron=next_match,
         check=lambda url: url,
         check_target=lambda url: None,
         shown_target=lambda url: url,
@@ -81,7 +83,14 @@ def manage(store: Any, clock: FakeClock) -> ManageWatches:
 
 async def look(store: Any, clock: FakeClock) -> None:
     nothing_is_published: Any = None
-    await RunWatches(store=store, broker=nothing_is_published, clock=clock, after_run=nothing)()
+    look_once = RunWatches(
+        store=store,
+        broker=nothing_is_published,
+        clock=clock,
+        cron=next_match,
+        after_run=nothing,
+    )
+    await look_once()
 
 
 async def begin(watching: Watching, clock: FakeClock) -> WatchRun:

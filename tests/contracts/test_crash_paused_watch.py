@@ -10,6 +10,7 @@ import pytest
 from contracts.adapters import Watching
 from contracts.watch_samples import add_watch, check, started, watch_now
 from fakes.clock import FakeClock
+from webloom.adapters.cron import next_match
 from webloom.application.watch.run_watches import RunWatches
 from webloom.domain.watch import Watch, WatchRun
 
@@ -45,13 +46,16 @@ async def test_a_watch_that_is_paused_while_its_run_ends_is_not_checked_again(
 
     any_broker: Any = None  # nothing is to be published
     dying = RunWatches(
-        store=Dying(watching.watches), broker=any_broker, clock=clock, after_run=pause
+        store=Dying(watching.watches),
+        broker=any_broker,
+        clock=clock,
+        cron=next_match,
+        after_run=pause,
     )
     with pytest.raises(Killed):
         await dying()
     clock.advance(7200)
-    next_one = RunWatches(store=watching.watches, broker=any_broker, clock=clock, after_run=pause)
-    await next_one()
+    await replace(dying, store=watching.watches)()
     watch = await watch_now(watching)
     assert (watch.config.enabled, watch.active_run_id) == (False, None)
     assert watch.last_run_id == run.run_id

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fakes.clock import NOON, FakeClock
+from webloom.adapters.cron import next_match
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
@@ -50,6 +51,7 @@ def manage(store: SqliteWatchStore, clock: FakeClock) -> ManageWatches:
     return ManageWatches(
         store=store,
         clock=clock,
+        cron=next_match,
         check=checked,
         check_target=lambda url: None,
         shown_target=shown,

@@ -13,6 +13,7 @@ import pytest
 
 from fakes.clock import FakeClock
 from unit.deliveries import LEASE
+from webloom.adapters.cron import next_match
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
@@ -74,7 +75,11 @@ class World:
         self.told: list[str] = []
         self.broken: set[str] = set()  # watches of which nobody can be told
         self.run_watches = RunWatches(
-            store=self.store, broker=self.broker, clock=clock, after_run=self.after_run
+            store=self.store,
+            broker=self.broker,
+            clock=clock,
+            cron=next_match,
+            after_run=self.after_run,
         )
 
     async def look(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from webloom.adapters.cron import next_match
 from webloom.adapters.notify.targets import check_target, shown_target
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.application.host_turns import HostTurns
@@ -124,6 +125,7 @@ class Services:
         return ManageWatches(
             store=self.watches,
             clock=self.clock,
+            cron=next_match,
             check=partial(check_url, policy=self.policy),
             check_target=check_target,
             shown_target=shown_target,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from webloom.adapters.cron import next_match
 from webloom.adapters.http.download import DownloadLimits, HttpDownloader
 from webloom.adapters.http.spool_room import SpoolRoom
 from webloom.adapters.notify.notifier import TargetNotifier
@@ -132,6 +133,7 @@ def run_watches(services: Services, tell_people: TellPeople) -> RunWatches:
         store=services.watches,
         broker=services.broker,
         clock=services.clock,
+        cron=next_match,
         after_run=tell_people.after_run,
     )
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from webloom.domain.errors import WatchRefused
 from webloom.domain.page import Selection
-from webloom.domain.schedule import Schedule
+from webloom.domain.schedule import NextMatch, Schedule
 
 MOST_JITTER = 300.0  # seconds
 LONGEST_BACKOFF = timedelta(hours=24)
@@ -177,7 +177,7 @@ def status_at_end(tally: Tally) -> RunStatus:
 
 
 def next_run(
-    config: WatchConfig, *, now: datetime, failures: int, spread: float
+    config: WatchConfig, *, now: datetime, failures: int, spread: float, next_match: NextMatch
 ) -> datetime | None:
     """When a watch is due after a run that ended now; None when it is paused.
 
@@ -186,7 +186,7 @@ def next_run(
     """
     if not config.enabled:
         return None
-    due = config.schedule.next_after(now)
+    due = config.schedule.next_after(now, next_match)
     wait = due - now
     doubled = min(wait, LONGEST_BACKOFF) * 2.0 ** min(failures, 20)
     longer = max(wait, min(doubled, LONGEST_BACKOFF))

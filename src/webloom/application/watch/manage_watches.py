@@ -20,6 +20,7 @@ from webloom.domain.watch import Target, Thresholds, Watch, WatchConfig, next_ru
 from webloom.parsing.pages.selection import check_selection
 from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.ports.clock import Clock
+from webloom.ports.cron import Cron
 from webloom.ports.watch_store import WatchStore
 
 LONGEST_NAME = 200
@@ -49,6 +50,7 @@ async def all_watches(store: WatchStore) -> AsyncIterator[Watch]:
 class ManageWatches:
     store: WatchStore
     clock: Clock
+    cron: Cron
     check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
     check_target: Callable[[str], None]  # raises ValueError
     shown_target: Callable[[str], str]  # without what is secret in it
@@ -98,7 +100,9 @@ class ManageWatches:
             changes["targets"] = self._whole(changes["targets"], known=watch.config.targets)
         config = replace(watch.config, **changes)
         await self._refuse_bad(config, self.target_checks())
-        next_run_at = next_run(config, now=self.clock.now(), failures=0, spread=spread())
+        next_run_at = next_run(
+            config, now=self.clock.now(), failures=0, spread=spread(), next_match=self.cron
+        )
         return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
 
     def _whole(self, given: list[Target], *, known: list[Target]) -> list[Target]:
@@ -144,7 +148,7 @@ class ManageWatches:
         if any(unicodedata.category(each) in ("Cc", "Cs") for each in config.name):
             raise WatchRefused("name: it contains a control character")
         with _named("schedule"):
-            config.schedule.refuse_bad()
+            config.schedule.refuse_bad(self.cron)
         await asyncio.to_thread(refuse_bad_selection, config.selection)  # may take a second
         _refuse_thresholds(config.thresholds)
         if len(config.targets) > MOST_TARGETS:

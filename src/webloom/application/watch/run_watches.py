@@ -30,6 +30,7 @@ from webloom.domain.watch import (
 )
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
+from webloom.ports.cron import Cron
 from webloom.ports.watch_store import Attended, NewRun, WatchStore
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class RunWatches:
     store: WatchStore
     broker: Broker
     clock: Clock
+    cron: Cron
     after_run: Callable[[Watch, WatchRun], Awaitable[None]]  # may be repeated for one run
     _rests_until: float = field(default=0.0, init=False)  # on the steady clock
     _next_idle_look: float = field(default=0.0, init=False)  # on the steady clock
@@ -165,21 +167,22 @@ class RunWatches:
         await self.after_run(watch, each.run)
         run = await self.store.finish_run(
             each.run.run_id,
-            next_run_at=_next_run(watch, failures, now),
+            next_run_at=self._next_run(watch, failures, now),
             instead_of=watch.next_run_at,
         )
         if run is not None and run.status is RunStatus.FAILED:
             log.warning("no page of a watch could be checked", extra={"watch_id": watch.watch_id})
 
-
-def _next_run(watch: Watch, failures: int, now: datetime) -> datetime | None:
-    """A schedule that was good when the watch was saved may be none on this machine."""
-    try:
-        return next_run(watch.config, now=now, failures=failures, spread=spread())
-    except ValueError as error:
-        told = {"watch_id": watch.watch_id, "error": str(error)}
-        log.error("the schedule of a watch can't be read: it is tried again in a day", extra=told)
-        return now + LONGEST_BACKOFF
+    def _next_run(self, watch: Watch, failures: int, now: datetime) -> datetime | None:
+        """A schedule that was valid when the watch was saved may not be on this machine."""
+        try:
+            return next_run(
+                watch.config, now=now, failures=failures, spread=spread(), next_match=self.cron
+            )
+        except ValueError as error:
+            fields = {"watch_id": watch.watch_id, "error": str(error)}
+            log.error("a watch's schedule is not valid: trying again in a day", extra=fields)
+            return now + LONGEST_BACKOFF
 
 
 async def _all(actions: Iterable[Awaitable[Result]]) -> list[Result]:
