@@ -6,10 +6,22 @@ import time
 
 import uvloop
 
-from bench import admin_ui, api, attacks, imports, inventory, outage, scale, stack, watch
+from bench import (
+    admin_ui,
+    api,
+    attacks,
+    command_line,
+    imports,
+    inventory,
+    outage,
+    scale,
+    stack,
+    watch,
+)
 from bench.table import Row, print_table
 
 BENCHES = {
+    "cli": command_line.measure,
     "inventory": inventory.measure,
     "api": api.measure,
     "scale": scale.measure,

@@ -10,64 +10,134 @@ import signal
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from webloom import __version__
 from webloom.domain.errors import SettingsError, WebloomError
-from webloom.entrypoints.cli.logs import set_up_logs
-from webloom.entrypoints.cli.output import visible
 from webloom.private_files import keep_private
-from webloom.settings import load_settings, unknown_variables
 
 log = logging.getLogger(__name__)
 
-# In the order of `webloom --help`: the module beside this one, and its function or group.
+
+class Command(NamedTuple):
+    """Where a command is, and the first paragraph of its help: the list of commands is shown
+    without importing any."""
+
+    place: str  # the module beside this one, and its function or group
+    summary: str
+
+
 COMMANDS = {
-    "up": "processes:up",
-    "api": "processes:api",
-    "worker": "processes:worker",
-    "scheduler": "processes:scheduler",
-    "storage-agent": "processes:storage_agent",
-    "fetch": "fetch:fetch",
-    "inspect": "inspect_pages:inspect_pages",
-    "diff": "diff:diff",
-    "submit": "submit:submit",
-    "import": "import_feeds:import_feeds",
-    "feed": "feed:feed",
-    "feeds": "feeds:app",
-    "watch": "watch:watch",
-    "watches": "watches:app",
-    "history": "history:history",
-    "storage": "history:storage",
-    "export": "export:export",
-    "copy": "copy:copy",
-    "demo": "demo:demo",
-    "alive": "processes:alive",
-    "doctor": "doctor:doctor",
-    "new-key": "processes:new_key",
-    "dead": "dead:app",
+    "up": Command(
+        "processes:up",
+        "Run the API, a worker and the scheduler in one process; by default on one SQLite file.",
+    ),
+    "api": Command("processes:api", "Run the API alone."),
+    "worker": Command(
+        "processes:worker",
+        "Run a worker: it fetches URLs, stores batches of feeds, and checks and stores watched "
+        "pages. Start as many as you like.",
+    ),
+    "scheduler": Command(
+        "processes:scheduler",
+        "Run the scheduler: it reads feeds and starts checks of pages when they are due. A second "
+        "one takes over if it dies.",
+    ),
+    "storage-agent": Command(
+        "processes:storage_agent",
+        "Run the storage agent alone: it stores what others send to its queue. Workers do so too; "
+        "start as many as you like.",
+    ),
+    "fetch": Command(
+        "fetch:fetch",
+        "Fetch one URL now and show what came back. Nothing is stored, and no worker is needed.",
+    ),
+    "inspect": Command(
+        "inspect_pages:inspect_pages",
+        "Show what Webloom sees in pages: text, type, price, availability. Nothing is stored.",
+    ),
+    "diff": Command(
+        "diff:diff", "Show what differs between two pages or texts. Nothing is stored."
+    ),
+    "submit": Command(
+        "submit:submit",
+        "Put URLs into the queue. When it is full, wait for the workers and go on.",
+    ),
+    "import": Command(
+        "import_feeds:import_feeds",
+        "Import feeds now: fetch, read and store them. No other process is needed.",
+    ),
+    "feed": Command(
+        "feed:feed",
+        "Print the postings of a feed as an import would store them. Nothing is stored.",
+    ),
+    "feeds": Command("feeds:app", "Add, list, edit, pause and remove feeds; OPML."),
+    "watch": Command(
+        "watch:watch",
+        "Watch pages: keep their versions, changes and prices, and tell of them.",
+    ),
+    "watches": Command("watches:app", "List, edit, run, pause and remove watches; lists."),
+    "history": Command(
+        "history:history",
+        "Show what was seen on a page: its versions, what changed, and what the price did.",
+    ),
+    "storage": Command(
+        "history:storage",
+        "Show what watched pages take, by collection, what pruning would free, and what the whole "
+        "database takes.",
+    ),
+    "export": Command(
+        "export:export",
+        "Write the records, the newest first. A date is 2026-01-31 or 2026-01-31T12:00:00+01:00.",
+    ),
+    "copy": Command(
+        "copy:copy",
+        "Copy every collection from one store to another, and verify the copy by count and hash.",
+    ),
+    "demo": Command(
+        "demo:demo",
+        "See Webloom at work in a minute: a made-up site on this machine, its pages fetched, its "
+        "job feeds imported and its moving prices watched.",
+    ),
+    "alive": Command(
+        "processes:alive",
+        "Exit with 0 if such a process of this machine has been heard of lately; for health "
+        "checks.",
+    ),
+    "doctor": Command(
+        "doctor:doctor",
+        "Check every dependency and say what to do. Exits with 1 when something is wrong.",
+    ),
+    "new-key": Command(
+        "new_key:new_key",
+        "Make an API key: the key for the client, its hash for WEBLOOM_API_KEYS.",
+    ),
+    "dead": Command(
+        "dead:app",
+        "Look at the messages that could not be handled; put them back or discard them.",
+    ),
 }
 
 
 class _LazyGroup(TyperGroup):
-    """Imports a command when it is used: a worker needs no web framework, a fetch no database."""
+    """Imports a command when it is called: help needs none, a fetch no database."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = {
+            name: TyperCommand(name, help=command.summary) for name, command in COMMANDS.items()
+        }
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        wanted = [cmd_name] if cmd_name in COMMANDS else COMMANDS  # all, to suggest a similar one
-        for name in wanted:
-            if name not in self.commands:
-                self.commands[name] = _load(name)
-        return super().get_command(ctx, cmd_name)
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and _load(args[0]), rest
 
 
 def _load(name: str) -> Any:
-    module, attribute = COMMANDS[name].split(":")
+    module, attribute = COMMANDS[name].place.split(":")
     found = getattr(import_module(f"webloom.entrypoints.cli.{module}"), attribute)
     loaded = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     if isinstance(found, typer.Typer):
@@ -116,6 +186,9 @@ def _options(
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "--help" in sys.argv:  # help is most wanted when a setting is wrong
         return
+    from webloom.entrypoints.cli.logs import set_up_logs
+    from webloom.settings import load_settings, unknown_variables
+
     set_up_logs(load_settings().log_level)
     for name in unknown_variables():
         log.warning("no setting has this name", extra={"variable": name})
@@ -154,6 +227,8 @@ def _first(group: BaseException) -> BaseException:
 
 
 def _fail(error: BaseException, code: int) -> None:
+    from webloom.entrypoints.cli.output import visible
+
     for line in str(error).splitlines():
         typer.echo(f"webloom: {visible(line)}", err=True)
     sys.exit(code)

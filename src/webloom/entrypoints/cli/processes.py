@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import secrets
 import socket
 from typing import Annotated, Literal
 
@@ -93,14 +91,6 @@ async def _is_alive(settings: Settings, role: str) -> bool:
     async with open_services(settings, must_exist=True, queues=()) as services:
         seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]
     return any(beat.role == role and beat.host == socket.gethostname() for beat in seen)
-
-
-def new_key() -> None:
-    """Make an API key: the key for the client, its hash for WEBLOOM_API_KEYS."""
-    key = f"wl_{secrets.token_urlsafe(32)}"
-    typer.echo(f"key for the client, shown this once:  {key}")
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    typer.echo(f"for the server:  WEBLOOM_API_KEYS=sha256:{digest}")
 
 
 def address(settings: Settings) -> str:

@@ -1,0 +1,42 @@
+"""What commands import: help comes at once, and needs none of the libraries that do the work."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+
+import pytest
+import typer
+
+from e2e.scripts import last_line
+from webloom.entrypoints.cli.main import COMMANDS
+
+# Libraries of the product that neither help nor the parser of the command line needs.
+HEAVY = {
+    *("aiohttp", "aiormq", "apprise", "bullmq", "cronsim", "fastapi", "lxml", "msgspec", "nh3"),
+    *("prometheus_client", "pydantic", "pymongo", "re2", "redis", "selectolax", "sqlite3"),
+    *("starlette", "uvicorn", "uvloop", "zstandard"),
+}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["no-such-command"]])
+def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
+    script = """
+        import json, sys
+        from webloom.__main__ import main
+        try:
+            main()
+        except SystemExit:
+            print(json.dumps({"modules": list(sys.modules)}))
+    """
+    modules = last_line(f"import sys\nsys.argv = {['webloom', *arguments]!r}\n", script)["modules"]
+    assert HEAVY.isdisjoint(modules)
+    assert not [each for each in modules if each.startswith(("webloom.adapters", "webloom.ports"))]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_their_help_says(name: str) -> None:
+    module, attribute = COMMANDS[name].place.split(":")
+    found = getattr(import_module(f"webloom.entrypoints.cli.{module}"), attribute)
+    text = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)
+    assert " ".join(text.split("\n\n")[0].split()) == COMMANDS[name].summary
