@@ -12,7 +12,7 @@ from e2e.running import SAYS_WHEN_READY
 from faults.processes import Fleet, Process, eventually_async
 from faults.site import Page, Site
 from servers.private import PrivateServer
-from webloom.application.persist import persist
+from webloom.application.retrying import retry_until_available
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
@@ -70,10 +70,10 @@ class ImportRoom:
 
     async def start_run(self, services: Services, **settings: object) -> str:
         """A busy machine may answer late, and is asked again."""
-        feed, _ = await persist(
+        feed, _ = await retry_until_available(
             lambda: services.manage_feeds.add(self.url, "Big", enabled=False, **settings)
         )
-        started = await persist(lambda: services.start_import(feed.feed_id, "manual"))
+        started = await retry_until_available(lambda: services.start_import(feed.feed_id, "manual"))
         assert started is not None
         return started.run.run_id
 
@@ -81,7 +81,7 @@ class ImportRoom:
         """Wait until batches of it are stored."""
 
         async def look() -> bool:
-            run = await persist(lambda: services.imports.find_run(run_id))
+            run = await retry_until_available(lambda: services.imports.find_run(run_id))
             return run is not None and run.processed_batches > 0
 
         await eventually_async(look, what="batches are stored")

@@ -12,7 +12,7 @@ import pytest
 
 from webloom.adapters.child_process import ended_for_want_of_files
 from webloom.application.overview.exhausted import exhausted
-from webloom.application.persist import persist
+from webloom.application.retrying import retry_until_available
 from webloom.application.shortage import Shortage, shortage
 from webloom.domain.errors import FetchFailed, ResourcesExhausted, StoreUnavailable
 from webloom.domain.exhaustion import exhaustion_in
@@ -91,7 +91,7 @@ async def test_it_is_waited_for_and_reported_until_it_succeeds(
     caplog.set_level(logging.INFO)
     shortage._logged_at = float("-inf")
     work = Scarce(ResourcesExhausted("no spoons: buy some"))
-    assert await persist(work) == 3
+    assert await retry_until_available(work) == 3
     assert work.reasons == [None, "no spoons: buy some", "no spoons: buy some"]
     assert shortage.reason is None
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
@@ -102,7 +102,7 @@ async def test_a_store_that_can_not_be_opened_for_it_is_reported_as_well() -> No
     error = StoreUnavailable("unable to open database file")
     error.__cause__ = OSError(errno.EMFILE, "Too many open files")
     work = Scarce(error)
-    assert await persist(work) == 3
+    assert await retry_until_available(work) == 3
     assert "limit of open files" in (work.reasons[1] or "")
 
 
@@ -113,7 +113,7 @@ async def test_what_is_given_up_is_not_waited_for_any_more() -> None:
         tried.set()
         raise ResourcesExhausted("no spoons")
 
-    task = asyncio.create_task(persist(never))
+    task = asyncio.create_task(retry_until_available(never))
     await tried.wait()
     await asyncio.sleep(0)
     assert shortage.reason == "no spoons"

@@ -96,7 +96,7 @@ def test_reasons_beyond_the_most_are_counted_together() -> None:
 
 def due(config: FeedConfig = CONFIG, failures: int = 0, **more: float) -> timedelta:
     moment = next_run(
-        config, now=NOW, usual_minutes=60, failures=failures, spread=more.pop("spread", 0.0), **more
+        config, now=NOW, usual_minutes=60, failures=failures, jitter=more.pop("jitter", 0.0), **more
     )
     assert moment is not None
     return moment - NOW
@@ -108,13 +108,13 @@ def test_a_feed_is_due_after_its_own_interval_or_the_usual_one() -> None:
 
 
 def test_feeds_that_ran_together_are_spread_out() -> None:
-    assert due(spread=1.0) == timedelta(minutes=65)
-    assert due(replace(CONFIG, interval_minutes=10), spread=0.5) == timedelta(minutes=10.5)
+    assert due(jitter=1.0) == timedelta(minutes=65)
+    assert due(replace(CONFIG, interval_minutes=10), jitter=0.5) == timedelta(minutes=10.5)
 
 
 def test_a_paused_feed_is_never_due() -> None:
     config = replace(CONFIG, enabled=False)
-    assert next_run(config, now=NOW, usual_minutes=60, failures=0, spread=0.0) is None
+    assert next_run(config, now=NOW, usual_minutes=60, failures=0, jitter=0.0) is None
 
 
 def test_failures_back_off_up_to_a_day_and_the_feed_is_not_given_up() -> None:

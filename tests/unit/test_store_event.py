@@ -14,7 +14,7 @@ from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
-from webloom.application import persist
+from webloom.application import retrying
 from webloom.application.watch.store_event import FULL_PAUSE, MOST_DELIVERIES, StoreEvent
 from webloom.domain.errors import EventRefused, StorageFull, StoreUnavailable
 from webloom.domain.schedule import Schedule
@@ -122,7 +122,7 @@ async def test_what_the_store_refuses_is_buried(agent: Agent) -> None:
 async def test_a_store_that_is_away_is_waited_for(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persist, "spread", lambda: -0.5)  # no pause
+    monkeypatch.setattr(retrying, "jitter", lambda: -0.5)  # no pause
     agent.store.failures = [StoreUnavailable("gone"), StoreUnavailable("gone")]
     assert await agent.serve() == ("ack", None)
     assert len(agent.store.events) == 1

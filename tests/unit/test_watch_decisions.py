@@ -44,7 +44,7 @@ def test_which_run_counts_a_page(run: RunHead | None, of_event: bool, of_check: 
 def test_an_external_watch_has_nothing_to_check_and_is_never_due() -> None:
     config = external_config("their job")
     assert (config.name, config.urls) == ("their job", [])
-    assert next_run(config, now=NOW, failures=0, spread=0.0, next_match=next_match) is None
+    assert next_run(config, now=NOW, failures=0, jitter=0.0, next_match=next_match) is None
     watch = Watch(
         watch_id="their job",
         config=config,

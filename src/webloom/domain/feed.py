@@ -93,12 +93,12 @@ def next_run(
     now: datetime,
     usual_minutes: float,
     failures: int,
-    spread: float,
+    jitter: float,
     retry_after: float | None = None,
 ) -> datetime | None:
     """When a feed is due after a run that ended now; None when it is paused.
 
-    `spread`, from 0 to 1, is the caller's randomness. After failures the interval doubles each
+    `jitter`, from 0 to 1, is the caller's randomness. After failures the interval doubles each
     time, up to a day; a feed is never given up.
     """
     if not config.enabled:
@@ -107,4 +107,4 @@ def next_run(
     longest = max(LONGEST_BACKOFF, interval)
     wait = min(interval * 2.0 ** min(failures, 20), longest)
     wait = max(wait, min(timedelta(seconds=retry_after or 0.0), longest))
-    return now + wait + timedelta(seconds=spread * min(wait.total_seconds() / 10, MOST_JITTER))
+    return now + wait + timedelta(seconds=jitter * min(wait.total_seconds() / 10, MOST_JITTER))

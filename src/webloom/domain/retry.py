@@ -16,19 +16,19 @@ class RetryPolicy:
     growth: float = 4.0
     longest_delay: float = 300.0
 
-    def delay(self, failures: int, *, spread: float, retry_after: float | None = None) -> float:
+    def delay(self, failures: int, *, jitter: float, retry_after: float | None = None) -> float:
         """Seconds to wait after the given number of failures.
 
-        `spread`, from 0 to 1, is the caller's randomness: it lengthens the delay by up to half, so
+        `jitter`, from 0 to 1, is the caller's randomness: it lengthens the delay by up to half, so
         that what failed together does not come back together.
         """
         steps = min(failures - 1, 50)  # far past the longest delay
         grown = min(self.first_delay * self.growth**steps, self.longest_delay)
-        return max(grown * (1 + spread / 2), min(retry_after or 0.0, MAX_RETRY_AFTER))
+        return max(grown * (1 + jitter / 2), min(retry_after or 0.0, MAX_RETRY_AFTER))
 
 
 def decide_outcome(
-    result: Received | FetchFailed, *, retry_count: int, policy: RetryPolicy, spread: float
+    result: Received | FetchFailed, *, retry_count: int, policy: RetryPolicy, jitter: float
 ) -> Outcome:
     """What an attempt's result means for its request."""
     received = result if isinstance(result, Received) else None
@@ -50,6 +50,6 @@ def decide_outcome(
     return RetryLater(
         reason=reason,
         retry_count=failures,
-        seconds=policy.delay(failures, spread=spread, retry_after=retry_after),
+        seconds=policy.delay(failures, jitter=jitter, retry_after=retry_after),
         received=received,
     )

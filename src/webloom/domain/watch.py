@@ -177,11 +177,11 @@ def status_at_end(tally: Tally) -> RunStatus:
 
 
 def next_run(
-    config: WatchConfig, *, now: datetime, failures: int, spread: float, next_match: NextMatch
+    config: WatchConfig, *, now: datetime, failures: int, jitter: float, next_match: NextMatch
 ) -> datetime | None:
     """When a watch is due after a run that ended now; None when it is paused.
 
-    `spread`, from 0 to 1, is the caller's randomness. After failed runs the wait doubles each time,
+    `jitter`, from 0 to 1, is the caller's randomness. After failed runs the wait doubles each time,
     up to a day; a watch is never given up.
     """
     if not config.enabled:
@@ -190,4 +190,4 @@ def next_run(
     wait = due - now
     doubled = min(wait, LONGEST_BACKOFF) * 2.0 ** min(failures, 20)
     longer = max(wait, min(doubled, LONGEST_BACKOFF))
-    return now + longer + timedelta(seconds=spread * min(wait.total_seconds() / 10, MOST_JITTER))
+    return now + longer + timedelta(seconds=jitter * min(wait.total_seconds() / 10, MOST_JITTER))

@@ -7,9 +7,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
-from webloom.application.persist import persist, spread
+from webloom.application.retrying import retry_until_available
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.exhaustion import exhaustion_in
+from webloom.jitter import jitter
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
@@ -80,11 +81,11 @@ class Slots:
             if exhaustion_in(error) is not None:  # the message is not to blame, and comes again
                 extra = {"message_id": delivery.message_id, "error": str(error)}
                 log.warning("a delivery is put off", extra=extra)
-                await persist(lambda: delivery.retry(PAUSE_SECONDS * (1 + spread())))
+                await retry_until_available(lambda: delivery.retry(PAUSE_SECONDS * (1 + jitter())))
                 return
             log.exception("a delivery failed", extra={"message_id": delivery.message_id})
             reason = f"unexpected {type(error).__name__}: {error}"
-            await persist(lambda: delivery.bury(reason))
+            await retry_until_available(lambda: delivery.bury(reason))
         self.handled += not delivery.comes_again
 
 

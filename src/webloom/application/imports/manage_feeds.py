@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from webloom.application.persist import spread
 from webloom.domain.errors import FeedBusy, FeedExists, FeedRefused
 from webloom.domain.feed import AUTO, Feed, FeedConfig, UrlTaken, next_run
+from webloom.jitter import jitter
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.feeds.mapping import check_mapping
 from webloom.ports.clock import Clock
@@ -71,7 +71,7 @@ class ManageFeeds:
             now=self.clock.now(),
             usual_minutes=self.usual_minutes,
             failures=0,
-            spread=spread(),
+            jitter=jitter(),
         )
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from webloom.application.persist import spread
 from webloom.domain.errors import FetchFailed
 from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.feed import LastFetch
 from webloom.domain.spool import KNOWN_FOLDER
+from webloom.jitter import jitter
 from webloom.ports.fetcher import Downloaded, Downloader
 from webloom.ports.import_store import Claim
 from webloom.private_files import make_spool
@@ -114,7 +114,7 @@ class ObtainFeed:
             else:
                 if got.status_code < 500 or got.retry_after:
                     return got
-            await asyncio.sleep(self.retry_delay * (1 + spread() / 2))
+            await asyncio.sleep(self.retry_delay * (1 + jitter() / 2))
         return await self.downloader.download(url, part, known=known)
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from webloom.application.persist import persist, spread
+from webloom.application.retrying import retry_until_available
 from webloom.domain.errors import QueueFull
 from webloom.domain.import_run import IMPORT_QUEUE, ImportRun
+from webloom.jitter import jitter
 from webloom.ports.broker import Broker, Message
 from webloom.ports.feed_reader import ReadBatch
 
@@ -80,8 +81,8 @@ class PublishBatches:
         )
         while True:
             try:
-                await persist(lambda: self.broker.publish(IMPORT_QUEUE, message))
+                await retry_until_available(lambda: self.broker.publish(IMPORT_QUEUE, message))
             except QueueFull:
-                await asyncio.sleep(FULL_SECONDS * (1 + spread()))
+                await asyncio.sleep(FULL_SECONDS * (1 + jitter()))
             else:
                 return

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from webloom.application.imports.obtain_feed import Obtained, ObtainFeed
 from webloom.application.imports.publish_batches import PublishBatches
-from webloom.application.persist import persist, spread, when_resources_allow
+from webloom.application.retrying import retry_until_available, when_resources_allow
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import FeedUnreadable, FetchFailed, Unavailable
 from webloom.domain.feed import LastFetch, failures_after, next_run
@@ -40,6 +40,7 @@ from webloom.domain.import_run import (
     merged_failures,
 )
 from webloom.domain.third_party import UNCOUNTED, at_end
+from webloom.jitter import jitter
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions, SeenKeys
@@ -186,7 +187,7 @@ class _Production:
         """Before the first batch of it is on the queue: the batches of a run are of one body, and
         whoever takes the run over must know which. Raises _Lost."""
         note = self._use.store.note_reading
-        run = await persist(lambda: note(self._claim, self._reading))
+        run = await retry_until_available(lambda: note(self._claim, self._reading))
         if run is None:
             raise _Lost
         self._run = run
@@ -289,7 +290,7 @@ class _Production:
                     return UNCOUNTED
                 continue  # nobody knows which batches are stored: to send all would count twice
             rescues += is_idle
-            missing = await persist(
+            missing = await retry_until_available(
                 lambda: self._use.store.missing_batches(
                     self._run.run_id, published=self._reading.published
                 )
@@ -335,7 +336,7 @@ class _Production:
 
     async def _waiting(self) -> int:
         """Messages on the queue, which may be those of other runs."""
-        depth = await persist(lambda: self._use.broker.depth(IMPORT_QUEUE))
+        depth = await retry_until_available(lambda: self._use.broker.depth(IMPORT_QUEUE))
         return depth.ready + depth.delayed + (depth.in_flight or 0)
 
     async def _next_news(self) -> None:
@@ -346,7 +347,7 @@ class _Production:
         if self._is_adopted:
             return
         adopt = self._use.store.adopt_postings
-        adopted = await persist(lambda: adopt(self._claim, is_shared=self._is_shared))
+        adopted = await retry_until_available(lambda: adopt(self._claim, is_shared=self._is_shared))
         if adopted:
             extra = {"run_id": self._run.run_id, "postings": adopted}
             log.info("adopted postings that another program has stored", extra=extra)
@@ -393,13 +394,13 @@ class _Production:
         return self._use.reader.seen_keys(obtained.path)
 
     async def _open_keys(self, after: str) -> list[str]:
-        return await persist(
+        return await retry_until_available(
             lambda: self._use.store.open_keys(self._run.source_url, after=after, limit=KEYS_AT_ONCE)
         )
 
     async def _close(self, keys: list[str]) -> None:
         if keys:
-            await persist(lambda: self._use.store.close_postings(self._claim, keys))
+            await retry_until_available(lambda: self._use.store.close_postings(self._claim, keys))
 
     async def _report(self) -> _End:
         """Beside the work: renew the claim and write the progress down, until somebody asks the
@@ -436,7 +437,7 @@ class _Production:
             now=self._use.clock.now(),
             usual_minutes=self._use.usual_minutes,
             failures=failures_after(feed.failures, status, is_cancelled=self._run.cancel_requested),
-            spread=spread(),
+            jitter=jitter(),
             retry_after=end.retry_after,
         )
         fetched = None if self._obtained is None else self._obtained.fetched
@@ -446,7 +447,9 @@ class _Production:
             last_fetch=fetched and (fetched if status is RunStatus.COMPLETED else LastFetch()),
         )
         reading = replace(self._reading, phase=Phase.FINISHED)
-        run = await persist(lambda: self._use.store.finish_run(self._claim, reading, ending))
+        run = await retry_until_available(
+            lambda: self._use.store.finish_run(self._claim, reading, ending)
+        )
         if run is None:
             raise _Lost
         self._on_change(run)

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from webloom.application.persist import persist
+from webloom.application.retrying import retry_until_available
 from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark
 from webloom.parsing.job_posting import ImportBatch, JobPosting, dedupe_key
 from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
@@ -51,7 +51,7 @@ class StoreBatch:
                 raise JsonTooLarge(f"more than {MOST_POSTINGS:,} postings")
         except (msgspec.MsgspecError, JsonTooLarge, RecursionError, UnicodeError) as error:
             reason = f"not an import batch: {error}"
-            await persist(lambda: delivery.bury(reason))
+            await retry_until_available(lambda: delivery.bury(reason))
             return
         mark = Mark(message.run_id, message.batch_index)
         if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
@@ -61,14 +61,14 @@ class StoreBatch:
         batch = sorted_out(message, mark)
         # A batch that is not applied is of a run that has ended, or says that postings are known
         # which are not: then its producer misses it in the ledger and sends all of them.
-        await persist(lambda: self.store.apply_batch(batch))
-        await persist(delivery.ack)
+        await retry_until_available(lambda: self.store.apply_batch(batch))
+        await retry_until_available(delivery.ack)
 
     async def _give_up(self, delivery: Delivery, mark: Mark, records: int) -> None:
         reason = f"its worker died {delivery.attempt - 1} times"
         failure = Failure(reason=reason, sample=f"batch {mark.batch_index}")
-        await persist(lambda: self.store.fail_batch(mark, [failure], failed=records))
-        await persist(lambda: delivery.bury(reason))
+        await retry_until_available(lambda: self.store.fail_batch(mark, [failure], failed=records))
+        await retry_until_available(lambda: delivery.bury(reason))
 
 
 def decoded(body: bytes) -> ImportBatch[JobPosting] | ImportBatch[msgspec.Raw]:

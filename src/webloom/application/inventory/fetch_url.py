@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from webloom.application.host_turns import HostTurns
-from webloom.application.persist import persist, spread, when_resources_allow
+from webloom.application.retrying import retry_until_available, when_resources_allow
 from webloom.domain.errors import FetchFailed, Unavailable, UrlRefused
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -33,6 +33,7 @@ from webloom.domain.inventory import (
 )
 from webloom.domain.politeness import Defer
 from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy, decide_outcome
+from webloom.jitter import jitter
 from webloom.parsing.web_url import host_of, normalise
 from webloom.ports.broker import Delivery
 from webloom.ports.fetcher import Fetcher
@@ -76,12 +77,12 @@ class FetchUrl:
                 raise UrlRefused(f"{request.url!r} is not in its normal form")
         except (msgspec.MsgspecError, UrlRefused, UnicodeError) as error:
             reason = f"not a fetch request: {error}"
-            await persist(lambda: delivery.bury(reason))
+            await retry_until_available(lambda: delivery.bury(reason))
             return
         if not delivery.redelivered:
             await self._in_turn(delivery, request)
         elif self._alone.locked():  # the slot is free for others meanwhile
-            await persist(lambda: delivery.retry(1 + spread()))
+            await retry_until_available(lambda: delivery.retry(1 + jitter()))
         else:
             async with self._alone:
                 await self._in_turn(delivery, request)
@@ -102,8 +103,8 @@ class FetchUrl:
     async def _in_turn(self, delivery: Delivery, request: FetchRequest) -> None:
         turn = await self.turns.take(host_of(request.url))
         if isinstance(turn, Defer):
-            seconds = turn.seconds * (1 + spread() / 2)
-            await persist(lambda: delivery.retry(seconds))
+            seconds = turn.seconds * (1 + jitter() / 2)
+            await retry_until_available(lambda: delivery.retry(seconds))
             return
         try:
             await self._attempt(delivery, request)
@@ -112,19 +113,21 @@ class FetchUrl:
 
     async def _attempt(self, delivery: Delivery, request: FetchRequest) -> None:
         if self.closing:
-            await persist(delivery.retry)
+            await retry_until_available(delivery.retry)
             return
         self.beginning += 1
         try:
-            begun = await persist(lambda: self.store.begin_attempt(request, lease=self.lease))
+            begun = await retry_until_available(
+                lambda: self.store.begin_attempt(request, lease=self.lease)
+            )
         finally:
             self.beginning -= 1
         match begun:
             case AlreadyDone() | GiveUp():
                 self.tally.failed += isinstance(begun, GiveUp)
-                await persist(delivery.ack)
+                await retry_until_available(delivery.ack)
             case Busy(seconds=seconds):
-                await persist(lambda: delivery.retry(seconds))
+                await retry_until_available(lambda: delivery.retry(seconds))
             case Attempt() as attempt:
                 await self._fetch(delivery, attempt)
 
@@ -134,9 +137,11 @@ class FetchUrl:
             result = await self._result(attempt.url)
             self._heed(attempt.url, result)
             outcome = decide_outcome(
-                result, retry_count=attempt.retry_count, policy=self.retries, spread=spread()
+                result, retry_count=attempt.retry_count, policy=self.retries, jitter=jitter()
             )
-            stands = await persist(lambda: self.store.finish_attempt(attempt, outcome))
+            stands = await retry_until_available(
+                lambda: self.store.finish_attempt(attempt, outcome)
+            )
         except asyncio.CancelledError:
             await self._give_back(delivery, attempt)
             raise
@@ -149,9 +154,9 @@ class FetchUrl:
                 "attempt was superseded", extra={"url": attempt.url, "token": attempt.token}
             )
         if stands and isinstance(outcome, RetryLater):
-            await persist(lambda: delivery.retry(outcome.seconds))
+            await retry_until_available(lambda: delivery.retry(outcome.seconds))
         else:
-            await persist(delivery.ack)
+            await retry_until_available(delivery.ack)
 
     async def _result(self, url: str) -> Received | FetchFailed:
         try:

@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from webloom.application.host_turns import HostTurns
-from webloom.application.persist import persist, spread, when_resources_allow
+from webloom.application.retrying import retry_until_available, when_resources_allow
 from webloom.application.watch.page_event import page_event
 from webloom.application.watch.page_problems import content_problem, size_problem, status_problem
 from webloom.domain.errors import FetchFailed, PageUnreadable, QueueFull, UrlRefused
@@ -37,6 +37,7 @@ from webloom.domain.politeness import Defer
 from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy
 from webloom.domain.storage_event import Origin, milliseconds_of
 from webloom.domain.watch import Outcome, Watch
+from webloom.jitter import jitter
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.storage_event import LAST_TS, encoded
 from webloom.parsing.web_url import host_of, normalise
@@ -92,24 +93,24 @@ class CheckPage:
                 raise UrlRefused(f"{check.url!r} is not in its normal form")
         except (msgspec.MsgspecError, UrlRefused, UnicodeError) as error:
             reason = f"not a check of a page: {error}"
-            await persist(lambda: delivery.bury(reason))
+            await retry_until_available(lambda: delivery.bury(reason))
             return
         began = self.clock.now()  # before the watch is read: what it selects may change meanwhile
-        watch = await persist(lambda: self.watches.find_watch(check.job_id))
-        if watch is None or not await persist(
+        watch = await retry_until_available(lambda: self.watches.find_watch(check.job_id))
+        if watch is None or not await retry_until_available(
             lambda: self.watches.is_open(check.run_id, check.url)
         ):
-            await persist(delivery.ack)
+            await retry_until_available(delivery.ack)
             return
         if delivery.redelivered:
             check = msgspec.structs.replace(check, deaths=check.deaths + delivery.attempt - 1)
         if check.deaths >= MOST_DEATHS:
             await self._fail(check, began, f"its worker died {check.deaths} times")
-            await persist(delivery.ack)
+            await retry_until_available(delivery.ack)
             return
         turn = await self.turns.take(host_of(check.url))
         if isinstance(turn, Defer):
-            await self._put_off(delivery, check, turn.seconds * (1 + spread() / 2))
+            await self._put_off(delivery, check, turn.seconds * (1 + jitter() / 2))
             return
         try:
             await self._look(delivery, check, watch, began)
@@ -119,7 +120,7 @@ class CheckPage:
     async def _look(
         self, delivery: Delivery, check: PageCheck, watch: Watch, began: datetime
     ) -> None:
-        page = await persist(lambda: self.pages.find_page(check.job_id, check.url))
+        page = await retry_until_available(lambda: self.pages.find_page(check.job_id, check.url))
         path = self.spool / f"{uuid.uuid4().hex}.page"
         await asyncio.to_thread(make_spool, self.spool)
         try:
@@ -140,7 +141,7 @@ class CheckPage:
             check = msgspec.structs.replace(check, failed=check.failed + 1)
             if failure.retryable and check.failed < MAX_ATTEMPTS:
                 seconds = self.retries.delay(
-                    check.failed, spread=spread(), retry_after=failure.retry_after
+                    check.failed, jitter=jitter(), retry_after=failure.retry_after
                 )
                 await self._put_off(delivery, check, seconds)
                 return
@@ -152,15 +153,17 @@ class CheckPage:
             await self._fail(check, began, reason)
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
-        await persist(delivery.ack)
+        await retry_until_available(delivery.ack)
 
     async def _put_off(self, delivery: Delivery, check: PageCheck, seconds: float) -> None:
         try:
-            await persist(lambda: self.broker.publish(CHECK_QUEUE, check.message, delay=seconds))
+            await retry_until_available(
+                lambda: self.broker.publish(CHECK_QUEUE, check.message, delay=seconds)
+            )
         except QueueFull:
-            await persist(lambda: delivery.retry(seconds))
+            await retry_until_available(lambda: delivery.retry(seconds))
         else:
-            await persist(delivery.ack)
+            await retry_until_available(delivery.ack)
 
     async def _compare(
         self,
@@ -192,10 +195,12 @@ class CheckPage:
         """A full queue is waited for: the agent is behind."""
         while True:
             try:
-                await persist(lambda: self.broker.publish(self.storage_queue, message))
+                await retry_until_available(
+                    lambda: self.broker.publish(self.storage_queue, message)
+                )
                 return
             except QueueFull:
-                await asyncio.sleep(FULL_PAUSE * (0.5 + spread()))
+                await asyncio.sleep(FULL_PAUSE * (0.5 + jitter()))
 
     async def _note_unchanged(self, check: PageCheck, began: datetime, got: Downloaded) -> None:
         validators = Validators(
@@ -209,7 +214,7 @@ class CheckPage:
             outcome=Outcome.UNCHANGED,
             validators=None if got.status_code == 304 else validators,
         )
-        await persist(lambda: self.pages.note_checked(checked))
+        await retry_until_available(lambda: self.pages.note_checked(checked))
 
     async def _fail(self, check: PageCheck, began: datetime, reason: str) -> None:
         checked = Checked(
@@ -220,7 +225,7 @@ class CheckPage:
             outcome=Outcome.FAILED,
             error=reason[:500],
         )
-        await persist(lambda: self.pages.note_checked(checked))
+        await retry_until_available(lambda: self.pages.note_checked(checked))
 
 
 def _later(page: StoredPage | None, began: datetime) -> int:

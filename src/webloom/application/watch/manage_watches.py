@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from webloom.application.persist import spread
 from webloom.application.watch.check_targets import TargetChecks
 from webloom.domain.errors import UrlRefused, WatchRefused
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, Watch, WatchConfig, next_run
+from webloom.jitter import jitter
 from webloom.parsing.pages.selection import check_selection
 from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.ports.clock import Clock
@@ -101,7 +101,7 @@ class ManageWatches:
         config = replace(watch.config, **changes)
         await self._refuse_bad(config, self.target_checks())
         next_run_at = next_run(
-            config, now=self.clock.now(), failures=0, spread=spread(), next_match=self.cron
+            config, now=self.clock.now(), failures=0, jitter=jitter(), next_match=self.cron
         )
         return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from webloom.application.persist import spread
 from webloom.application.watch.check_page import PageCheck
 from webloom.domain.errors import WebloomError
 from webloom.domain.page import CHECK_QUEUE
@@ -28,6 +27,7 @@ from webloom.domain.watch import (
     next_run,
     refuse_external,
 )
+from webloom.jitter import jitter
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.cron import Cron
@@ -177,7 +177,7 @@ class RunWatches:
         """A schedule that was valid when the watch was saved may not be on this machine."""
         try:
             return next_run(
-                watch.config, now=now, failures=failures, spread=spread(), next_match=self.cron
+                watch.config, now=now, failures=failures, jitter=jitter(), next_match=self.cron
             )
         except ValueError as error:
             fields = {"watch_id": watch.watch_id, "error": str(error)}

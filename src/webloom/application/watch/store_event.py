@@ -13,11 +13,12 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from webloom.application.persist import persist, spread
+from webloom.application.retrying import retry_until_available
 from webloom.domain.errors import EventRefused, QueueFull, StorageFull
 from webloom.domain.event_admission import admitted, maintained_urls
 from webloom.domain.storage_event import Origin, StorageEvent
 from webloom.domain.watch import Outcome
+from webloom.jitter import jitter
 from webloom.parsing.storage_event import event_of
 from webloom.parsing.web_url import normalise
 from webloom.ports.broker import Broker, Delivery, Message
@@ -54,21 +55,21 @@ class StoreEvent:
             reason = str(error)
             if event is not None and event.run_id is not None:
                 await self._fail(event, event.run_id, reason)
-            await persist(lambda: delivery.bury(reason))
+            await retry_until_available(lambda: delivery.bury(reason))
         except StorageFull as error:
             log.error("there is no room for an event", extra={"error": str(error)})
             await self._put_off(delivery)
         else:
-            await persist(delivery.ack)
+            await retry_until_available(delivery.ack)
 
     async def _admitted(self, event: StorageEvent, now: datetime) -> StorageEvent:
         """Raises EventRefused; then the run that it names, which may be ours, is left alone."""
         watch = run = None
         if event.origin is not Origin.CHECKER:
-            watch = await persist(lambda: self.watches.find_watch(event.job_id))
+            watch = await retry_until_available(lambda: self.watches.find_watch(event.job_id))
         run_id = event.run_id
         if watch is not None and not watch.is_external and run_id is not None:
-            run = await persist(lambda: self.watches.find_run(run_id))
+            run = await retry_until_available(lambda: self.watches.find_run(run_id))
         return admitted(
             event,
             url=normalise(event.url),
@@ -78,7 +79,7 @@ class StoreEvent:
         )
 
     async def _store(self, event: StorageEvent) -> None:
-        await persist(lambda: self.store.store_event(event))
+        await retry_until_available(lambda: self.store.store_event(event))
 
     async def _fail(self, event: StorageEvent, run_id: str, reason: str) -> None:
         """Its run is not to wait for it."""
@@ -90,15 +91,17 @@ class StoreEvent:
             outcome=Outcome.FAILED,
             error=reason[:500],
         )
-        await persist(lambda: self.store.note_checked(checked))
+        await retry_until_available(lambda: self.store.note_checked(checked))
 
     async def _put_off(self, delivery: Delivery) -> None:
         """As a message of its own: for this one every delivery would count as an agent's death."""
-        seconds = FULL_PAUSE * (0.5 + spread())
+        seconds = FULL_PAUSE * (0.5 + jitter())
         copy = Message(id=uuid.uuid4().hex, body=delivery.body)
         try:
-            await persist(lambda: self.broker.publish(self.queue, copy, delay=seconds))
+            await retry_until_available(
+                lambda: self.broker.publish(self.queue, copy, delay=seconds)
+            )
         except QueueFull:
-            await persist(lambda: delivery.retry(seconds))
+            await retry_until_available(lambda: delivery.retry(seconds))
         else:
-            await persist(delivery.ack)
+            await retry_until_available(delivery.ack)

@@ -16,7 +16,7 @@ import typer
 import uvloop
 
 from webloom.application.imports.run_import import RunImport
-from webloom.application.persist import persist
+from webloom.application.retrying import retry_until_available
 from webloom.bootstrap import Services, open_run_import, open_services, spool_room
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import Feed
@@ -196,7 +196,7 @@ class _Importer:
     async def _import(self, feed: Feed) -> ImportRun | None:
         """The run at its end, whoever carries it out. None: the feed or the run is gone."""
         owner, lease = f"{self.owner}.{next(self._claims)}", self.services.settings.lease
-        started = await persist(
+        started = await retry_until_available(
             lambda: self.services.start_import(feed.feed_id, "cli", owner=owner, lease=lease)
         )
         if started is None:
@@ -224,12 +224,12 @@ class _Importer:
 
     async def _claim(self, run: ImportRun, owner: str) -> Claim | None:
         lease = self.services.settings.lease
-        return await persist(
+        return await retry_until_available(
             lambda: self.services.imports.claim_run(owner, lease=lease, run_id=run.run_id)
         )
 
     async def _now(self, run: ImportRun) -> ImportRun | None:
-        return await persist(lambda: self.services.imports.find_run(run.run_id))
+        return await retry_until_available(lambda: self.services.imports.find_run(run.run_id))
 
 
 def _tell(run: ImportRun) -> None:
