@@ -6,6 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ async def test_only_good_credentials_connect_and_no_password_is_shown(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "LONGEST_PAUSE", 1.0)
+    monkeypatch.setattr(client, "RECONNECT", replace(client.RECONNECT, cap=1.0))
 
 
 async def is_ready(database: MongoDatabase) -> bool:

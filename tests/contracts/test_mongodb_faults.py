@@ -335,7 +335,7 @@ async def test_what_was_answered_outlives_the_death_of_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replica_set: str | None
 ) -> None:
     """Killed twice under load: every URL ends as completed once, with its own source."""
-    monkeypatch.setattr(client, "LONGEST_PAUSE", 1.0)
+    monkeypatch.setattr(client, "RECONNECT", replace(client.RECONNECT, cap=1.0))
     async with private_server(tmp_path, SystemClock(), replica_set) as (server, database):
         store = MongoInventoryStore(database)
         urls = iter([f"{URL}/{n}" for n in range(400)])

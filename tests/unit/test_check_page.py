@@ -26,7 +26,7 @@ from webloom.domain.errors import FetchFailed, QueueFull
 from webloom.domain.feed import LastFetch
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE, Selection
 from webloom.domain.politeness import HostLimits
-from webloom.domain.retry import RetryPolicy
+from webloom.domain.retry import fetch_backoff
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import Outcome, Thresholds, Watch, WatchConfig
@@ -157,7 +157,7 @@ class World:
             downloader=self.web,
             reader=self.reader,
             turns=self.turns,
-            retries=RetryPolicy(first_delay=10),
+            retries=fetch_backoff(10),
             clock=self.clock,
             spool=self._spool,
         )(delivery)

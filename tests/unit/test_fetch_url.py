@@ -36,7 +36,7 @@ from webloom.domain.inventory import (
     Status,
 )
 from webloom.domain.politeness import HostLimits
-from webloom.domain.retry import RetryPolicy
+from webloom.domain.retry import fetch_backoff
 
 LEASE = 15.0
 URL = "http://site.example/page"
@@ -119,7 +119,7 @@ def use_case(store: Store, web: FakeWeb, concurrency: int = 100) -> FetchUrl:
         store=store,
         fetcher=web,
         turns=HostTurns(HostLimits(concurrency=concurrency, delay=0.0)),
-        retries=RetryPolicy(first_delay=2.0),
+        retries=fetch_backoff(2.0),
         lease=LEASE,
     )
 

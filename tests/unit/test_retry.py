@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import Completed, Failed, Received, RetryLater
-from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy, decide_outcome
+from webloom.domain.retry import MAX_RETRY_AFTER, decide_outcome, fetch_backoff
 
-POLICY = RetryPolicy(first_delay=2.0)
+BACKOFF = fetch_backoff(2.0)
 RESPONSE = Received(
     status_code=200,
     headers={},
@@ -50,7 +50,7 @@ DELAYS = [
 def test_how_long_a_retry_waits(
     failures: int, jitter: float, retry_after: float | None, seconds: float
 ) -> None:
-    assert POLICY.delay(failures, jitter=jitter, retry_after=retry_after) == pytest.approx(seconds)
+    assert BACKOFF.delay(failures, jitter=jitter, retry_after=retry_after) == pytest.approx(seconds)
 
 
 @given(
@@ -62,12 +62,12 @@ def test_how_long_a_retry_waits(
 def test_a_delay_grows_is_spread_and_has_an_end(
     failures: int, jitter: float, first: float, retry_after: float | None
 ) -> None:
-    policy = RetryPolicy(first_delay=first)
-    bare = policy.delay(failures, jitter=0.0)
+    backoff = fetch_backoff(first)
+    bare = backoff.delay(failures, jitter=0.0)
     assert min(first, 300) <= bare <= 300
-    spread_out = policy.delay(failures, jitter=jitter)
+    spread_out = backoff.delay(failures, jitter=jitter)
     assert bare <= spread_out <= bare * 1.5
-    asked = policy.delay(failures, jitter=jitter, retry_after=retry_after)
+    asked = backoff.delay(failures, jitter=jitter, retry_after=retry_after)
     assert spread_out <= asked <= max(spread_out, MAX_RETRY_AFTER)
 
 
@@ -82,14 +82,14 @@ FINE = [200, 204, 206, 301, 304, 399]
 @pytest.mark.parametrize("retry_count", [0, 2])
 def test_a_response_below_400_completes_the_request(code: int, retry_count: int) -> None:
     received = answered(code)
-    outcome = decide_outcome(received, retry_count=retry_count, policy=POLICY, jitter=0)
+    outcome = decide_outcome(received, retry_count=retry_count, backoff=BACKOFF, jitter=0)
     assert outcome == Completed(received=received)
 
 
 @pytest.mark.parametrize("code", PERMANENT)
 def test_a_response_that_will_not_change_fails_the_request_at_once(code: int) -> None:
     received = answered(code, retry_after=5.0)
-    outcome = decide_outcome(received, retry_count=1, policy=POLICY, jitter=0)
+    outcome = decide_outcome(received, retry_count=1, backoff=BACKOFF, jitter=0)
     assert outcome == Failed(reason=f"the server answered {code}", retry_count=1, received=received)
 
 
@@ -98,7 +98,7 @@ def test_a_response_that_may_change_is_tried_three_times(code: int) -> None:
     received = answered(code)
     reason = f"the server answered {code}"
     outcomes = [
-        decide_outcome(received, retry_count=failures, policy=POLICY, jitter=0)
+        decide_outcome(received, retry_count=failures, backoff=BACKOFF, jitter=0)
         for failures in (0, 1, 2)
     ]
     assert outcomes == [
@@ -110,7 +110,7 @@ def test_a_response_that_may_change_is_tried_three_times(code: int) -> None:
 
 def test_a_failed_fetch_that_may_succeed_later_is_tried_three_times() -> None:
     outcomes = [
-        decide_outcome(REFUSED, retry_count=failures, policy=POLICY, jitter=1.0)
+        decide_outcome(REFUSED, retry_count=failures, backoff=BACKOFF, jitter=1.0)
         for failures in (0, 1, 2)
     ]
     assert outcomes == [
@@ -121,12 +121,12 @@ def test_a_failed_fetch_that_may_succeed_later_is_tried_three_times() -> None:
 
 
 def test_a_failed_fetch_that_will_not_succeed_fails_the_request_at_once() -> None:
-    outcome = decide_outcome(BROKEN, retry_count=0, policy=POLICY, jitter=0)
+    outcome = decide_outcome(BROKEN, retry_count=0, backoff=BACKOFF, jitter=0)
     assert outcome == Failed(reason="the redirects go in a circle", retry_count=0)
 
 
 @pytest.mark.parametrize("code", [429, 503])
 def test_a_server_that_says_when_to_come_back_is_heeded(code: int) -> None:
-    outcome = decide_outcome(answered(code, 120.0), retry_count=0, policy=POLICY, jitter=1.0)
+    outcome = decide_outcome(answered(code, 120.0), retry_count=0, backoff=BACKOFF, jitter=1.0)
     assert isinstance(outcome, RetryLater)
     assert outcome.seconds == 120.0

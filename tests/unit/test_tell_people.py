@@ -18,7 +18,6 @@ from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.application.watch import tell_people
 from webloom.application.watch.tell_people import (
-    LONGEST_RETRY_AFTER,
     MOST_ATTEMPTS,
     TellPeople,
     due_at,
@@ -422,7 +421,7 @@ async def test_a_digest_that_fails_stays_together_and_keeps_its_id(world_of: Mak
         (10, NotSent(reason="", retryable=True), timedelta(hours=6)),
         (0, NotSent(reason="", retryable=True, retry_after=7200.0), timedelta(hours=2)),
         (5, NotSent(reason="", retryable=True, retry_after=1.0), timedelta(minutes=32)),
-        (0, NotSent(reason="", retryable=True, retry_after=1e10), LONGEST_RETRY_AFTER),
+        (0, NotSent(reason="", retryable=True, retry_after=1e10), timedelta(hours=24)),
         (0, NotSent(reason="", retryable=False, retry_after=5.0), None),
         (MOST_ATTEMPTS - 1, NotSent(reason="", retryable=True), None),
     ],

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from webloom.application.shortage import shortage
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import ResourcesExhausted, Unavailable
 from webloom.domain.exhaustion import exhaustion_in
 from webloom.jitter import jitter
@@ -15,8 +17,8 @@ from webloom.jitter import jitter
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-LONGEST_PAUSE = 30.0  # between two tries
-LONGEST_PAUSE_OF_OURS = 5.0  # while nobody else is asked
+SERVER_AWAY = Backoff(base=0.5, cap=30.0, jitter=(0.5, 1.5))
+RESOURCES_EXHAUSTED = replace(SERVER_AWAY, cap=5.0)  # nobody else is asked meanwhile
 
 
 async def retry_until_available(action: Callable[[], Awaitable[Result]]) -> Result:
@@ -32,21 +34,20 @@ async def when_resources_allow(action: Callable[[], Awaitable[Result]]) -> Resul
 
 
 async def _retry(action: Callable[[], Awaitable[Result]], missing: type[Unavailable]) -> Result:
-    pause = 0.5
+    failures = 0
     try:
         while True:
             try:
                 return await action()
             except missing as error:
-                longest = LONGEST_PAUSE
+                failures += 1
                 if exhausted := exhaustion_in(error):
                     shortage.begin(action, str(exhausted))
-                    longest = LONGEST_PAUSE_OF_OURS
+                    seconds = RESOURCES_EXHAUSTED.delay(failures, jitter=jitter())
                 else:
-                    told = {"error": str(error), "seconds": pause}
-                    log.warning("waiting for the database", extra=told)
-                pause = min(pause, longest)
-                await asyncio.sleep(pause * (0.5 + jitter()))
-                pause = min(pause * 2, longest)
+                    seconds = SERVER_AWAY.delay(failures, jitter=jitter())
+                    fields = {"error": str(error), "seconds": round(seconds, 1)}
+                    log.warning("waiting for the database", extra=fields)
+                await asyncio.sleep(seconds)
     finally:
         shortage.end(action)

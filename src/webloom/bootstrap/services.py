@@ -25,7 +25,7 @@ from webloom.application.watch.manage_watches import ManageWatches
 from webloom.application.watch.run_watches import StartRun
 from webloom.application.watch.store_event import StoreEvent
 from webloom.domain.network_policy import NetworkPolicy
-from webloom.domain.retry import RetryPolicy
+from webloom.domain.retry import fetch_backoff
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.connection import BrokerLink, Connected
@@ -160,6 +160,6 @@ class Services:
             store=self.store,
             fetcher=fetcher,
             turns=turns,
-            retries=RetryPolicy(first_delay=self.settings.retry_delay),
+            retries=fetch_backoff(self.settings.retry_delay),
             lease=self.settings.lease,
         )

@@ -30,7 +30,7 @@ from webloom.bootstrap.network import (
     spool_room,
 )
 from webloom.bootstrap.services import Services
-from webloom.domain.retry import RetryPolicy
+from webloom.domain.retry import fetch_backoff
 from webloom.ports.heartbeats import Heartbeat
 
 MOST_OF_A_PREVIEW = 16 * 1024 * 1024  # bytes of a feed: enough for thousands of postings
@@ -111,7 +111,7 @@ async def open_check_page(services: Services, turns: HostTurns) -> AsyncIterator
             downloader=downloader,
             reader=reader,
             turns=turns,
-            retries=RetryPolicy(first_delay=settings.retry_delay),
+            retries=fetch_backoff(settings.retry_delay),
             clock=services.clock,
             spool=settings.spool,
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from webloom.domain.backoff import Backoff
 from webloom.domain.import_run import RunStatus
 
 AUTO = "auto"
@@ -104,7 +105,7 @@ def next_run(
     if not config.enabled:
         return None
     interval = timedelta(minutes=config.interval_minutes or usual_minutes)
-    longest = max(LONGEST_BACKOFF, interval)
-    wait = min(interval * 2.0 ** min(failures, 20), longest)
-    wait = max(wait, min(timedelta(seconds=retry_after or 0.0), longest))
-    return now + wait + timedelta(seconds=jitter * min(wait.total_seconds() / 10, MOST_JITTER))
+    longest = max(LONGEST_BACKOFF, interval).total_seconds()
+    backoff = Backoff(base=interval.total_seconds(), cap=longest, longest_retry_after=longest)
+    wait = backoff.delay(failures + 1, retry_after=retry_after)
+    return now + timedelta(seconds=wait + jitter * min(wait / 10, MOST_JITTER))

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import MAX_ATTEMPTS, Completed, Failed, Outcome, Received, RetryLater
 
 MAX_RETRY_AFTER = 3600.0  # a server may ask for more; an hour is what it gets
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RetryPolicy:
-    first_delay: float
-    growth: float = 4.0
-    longest_delay: float = 300.0
-
-    def delay(self, failures: int, *, jitter: float, retry_after: float | None = None) -> float:
-        """Seconds to wait after the given number of failures.
-
-        `jitter`, from 0 to 1, is the caller's randomness: it lengthens the delay by up to half, so
-        that what failed together does not come back together.
-        """
-        steps = min(failures - 1, 50)  # far past the longest delay
-        grown = min(self.first_delay * self.growth**steps, self.longest_delay)
-        return max(grown * (1 + jitter / 2), min(retry_after or 0.0, MAX_RETRY_AFTER))
+def fetch_backoff(first_delay: float) -> Backoff:
+    """Between two attempts to fetch a URL."""
+    return Backoff(
+        base=first_delay,
+        factor=4.0,
+        cap=300.0,
+        jitter=(1.0, 1.5),
+        longest_retry_after=MAX_RETRY_AFTER,
+    )
 
 
 def decide_outcome(
-    result: Received | FetchFailed, *, retry_count: int, policy: RetryPolicy, jitter: float
+    result: Received | FetchFailed, *, retry_count: int, backoff: Backoff, jitter: float
 ) -> Outcome:
     """What an attempt's result means for its request."""
     received = result if isinstance(result, Received) else None
@@ -50,6 +43,6 @@ def decide_outcome(
     return RetryLater(
         reason=reason,
         retry_count=failures,
-        seconds=policy.delay(failures, jitter=jitter, retry_after=retry_after),
+        seconds=backoff.delay(failures, jitter=jitter, retry_after=retry_after),
         received=received,
     )

@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import WatchRefused
 from webloom.domain.page import Selection
 from webloom.domain.schedule import NextMatch, Schedule
@@ -187,7 +188,7 @@ def next_run(
     if not config.enabled:
         return None
     due = config.schedule.next_after(now, next_match)
-    wait = due - now
-    doubled = min(wait, LONGEST_BACKOFF) * 2.0 ** min(failures, 20)
-    longer = max(wait, min(doubled, LONGEST_BACKOFF))
-    return now + longer + timedelta(seconds=jitter * min(wait.total_seconds() / 10, MOST_JITTER))
+    wait = (due - now).total_seconds()
+    backoff = Backoff(base=wait, cap=max(wait, LONGEST_BACKOFF.total_seconds()))
+    longer = backoff.delay(failures + 1)
+    return now + timedelta(seconds=longer + jitter * min(wait / 10, MOST_JITTER))

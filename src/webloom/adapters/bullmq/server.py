@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import random
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -27,7 +26,9 @@ from redis.exceptions import TimeoutError as NoAnswerError
 
 from webloom.adapters.bullmq.refusals import FOREIGN, check_server, translated
 from webloom.cancellation import cancel_and_wait
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, WebloomError
+from webloom.jitter import jitter
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
@@ -38,7 +39,7 @@ CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 5.0  # a server that takes longer is as good as away
 LOOK_SECONDS = 5.0  # between looks at a server that nobody calls
 QUIET_SECONDS = 1.0  # after a wait in vain: nobody else is kept waiting
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # before the next attempt to reach it
+RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))
 MOST_CALLS, MOST_BYTES = 500, 1 << 20  # that travel together
 TURNS = 2  # of the event loop in which others join: an ack and the look for the next job
 
@@ -202,16 +203,16 @@ class Server:
 
     async def _keep(self) -> None:
         """Know how the server is, and find it again after a loss."""
-        pause = FIRST_PAUSE
+        failures = 0
         while True:
             if self._failure is None:
-                pause = FIRST_PAUSE
+                failures = 0
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):
                         await self._lost.wait()
             if self._failure is not None:
-                await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
-                pause = min(2 * pause, LONGEST_PAUSE)
+                failures += 1
+                await asyncio.sleep(RECONNECT.delay(failures, jitter=jitter()))
             with suppress(WebloomError):
                 await self.look()
 

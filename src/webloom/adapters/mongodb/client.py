@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import re
 import time
 import warnings
@@ -37,8 +36,10 @@ from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untol
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.room import Room
 from webloom.cancellation import cancel_and_wait
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import BackendRefused, StoreFull, StoreUnavailable, WebloomError
 from webloom.domain.pipeline import Pipeline
+from webloom.jitter import jitter
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connection
@@ -53,7 +54,7 @@ REACH_SECONDS = 2.0  # how long a call looks for a server
 ANSWER_SECONDS = 5.0  # how long it waits for the answer
 MEASURE_SECONDS = 30.0
 MEASURED_SECONDS = 1.0  # for which the size of the database counts as known
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.8, 1.2))
 QUIET_SECONDS = 1.0  # after failures: nobody is kept waiting for a server that is not there
 
 READY, CONNECTING, DISCONNECTED = "READY", "CONNECTING", "DISCONNECTED"
@@ -233,17 +234,17 @@ class MongoDatabase:
         self._note_ready()
 
     async def keep(self) -> None:
-        pause = FIRST_PAUSE
+        failures = 0
         while True:
             if self._state == READY:
-                pause = FIRST_PAUSE
+                failures = 0
                 self._lost.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(MEASURE_SECONDS):
                         await self._lost.wait()
             if self._state != READY:
-                await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
-                pause = min(2 * pause, LONGEST_PAUSE)
+                failures += 1
+                await asyncio.sleep(RECONNECT.delay(failures, jitter=jitter()))
             with suppress(WebloomError):
                 await self.connect()
 

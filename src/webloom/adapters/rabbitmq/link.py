@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import re
 import time
 from collections.abc import AsyncIterator, Coroutine
@@ -23,7 +22,9 @@ from webloom.adapters.rabbitmq.failures import refusal, speaking
 from webloom.adapters.rabbitmq.line import Line
 from webloom.adapters.rabbitmq.session import ConfirmingChannel, Session
 from webloom.cancellation import cancel_and_wait
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
+from webloom.jitter import jitter
 from webloom.parsing.backend_url import shown
 from webloom.ports.connection import Connection
 
@@ -35,8 +36,7 @@ NO_CHANNEL_LIMITS = (4, 0)
 CONNECT_SECONDS = 10.0
 HEARTBEAT = 15  # seconds
 QUICK_PAUSE = 0.1  # before the first try to come back
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 30.0
+RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))
 STABLE_SECONDS = 5.0  # a connection that lived so long was a good one
 
 
@@ -228,5 +228,4 @@ def pause(failures: int) -> float:
     """Seconds until the next try, after so many in a row."""
     if failures <= 1:
         return QUICK_PAUSE
-    longest = min(FIRST_PAUSE * 2.0 ** min(failures - 2, 10), LONGEST_PAUSE)
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+    return RECONNECT.delay(failures - 1, jitter=jitter())

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from webloom.domain.backoff import Backoff
+
 Result = TypeVar("Result")
 
 BUSY_SECONDS = 5.0  # how long another process may hold the write lock before a write gives up
-SHORTEST_PAUSE = 0.0002  # between two looks at a lock that another process holds
-LONGEST_PAUSE = 0.01
+LOCKED = Backoff(base=0.0002, cap=0.01, factor=1.2)  # by another process
 PRIMARY_CODE = 0xFF  # the part of an error code that names its kind
 LOG_PAGES = 4000  # of the write-ahead log, after which a commit writes them into the file
 PAGE_BYTES = 4096
@@ -42,7 +43,7 @@ def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
 
 def when_free(action: Callable[[], Result]) -> Result:
     """Do it as soon as no other process is in the way, within BUSY_SECONDS."""
-    pause, deadline = SHORTEST_PAUSE, time.monotonic() + BUSY_SECONDS
+    failures, deadline = 0, time.monotonic() + BUSY_SECONDS
     while True:
         try:
             return action()
@@ -50,8 +51,8 @@ def when_free(action: Callable[[], Result]) -> Result:
             busy = error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > deadline:
                 raise
-        time.sleep(pause)
-        pause = min(pause * 1.2, LONGEST_PAUSE)
+        failures += 1
+        time.sleep(LOCKED.delay(failures))
 
 
 def is_full(error: BaseException) -> bool:
@@ -63,7 +64,7 @@ def is_full(error: BaseException) -> bool:
 def checkpoint(connection: sqlite3.Connection) -> bool:
     """Write the log into the file, so that the next commit begins at the start of the log and needs
     no new room on the disk. False: the file has to grow for that, and the disk is full."""
-    pause, deadline = SHORTEST_PAUSE, time.monotonic() + BUSY_SECONDS
+    failures, deadline = 0, time.monotonic() + BUSY_SECONDS
     while True:
         try:
             [is_busy, *_] = connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
@@ -73,5 +74,5 @@ def checkpoint(connection: sqlite3.Connection) -> bool:
             raise
         if not is_busy or time.monotonic() > deadline:
             return True
-        time.sleep(pause)
-        pause = min(pause * 1.2, LONGEST_PAUSE)
+        failures += 1
+        time.sleep(LOCKED.delay(failures))

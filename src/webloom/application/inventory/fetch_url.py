@@ -17,6 +17,7 @@ import msgspec
 
 from webloom.application.host_turns import HostTurns
 from webloom.application.retrying import retry_until_available, when_resources_allow
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import FetchFailed, Unavailable, UrlRefused
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -32,7 +33,7 @@ from webloom.domain.inventory import (
     RetryLater,
 )
 from webloom.domain.politeness import Defer
-from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy, decide_outcome
+from webloom.domain.retry import MAX_RETRY_AFTER, decide_outcome
 from webloom.jitter import jitter
 from webloom.parsing.web_url import host_of, normalise
 from webloom.ports.broker import Delivery
@@ -60,7 +61,7 @@ class FetchUrl:
     store: InventoryStore
     fetcher: Fetcher
     turns: HostTurns
-    retries: RetryPolicy
+    retries: Backoff
     lease: float
     tally: Tally = field(default_factory=Tally)
     in_flight: dict[int, Attempt] = field(default_factory=dict)
@@ -137,7 +138,7 @@ class FetchUrl:
             result = await self._result(attempt.url)
             self._heed(attempt.url, result)
             outcome = decide_outcome(
-                result, retry_count=attempt.retry_count, policy=self.retries, jitter=jitter()
+                result, retry_count=attempt.retry_count, backoff=self.retries, jitter=jitter()
             )
             stands = await retry_until_available(
                 lambda: self.store.finish_attempt(attempt, outcome)

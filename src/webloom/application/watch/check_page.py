@@ -29,12 +29,13 @@ from webloom.application.host_turns import HostTurns
 from webloom.application.retrying import retry_until_available, when_resources_allow
 from webloom.application.watch.page_event import page_event
 from webloom.application.watch.page_problems import content_problem, size_problem, status_problem
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import FetchFailed, PageUnreadable, QueueFull, UrlRefused
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import MAX_ATTEMPTS
 from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.politeness import Defer
-from webloom.domain.retry import MAX_RETRY_AFTER, RetryPolicy
+from webloom.domain.retry import MAX_RETRY_AFTER
 from webloom.domain.storage_event import Origin, milliseconds_of
 from webloom.domain.watch import Outcome, Watch
 from webloom.jitter import jitter
@@ -82,7 +83,7 @@ class CheckPage:
     downloader: Downloader
     reader: PageReader
     turns: HostTurns
-    retries: RetryPolicy
+    retries: Backoff
     clock: Clock
     spool: Path
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from webloom.application.watch.send_by_target import SendByTarget
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import NotSent, Unavailable
 from webloom.domain.storage_event import run_of_day
 from webloom.domain.watch import Target, Watch, WatchRun
@@ -41,9 +42,7 @@ log = logging.getLogger(__name__)
 MOST_LINES = 500  # of one message
 LONGEST_LINE = 500
 MOST_ATTEMPTS = 12
-FIRST_DELAY = timedelta(minutes=1)
-LONGEST_DELAY = timedelta(hours=6)
-LONGEST_RETRY_AFTER = timedelta(hours=24)
+RETRIES = Backoff(base=60.0, cap=6 * 3600.0, longest_retry_after=24 * 3600.0)
 _LATE_AT_ONCE = 100  # jobs and their runs
 _LOGS_AT_ONCE = 200
 _NOTICES_AT_ONCE = 1000
@@ -97,11 +96,8 @@ def next_attempt(notice: Notice, failure: NotSent, now: datetime) -> datetime | 
     """When to try again what has failed now; None: it is given up."""
     if not failure.retryable or notice.attempts + 1 >= MOST_ATTEMPTS:
         return None
-    delay = min(FIRST_DELAY * (1 << notice.attempts), LONGEST_DELAY)
-    if failure.retry_after is not None:
-        asked = timedelta(seconds=min(failure.retry_after, LONGEST_RETRY_AFTER.total_seconds()))
-        delay = max(delay, asked)
-    return now + delay
+    seconds = RETRIES.delay(notice.attempts + 1, retry_after=failure.retry_after)
+    return now + timedelta(seconds=seconds)
 
 
 def together(notices: Iterable[Notice]) -> list[list[Notice]]:

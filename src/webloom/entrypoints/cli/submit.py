@@ -30,6 +30,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
 from webloom.bootstrap import Services, open_services
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import Unavailable, WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import (
@@ -46,8 +47,7 @@ BATCH = 500
 BLOCK_BYTES = 64 * 1024
 LONGEST_LINE = 8 * 1024 * 1024  # a record that was exported with its source fits
 SHOWN_IN_FULL = 20  # refused lines; the rest is counted
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 2.0
+QUEUE_FULL = Backoff(base=0.1, cap=2.0)
 SAY_SECONDS = 10.0
 WORKER_SECONDS = 30.0  # a worker that was not heard of for so long is not running
 
@@ -139,15 +139,14 @@ class Feeder:
                 waiting.append(line)
             else:
                 self._report.refuse(line, line.unreadable)
-        pause = FIRST_PAUSE
+        failures = 0
         while waiting:
             left = await self._try(waiting)
-            pause = FIRST_PAUSE if len(left) < len(waiting) else pause
+            failures = 1 if len(left) < len(waiting) else failures + 1
             waiting = left
             self._report.advance(0)
             if waiting:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await asyncio.sleep(QUEUE_FULL.delay(failures))
 
     async def _try(self, waiting: list[Line]) -> list[Line]:
         """What is left to be tried again, in order."""
