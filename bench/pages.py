@@ -25,7 +25,7 @@ import msgspec
 from bench.page_quality import PAGES
 from bench.peers.changedetection import load_metadata_path
 from bench.table import Row
-from webloom.adapters.child_limits import _OBJECTS_BETWEEN_COLLECTIONS as SELDOM
+from webloom.adapters.sandbox.child import OBJECTS_BETWEEN_COLLECTIONS as SELDOM
 from webloom.domain.page import Selection
 from webloom.parsing.diffs.pages import diff_pages
 from webloom.parsing.pages.page import PageReading, ParsedPage

@@ -200,22 +200,23 @@ def test_apprise_says_what_it_could_not_open() -> None:
         import socket
         import msgspec
         from webloom.adapters.notify.frames import Order, Result
+        from webloom.adapters.sandbox.frames import HEAD, Frame
 
         with socket.create_server(("127.0.0.1", 0)) as taken:
             endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
         order = Order(
             url=f"json://{endpoint}/", title="t", lines=["l"], allow=[endpoint], deny=[], own=[],
-            parent=os.getpid(),
         )
 
         async def main():
             for limit in (HARD, 10):
                 child = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", "webloom.adapters.notify.child", stdin=-1, stdout=-1,
+                    sys.executable, "-m", "webloom.adapters.notify.child",
+                    str(os.getpid()), str(1 << 30), stdin=-1, stdout=-1,
                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
                 )
-                told, _ = await child.communicate(msgspec.json.encode(order))
-                result = msgspec.json.decode(told, type=Result)
+                told, _ = await child.communicate(Frame(msgspec.json.encode(order)).packed())
+                result = msgspec.json.decode(told[2 * HEAD.size :], type=Result)
                 seen[f"{limit == HARD}"] = [result.reason, result.exhausted]
 
         uvloop.run(main())

@@ -24,7 +24,6 @@ import uvloop
 
 from proc import children_of, environment, is_there
 from webloom.adapters.page_process import reader as reader_module
-from webloom.adapters.page_process import running_child
 from webloom.adapters.page_process.reader import ProcessPageReader
 from webloom.domain.errors import PageUnreadable
 from webloom.domain.page import Selection
@@ -196,7 +195,9 @@ async def test_a_page_that_harms_its_reader_harms_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level(logging.ERROR)
-    monkeypatch.setattr(running_child, "_PATIENCE", 60)  # on a busy machine it may be at work less
+    monkeypatch.setattr(
+        reader_module, "_WALL_PER_CPU_SECOND", 60
+    )  # on a busy machine it may be at work less
     async with ProcessPageReader(seconds=1) as reader:
         harmful = asyncio.create_task(reader.read(order(tmp_path, body + PAGE)))
         others = []
@@ -305,7 +306,7 @@ async def test_leaving_ends_readers_that_are_at_work(tmp_path: Path) -> None:
 async def test_a_reader_is_replaced_after_many_pages_or_when_it_has_grown(
     tmp_path: Path, bound: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running_child, bound, most)
+    monkeypatch.setattr(reader_module, bound, most)
     read_by: set[int] = set()
     async with ProcessPageReader() as reader:
         for _ in range(2):

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from webloom.adapters.child_process import ended_for_want_of_files
+from webloom.adapters.sandbox.parent import is_out_of_files
 from webloom.application.overview.exhausted import exhausted
 from webloom.application.retrying import retry_until_available
 from webloom.application.shortage import Shortage, shortage
@@ -66,7 +66,7 @@ WORDS = [
 def test_a_child_without_descriptors_is_known_by_its_end(
     code: int, words: str, ours: bool, why: str
 ) -> None:
-    assert ended_for_want_of_files(code, words) is ours
+    assert is_out_of_files(code, words) is ours
 
 
 class Scarce:

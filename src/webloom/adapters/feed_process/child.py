@@ -1,20 +1,14 @@
-"""The process that reads a feed: `python -m webloom.adapters.feed_process.child`.
-
-It takes one order from its standard input, writes frames to its standard output, and is bounded, as
-what it reads is somebody else's. It ends with its parent.
-"""
+"""The process that reads a feed."""
 
 from __future__ import annotations
 
-import os
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
-from webloom.adapters.child_limits import bound
-from webloom.adapters.feed_process.frames import Order, Refused, Told, pack
+from webloom.adapters.feed_process.frames import Order, Refused, Told, encode, orders
+from webloom.adapters.sandbox.child import run
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.known import KnownRecords, KnownWriter, fingerprint
@@ -23,24 +17,14 @@ from webloom.parsing.feeds.records import Records
 from webloom.parsing.feeds.unpacking import Unpacked
 
 
-def main() -> None:
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    bound(order.parent)
-    out = sys.stdout.buffer
+def serve(order: bytes) -> Iterator[tuple[bytes, bytes]]:
     try:
-        _read(order, out)
+        yield from _batches(orders.decode(order))
     except FeedUnreadable as error:
-        out.write(pack(Refused(reason=str(error))))
-    except MemoryError:
-        out.write(pack(Refused(reason="The feed needs more memory than its reader may use.")))
-    except BrokenPipeError:
-        # The parent has left. Nothing is to be said, not even by Python's own flush at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-        return
-    out.flush()
+        yield encode(Refused(reason=str(error))), b""
 
 
-def _read(order: Order, out: BinaryIO) -> None:
+def _batches(order: Order) -> Iterator[tuple[bytes, bytes]]:
     with Path(order.path).open("rb") as file, Path(order.learnt_path).open("wb") as learnt:
         records = Records(Unpacked(file, order.max_bytes), content_type=order.content_type)
         made_by = fingerprint(
@@ -67,9 +51,8 @@ def _read(order: Order, out: BinaryIO) -> None:
                 Path(order.keys_path).write_bytes(memoryview(reading.keys.table).cast("B"))
             if order.counts_only:
                 jobs, progress = b"", msgspec.structs.replace(progress, known=b"")
-            out.write(pack(Told(progress=progress), jobs))
-            out.flush()
+            yield encode(Told(progress=progress)), jobs
 
 
 if __name__ == "__main__":
-    main()
+    run(serve)

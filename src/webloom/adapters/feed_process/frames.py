@@ -1,23 +1,14 @@
-"""What the child tells its parent, over a pipe.
-
-Each frame is two lengths, a header in MessagePack, and the JSON of a batch, which the parent passes
-on as it is.
-"""
+"""An order to read a feed, and its answer: for each batch how far it is, with the batch itself as
+JSON in the body of the frame, which the parent passes on as it is."""
 
 from __future__ import annotations
-
-import struct
 
 import msgspec
 
 from webloom.parsing.feeds.reading import Progress
 
-LENGTHS = struct.Struct("<II")
-
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the parent asks for, once, on the child's standard input."""
-
     path: str
     keys_path: str  # where it leaves the keys of all postings
     known_path: str | None  # what the last import has learnt
@@ -30,7 +21,6 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str | None
     max_bytes: int
     counts_only: bool  # frames come without postings
-    parent: int  # the process id
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -41,14 +31,6 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     reason: str  # one sentence for a person
 
 
-_encode = msgspec.msgpack.Encoder().encode
-_decoder: msgspec.msgpack.Decoder[Told | Refused] = msgspec.msgpack.Decoder(Told | Refused)
-
-
-def pack(header: Told | Refused, body: bytes = b"") -> bytes:
-    packed = _encode(header)
-    return LENGTHS.pack(len(packed), len(body)) + packed + body
-
-
-def unpack(header: bytes) -> Told | Refused:
-    return _decoder.decode(header)
+encode = msgspec.msgpack.Encoder().encode
+orders = msgspec.msgpack.Decoder(Order)
+answers: msgspec.msgpack.Decoder[Told | Refused] = msgspec.msgpack.Decoder(Told | Refused)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import mmap
-import os
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
-from webloom.adapters.child_process import (
-    crash,
-    ended_for_want_of_files,
-    last_words,
-    pipe,
-    start_child,
+from webloom.adapters.feed_process.frames import Order, Refused, answers, encode
+from webloom.adapters.sandbox.parent import (
+    Child,
+    ChildFailed,
+    Limits,
+    OutOfFiles,
+    OutOfMemory,
+    TookTooLong,
 )
-from webloom.adapters.feed_process.frames import LENGTHS, Order, Refused, unpack
 from webloom.domain.errors import FeedUnreadable, ResourcesExhausted
 from webloom.domain.exhaustion import FILES_OF_THE_MACHINE, exhaustion_in
 from webloom.parsing.feeds.keys import holds
@@ -42,20 +41,14 @@ class ProcessFeedReader:
         self, path: Path, options: ReadOptions
     ) -> AsyncIterator[AsyncIterator[ReadBatch]]:
         async with self._turns:
-            child = await start_child(_CHILD)
-            words = asyncio.ensure_future(last_words(child))
+            child = await Child.started(_CHILD)
             try:
-                await self._give_order(child, path, options)
-                yield self._batches(child, words)
+                yield self._batches(child, self._order(path, options))
             finally:
-                with suppress(ProcessLookupError):
-                    child.kill()
-                await pipe(child.stdout).read()  # a pipe with unread bytes is never closed
-                await child.wait()
-                await words
+                await child.close()
 
-    async def _give_order(self, child: Process, path: Path, options: ReadOptions) -> None:
-        order = Order(
+    def _order(self, path: Path, options: ReadOptions) -> Order:
+        return Order(
             path=str(path),
             keys_path=str(_keys_path(path)),
             known_path=None if options.known is None else str(options.known),
@@ -68,40 +61,36 @@ class ProcessFeedReader:
             content_type=options.content_type,
             max_bytes=options.max_bytes,
             counts_only=options.counts_only,
-            parent=os.getpid(),
         )
-        orders = pipe(child.stdin)
-        orders.write(msgspec.json.encode(order))
-        with suppress(ConnectionError):  # a child that ended already is told of where it is read
-            await orders.drain()
-        orders.close()
 
-    async def _batches(
-        self, child: Process, words: asyncio.Future[str]
-    ) -> AsyncIterator[ReadBatch]:
-        out = pipe(child.stdout)
+    async def _batches(self, child: Child, order: Order) -> AsyncIterator[ReadBatch]:
+        limits = Limits(wall=self._longest_silence)
         is_first = True
         while True:
             try:
-                async with asyncio.timeout(self._longest_silence):
-                    lengths = LENGTHS.unpack(await out.readexactly(LENGTHS.size))
-                    header = unpack(await out.readexactly(lengths[0]))
-                    jobs = await out.readexactly(lengths[1])
-            except TimeoutError:
+                if is_first:
+                    await child.ready(limits.wall)
+                    frame = await child.ask(encode(order), limits)
+                else:
+                    frame = await child.answer(limits)
+            except TookTooLong:
                 raise FeedUnreadable(
-                    f"The reader made no progress for {self._longest_silence:g} seconds, and was"
-                    " ended."
+                    f"The reader made no progress for {limits.wall:g} seconds, and was ended."
                 ) from None
-            except asyncio.IncompleteReadError:
-                code = await child.wait()
-                if is_first and ended_for_want_of_files(code, await words):
+            except OutOfMemory:
+                raise FeedUnreadable(
+                    "The feed needs more memory than its reader may use."
+                ) from None
+            except ChildFailed as error:
+                if is_first and isinstance(error, OutOfFiles):
                     raise ResourcesExhausted(FILES_OF_THE_MACHINE) from None
-                raise FeedUnreadable(f"The reader {crash(code, await words)}.") from None
+                raise FeedUnreadable(f"The reader {error}.") from None
             is_first = False
-            if isinstance(header, Refused):
-                raise FeedUnreadable(header.reason)
-            yield ReadBatch(jobs=jobs, **msgspec.structs.asdict(header.progress))
-            if header.progress.is_last:
+            answer = answers.decode(frame.content)
+            if isinstance(answer, Refused):
+                raise FeedUnreadable(answer.reason)
+            yield ReadBatch(jobs=frame.body, **msgspec.structs.asdict(answer.progress))
+            if answer.progress.is_last:
                 return
 
     def learnt(self, path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The process that sends by Apprise: `python -m webloom.adapters.notify.child`.
+"""The process that sends one message by Apprise.
 
 order -> read the target -> close all ways out but the policy's -> send -> result
 """
@@ -10,19 +10,19 @@ import mimetypes
 import os
 import re
 import sys
+from collections.abc import Iterator
 
 import msgspec
 from apprise import Apprise, NotifyFormat, OverflowMode
 
-from webloom.adapters.child_limits import bound
 from webloom.adapters.notify.confinement import Confinement
 from webloom.adapters.notify.frames import Order, Refused, Result
 from webloom.adapters.notify.services import SCHEMES, ports_of, scheme_of, service_of
 from webloom.adapters.resources import require_descriptors
+from webloom.adapters.sandbox.child import run
 from webloom.domain.errors import ResourcesExhausted
 from webloom.domain.network_policy import SETTING, NetworkPolicy
 
-_MOST_MEMORY = 256 * 1024 * 1024
 _DESCRIPTORS = 8  # that a connection may need: a lookup, certificates, the socket
 _MARGIN = 50  # characters that a service puts around a message
 _REST = "and more"
@@ -54,22 +54,17 @@ class _Heard(logging.Handler):
             self.status = int(found[1])
 
 
-def main() -> None:
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    bound(order.parent, _MOST_MEMORY)
+def serve(order: bytes) -> Iterator[tuple[bytes, bytes]]:
     sys.dont_write_bytecode = True
     os.environ["NETRC"] = os.devnull  # where the HTTP library looks for passwords
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a plugin prints is no result
     try:
-        result = _send(order)
+        result = _send(msgspec.json.decode(order, type=Order))
     except Exception as error:
         # Its text may quote the target.
         result = Result(
             sent=False, reason=f"Apprise failed by an error of its own: {type(error).__name__}"
         )
-    out.write(msgspec.json.encode(result))
-    out.flush()
+    yield msgspec.json.encode(result), b""
 
 
 def _send(order: Order) -> Result:
@@ -157,4 +152,4 @@ def _failure(name: str, status: int | None, refusal: str | None) -> Result:
 
 
 if __name__ == "__main__":
-    main()
+    run(serve)

@@ -1,4 +1,4 @@
-"""What goes between Webloom and the process that sends by Apprise."""
+"""An order to send a message by Apprise, and its result. Nobody else sees what is in a pipe."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from webloom.domain.network_policy import RefusalReason
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """Once, on the child's standard input: what is there is seen by nobody else."""
-
     url: str
     title: str
     lines: list[str]
     allow: list[str]  # the network policy
     deny: list[str]
     own: list[tuple[str, int]]
-    parent: int  # the process id
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,8 +26,6 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """Once, on its standard output."""
-
     sent: bool
     reason: str = ""
     retryable: bool = False

@@ -10,30 +10,46 @@ import asyncio
 import logging
 import os
 from asyncio import Semaphore, Task, TimerHandle
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from webloom.adapters.child_limits import MOST_MEMORY
-from webloom.adapters.page_process.frames import Order, Refused, pack
-from webloom.adapters.page_process.running_child import ChildCrashed, RunningChild
-from webloom.domain.errors import PageUnreadable
+import msgspec
+
+from webloom.adapters.page_process.frames import Order, Refused, answers, encode
+from webloom.adapters.sandbox.parent import (
+    MOST_MEMORY,
+    Child,
+    ChildFailed,
+    Crashed,
+    Limits,
+    OutOfFiles,
+    OutOfMemory,
+)
+from webloom.domain.errors import PageUnreadable, ResourcesExhausted
+from webloom.domain.exhaustion import FILES_OF_THE_MACHINE
 from webloom.ports.page_reader import PageOrder, PageRead
 
 log = logging.getLogger(__name__)
 
+_CHILD = "webloom.adapters.page_process.child"
 _IDLE_SECONDS = 60.0  # after which a child is ended
+_WALL_PER_CPU_SECOND = 3  # the limit on the clock, as a multiple of the limit on CPU time
+# After which a child is replaced, as what it has read may weigh on what it reads next.
+_MOST_PAGES = 500
+_MOST_RESIDENT = 256 * 1024 * 1024
 
 
 class ProcessPageReader:
     def __init__(
         self, *, processes: int = 2, seconds: float = 20.0, memory: int = MOST_MEMORY
     ) -> None:
-        """`seconds` and `memory` in bytes are those of one page."""
+        """`seconds` of CPU and `memory` in bytes are those of one page."""
         self._turns = Semaphore(processes)
-        self._seconds = seconds
+        self._limits = Limits(cpu=seconds, wall=seconds * _WALL_PER_CPU_SECOND)
         self._memory = memory
-        self._children: set[RunningChild] = set()
-        self._idle: list[tuple[float, RunningChild]] = []  # since when; the last is taken first
+        self._children: set[Child] = set()
+        self._idle: list[tuple[float, Child]] = []  # since when; the last is taken first
         self._idle_check: TimerHandle | None = None
         self._ending: set[Task[None]] = set()
         self._is_open = False
@@ -58,7 +74,7 @@ class ProcessPageReader:
 
     async def read(self, order: PageOrder) -> PageRead:
         async with self._turns:
-            packed = pack(
+            packed = encode(
                 Order(
                     path=os.fsencode(order.path.absolute()),
                     url=order.url,
@@ -68,21 +84,23 @@ class ProcessPageReader:
                     previous=order.previous,
                 )
             )
-            if (child := self._rested()) is not None:
-                try:
-                    return await self._ask(child, packed, order.url)
-                except ChildCrashed:
-                    pass  # it was killed while idle, or is full of what it read before
             try:
+                if (child := self._rested()) is not None:
+                    # It may have been killed while idle, or be full of what it read before.
+                    with suppress(Crashed, OutOfMemory):
+                        return await self._ask(child, packed, order.url)
                 return await self._ask(await self._started(), packed, order.url)
-            except ChildCrashed as crash:
-                raise PageUnreadable(str(crash)) from crash
+            except OutOfFiles as error:
+                raise ResourcesExhausted(FILES_OF_THE_MACHINE) from error
+            except ChildFailed as error:
+                subject = "the reader" if isinstance(error, Crashed) else "reading the page"
+                raise PageUnreadable(f"{subject} {error}") from error
 
-    async def _started(self) -> RunningChild:
+    async def _started(self) -> Child:
         if not self._is_open:
             raise PageUnreadable("the reader of pages was closed")
         try:
-            child = await RunningChild.started(memory=self._memory)
+            child = await Child.started(_CHILD, memory=self._memory)
         except OSError as error:
             raise PageUnreadable(
                 f"a process to read the page can't be started: {error.strerror or error}"
@@ -95,13 +113,16 @@ class ProcessPageReader:
             raise
         return child
 
-    async def _ask(self, child: RunningChild, packed: bytes, url: str) -> PageRead:
+    async def _ask(self, child: Child, packed: bytes, url: str) -> PageRead:
         try:
-            answer = await child.answer(packed, self._seconds)
+            answer = answers.decode((await child.ask(packed, self._limits)).content)
+        except msgspec.MsgspecError as error:
+            self._end(child)
+            raise Crashed(f"gave an answer that makes no sense: {error}") from error
         except BaseException:  # it may still be at work
             self._end(child)
             raise
-        if child.is_spent:
+        if _is_spent(child):
             self._end(child)
         else:
             self._rest(child)
@@ -111,15 +132,15 @@ class ProcessPageReader:
             raise PageUnreadable(answer.reason)
         return answer.read
 
-    def _rested(self) -> RunningChild | None:
+    def _rested(self) -> Child | None:
         while self._idle:
             _, child = self._idle.pop()
-            if not child.is_spent:
+            if not _is_spent(child):
                 return child
             self._end(child)
         return None
 
-    def _rest(self, child: RunningChild) -> None:
+    def _rest(self, child: Child) -> None:
         loop = asyncio.get_running_loop()
         self._idle.append((loop.time(), child))
         if self._idle_check is None:
@@ -133,11 +154,15 @@ class ProcessPageReader:
         if self._idle:
             self._idle_check = loop.call_at(self._idle[0][0] + _IDLE_SECONDS, self._end_idle)
 
-    def _end(self, child: RunningChild) -> None:
+    def _end(self, child: Child) -> None:
         """At once; what is left of it is cleared away meanwhile."""
         child.kill()
         if child in self._children:
             self._children.remove(child)
-            task = asyncio.get_running_loop().create_task(child.ended())
+            task = asyncio.get_running_loop().create_task(child.close())
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
+
+
+def _is_spent(child: Child) -> bool:
+    return child.orders >= _MOST_PAGES or child.resident > _MOST_RESIDENT or not child.is_running
