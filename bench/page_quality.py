@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability
-from webloom.parsing.pages.structured import Structured, read_structured
+from webloom.parsing.html_tree.structured import Structured, read_structured
 from webloom.parsing.prices.finder import PageOffer, find_offer
 
 PAGES = Path(__file__).resolve().parents[2] / "shared" / "data" / "product-pages"

@@ -26,8 +26,8 @@ from bench.page_quality import PAGES
 from bench.peers.changedetection import load_metadata_path
 from bench.table import Row
 from webloom.adapters.sandbox.child import OBJECTS_BETWEEN_COLLECTIONS as SELDOM
+from webloom.diffs.pages import diff_pages
 from webloom.domain.page import Selection
-from webloom.parsing.diffs.pages import diff_pages
 from webloom.parsing.pages.page import PageReading, ParsedPage
 from webloom.parsing.pages.reading import read_page
 from webloom.parsing.text_decoding import decode_body

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import msgspec
 
+from webloom.diffs.pages import diff_pages
 from webloom.domain.storage_event import StorageEvent
-from webloom.parsing.diffs.pages import diff_pages
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.storage_event import encoded, event_of
 

@@ -24,10 +24,10 @@ from webloom.adapters.sqlite.page_versions import MOST_CHAINED
 from webloom.adapters.sqlite.schema import APPLICATION_ID, COPIES, IMPORTS, TABLES, VERSION
 from webloom.adapters.sqlite.watch_schema import ALERTS, WATCHES
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.deltas import compressed
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Metrics, RunStatus, Tally, external_config
-from webloom.parsing.deltas import compressed
 from webloom.parsing.storage_event import canonical
 from webloom.ports.page_store import ChangeFilter, PageFilter, PageStore, Retention, Stored, Version
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from webloom.diffs.pages import diff_pages
 from webloom.domain.errors import PageUnreadable
-from webloom.parsing.diffs.pages import diff_pages
 from webloom.parsing.pages.reading import read_page
 from webloom.ports.page_reader import PageOrder, PageRead
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]  # the package has no types
 
-from webloom.parsing.atom_feed import atom_feed
+from webloom.entrypoints.api.atom_feed import atom_feed
 from webloom.ports.page_store import ChangeLog
 
 NAMES = {"a": "A shop"}

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from webloom.parsing.feeds.known import POSTING_BYTES, KnownRecords, KnownWriter, fingerprint
+from webloom.adapters.feed_process.known import KnownRecords, KnownWriter, fingerprint
+from webloom.parsing.feeds.known import POSTING_BYTES
 from webloom.parsing.feeds.reading import FeedReading, Progress
 from webloom.parsing.feeds.records import Records
 from webloom.parsing.feeds.unpacking import Unpacked

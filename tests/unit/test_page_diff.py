@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from webloom.parsing.diffs.pages import MOST_URLS, diff_pages, whole_page_diff
+from webloom.diffs.pages import MOST_URLS, diff_pages, whole_page_diff
 from webloom.parsing.pages.page import ParsedPage
 
 OLD = ParsedPage(

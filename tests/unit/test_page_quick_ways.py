@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from webloom.parsing.diffs.align import _in_place
-from webloom.parsing.diffs.steps import Steps
+from webloom.diffs.align import _in_place
+from webloom.diffs.steps import Steps
 from webloom.parsing.pages.addresses import Base
 from webloom.parsing.pages.wall_words import ERROR_WORDS, WALL_WORDS
 from webloom.parsing.text_decoding import decode

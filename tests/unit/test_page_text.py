@@ -2,12 +2,12 @@
 
 import pytest
 
+from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.html_tree.structured import read_structured
 from webloom.parsing.pages.addresses import Base, images_in, linked_of, links_in
-from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.markup import parse_markup
 from webloom.parsing.pages.page_metadata import language_of, read_metadata, title_of
 from webloom.parsing.pages.page_text import drop_unseen, find_surroundings, text_of
-from webloom.parsing.pages.structured import read_structured
 
 URL = "https://shop.test/a/page.html?x=1"
 LOREM = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor. " * 6

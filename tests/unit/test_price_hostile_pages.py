@@ -10,8 +10,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from steps import at_most
 from unit.shop_page import ADD, H1, IN, OUT, UNKNOWN, Found, found
-from webloom.parsing.pages.elements import Elements
-from webloom.parsing.pages.structured import Structured, read_structured
+from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.html_tree.structured import Structured, read_structured
 from webloom.parsing.prices.finder import PageOffer, find_offer
 from webloom.parsing.prices.identity import identity_of
 from webloom.parsing.prices.visible_text import read_visible_text

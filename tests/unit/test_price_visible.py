@@ -8,7 +8,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability, PriceSource
-from webloom.parsing.pages.structured import read_structured
+from webloom.parsing.html_tree.structured import read_structured
 from webloom.parsing.prices.finder import PageOffer, find_offer
 
 URL = "https://shop.example/desk-lamp"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from webloom.parsing.pages.structured import read_structured
+from webloom.parsing.html_tree.structured import read_structured
 from webloom.parsing.prices.finder import PageOffer, find_offer
 
 

@@ -12,7 +12,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability
-from webloom.parsing.pages.structured import read_structured
+from webloom.parsing.html_tree.structured import read_structured
 from webloom.parsing.prices.finder import PageOffer, find_offer
 
 IN, OUT = Availability.IN_STOCK, Availability.OUT_OF_STOCK

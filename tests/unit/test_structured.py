@@ -8,7 +8,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from steps import at_most
-from webloom.parsing.pages.structured import Structured, read_structured, types_of
+from webloom.parsing.html_tree.structured import Structured, read_structured, types_of
 
 
 def read(page: str) -> Structured:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webloom.parsing.diffs.align import aligned
-from webloom.parsing.diffs.forms import side_by_side_lines, unified_lines
-from webloom.parsing.diffs.shown import text_of
-from webloom.parsing.diffs.steps import Steps
-from webloom.parsing.diffs.summary import bounded
-from webloom.parsing.diffs.text_diff import DiffLimits, Operation, TextDiff
-from webloom.parsing.diffs.texts import diff_texts
+from webloom.diffs.align import aligned
+from webloom.diffs.forms import side_by_side_lines, unified_lines
+from webloom.diffs.shown import text_of
+from webloom.diffs.steps import Steps
+from webloom.diffs.summary import bounded
+from webloom.diffs.text_diff import DiffLimits, Operation, TextDiff
+from webloom.diffs.texts import diff_texts
 
 FEW_WORDS = st.sampled_from(["loom", "weft", "10.99", "in stock", "線", "{", "", "  warp  warp "])
 LINES = st.lists(st.lists(FEW_WORDS, max_size=6).map(" ".join), max_size=30)

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import msgspec
 
+from webloom.diffs.pages import PageDiff
 from webloom.domain.page import Selection
-from webloom.parsing.diffs.pages import PageDiff
 from webloom.parsing.pages.page import PageReading, ParsedPage
 
 

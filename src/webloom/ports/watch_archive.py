@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from webloom.deltas import compressed, delta
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.domain.watch import (
     MOST_FAILURES,
@@ -29,7 +30,6 @@ from webloom.domain.watch import (
     WatchRun,
     status_at_end,
 )
-from webloom.parsing.deltas import compressed, delta
 from webloom.parsing.storage_event import canonical
 from webloom.ports.archive import Archive, Fingerprint
 from webloom.ports.page_store import Retention, Validators

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from webloom.adapters.feed_process.frames import Order, Refused, Told, encode, orders
+from webloom.adapters.feed_process.known import KnownRecords, KnownWriter, fingerprint
 from webloom.adapters.sandbox.child import run
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.formats import detect
-from webloom.parsing.feeds.known import KnownRecords, KnownWriter, fingerprint
 from webloom.parsing.feeds.reading import FeedReading
 from webloom.parsing.feeds.records import Records
 from webloom.parsing.feeds.unpacking import Unpacked

@@ -13,7 +13,7 @@ from pymongo import UpdateOne
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
-from webloom.parsing.deltas import applied, compressed, delta, restored
+from webloom.deltas import applied, compressed, delta, restored
 
 LONGEST_CHAIN = 64  # deltas to be read for one version
 _KEPT = {"parsed": True, "base": True}

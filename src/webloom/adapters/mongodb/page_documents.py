@@ -31,10 +31,10 @@ from bson.decimal128 import Decimal128
 from bson.int64 import Int64
 
 from webloom.adapters.mongodb.documents import Document, as_written, literal, plain, plain_values
+from webloom.deltas import compressed, restored
 from webloom.domain.errors import EventRefused
 from webloom.domain.storage_event import EventPrice, StorageEvent, moment_of, page_key
 from webloom.domain.watch import Outcome
-from webloom.parsing.deltas import compressed, restored
 from webloom.ports.page_store import (
     ChangeLog,
     PriceRecord,

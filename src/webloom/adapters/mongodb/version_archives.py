@@ -23,9 +23,9 @@ from webloom.adapters.mongodb.page_documents import (
     place_at,
 )
 from webloom.adapters.mongodb.watch_archives import WatchArchive, put_documents
+from webloom.deltas import applied
 from webloom.domain.errors import EventRefused, StoreUnavailable
 from webloom.domain.storage_event import Place, page_key
-from webloom.parsing.deltas import applied
 from webloom.ports.archive import LARGE_SLICE, Slice
 from webloom.ports.watch_archive import (
     Packed,

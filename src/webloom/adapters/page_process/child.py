@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from webloom.adapters.page_process.frames import Answered, Order, Refused, encode, orders
 from webloom.adapters.sandbox.child import OUT_OF_FILES, run
 from webloom.adapters.sandbox.frames import MOST_BYTES
+from webloom.diffs.pages import diff_pages
 from webloom.domain.errors import PageUnreadable
-from webloom.parsing.diffs.pages import diff_pages
 from webloom.parsing.pages.reading import read_page
 from webloom.ports.page_reader import PageRead
 

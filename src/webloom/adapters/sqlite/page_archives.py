@@ -16,8 +16,8 @@ from webloom.adapters.sqlite.page_versions import by_key
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.adapters.sqlite.version_archives import add_row, make_newest, settle_numbers
 from webloom.adapters.sqlite.watch_archives import Row, WatchArchive
+from webloom.deltas import compressed, restored
 from webloom.domain.storage_event import EventPrice, Place
-from webloom.parsing.deltas import compressed, restored
 from webloom.ports.page_store import Validators
 from webloom.ports.watch_archive import (
     PagePart,

@@ -26,10 +26,10 @@ from webloom.adapters.sqlite.page_versions import (
     rank_of,
 )
 from webloom.adapters.sqlite.values import encoded
+from webloom.deltas import compressed, delta, restored
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent, moment_of
 from webloom.domain.watch import Outcome
-from webloom.parsing.deltas import compressed, delta, restored
 from webloom.parsing.storage_event import canonical
 from webloom.ports.page_store import Checked, Retention, Stored, Validators
 

@@ -18,7 +18,7 @@ from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
 from webloom.adapters.sqlite.page_rows import OUTCOMES, one_view
 from webloom.adapters.sqlite.page_versions import by_number, chain
 from webloom.adapters.sqlite.values import instant
-from webloom.parsing.deltas import restored
+from webloom.deltas import restored
 from webloom.ports.page_store import ChangeFilter, ChangeLog, PageFilter, StoredPage, Version
 
 MOST_SCANNED = 1000

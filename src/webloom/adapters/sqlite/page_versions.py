@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webloom.adapters.sqlite.batches import plain
+from webloom.deltas import applied, compressed, delta, restored
 from webloom.domain.storage_event import Claimed, Place, StorageEvent, renumbered
-from webloom.parsing.deltas import applied, compressed, delta, restored
 
 MOST_CHAINED = 63
 UNTIMED = 1 << 62  # the rank of an event that has no time of its own: any that has one is lower

@@ -20,9 +20,9 @@ from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.page_versions import Slot, by_key
 from webloom.adapters.sqlite.values import instant, milliseconds
 from webloom.adapters.sqlite.watch_archives import Row, WatchArchive, until_large
+from webloom.deltas import applied, compressed
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.storage_event import Place
-from webloom.parsing.deltas import applied, compressed
 from webloom.ports.archive import Fingerprint, Slice
 from webloom.ports.watch_archive import (
     Packed,

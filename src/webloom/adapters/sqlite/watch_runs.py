@@ -21,6 +21,7 @@ from webloom.adapters.sqlite.watch_ledger import (
     close_events,
     note_last_run,
 )
+from webloom.deltas import compressed, restored
 from webloom.domain.watch import (
     EVENTS,
     MOST_FAILURES,
@@ -30,7 +31,6 @@ from webloom.domain.watch import (
     WatchRun,
     status_at_end,
 )
-from webloom.parsing.deltas import compressed, restored
 from webloom.ports.watch_store import Attended, NewRun, RunFilter
 
 NOT_CHECKED = "it was not checked before the run ended"

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
+from webloom.diffs.pages import PageDiff
 from webloom.domain.watch import Outcome
 from webloom.entrypoints.api.schemas import Problem
 from webloom.entrypoints.api.watch_schemas import Amount
-from webloom.parsing.diffs.pages import PageDiff
 from webloom.ports.page_store import (
     ChangeLog,
     PriceRecord,

@@ -15,6 +15,9 @@ from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
 from webloom.bootstrap import Services
+from webloom.diffs.forms import side_by_side_lines, unified_lines
+from webloom.diffs.pages import PageDiff, whole_page_diff
+from webloom.diffs.shown import text_of
 from webloom.domain.errors import UrlRefused
 from webloom.domain.storage_event import moment_of
 from webloom.domain.watch import Outcome
@@ -37,9 +40,6 @@ from webloom.entrypoints.api.watch_page_schemas import (
     version_answer,
 )
 from webloom.entrypoints.api.watches import Cursor, Limit
-from webloom.parsing.diffs.forms import side_by_side_lines, unified_lines
-from webloom.parsing.diffs.pages import PageDiff, whole_page_diff
-from webloom.parsing.diffs.shown import text_of
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.web_url import normalise
 from webloom.ports.page_store import ChangeFilter, PageFilter, PageStore, PriceRecord

@@ -17,6 +17,7 @@ from webloom.domain.errors import WatchRefused
 from webloom.domain.watch import RunStatus, Watch
 from webloom.entrypoints.api.answers import answer, problem
 from webloom.entrypoints.api.asked import EMPTY_IS_NONE, decode, refuse_unknown
+from webloom.entrypoints.api.atom_feed import CONTENT_TYPE, atom_feed
 from webloom.entrypoints.api.watch_schemas import (
     READ_ONLY,
     AddWatchBody,
@@ -33,7 +34,6 @@ from webloom.entrypoints.api.watch_schemas import (
     notice_answer,
     watch_answer,
 )
-from webloom.parsing.atom_feed import CONTENT_TYPE, atom_feed
 from webloom.parsing.watch_list import read_watch_list
 from webloom.ports.page_store import ChangeFilter
 from webloom.ports.watch_store import RunFilter

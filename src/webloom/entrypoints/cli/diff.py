@@ -24,6 +24,10 @@ from webloom.adapters.http.download import PAGES, DownloadLimits, HttpDownloader
 from webloom.adapters.page_process.reader import ProcessPageReader
 from webloom.application.inventory.check_url import check_url
 from webloom.bootstrap import network_policy
+from webloom.diffs.forms import side_by_side_lines, unified_lines
+from webloom.diffs.pages import PageDiff, UrlChanges, whole_page_diff
+from webloom.diffs.shown import Line, Piece, Role
+from webloom.diffs.text_diff import TextDiff
 from webloom.domain.errors import FetchFailed, WebloomError
 from webloom.domain.feed import LastFetch
 from webloom.entrypoints.cli.feeds_named import is_url
@@ -38,10 +42,6 @@ from webloom.entrypoints.cli.output import (
     shortened,
     visible,
 )
-from webloom.parsing.diffs.forms import side_by_side_lines, unified_lines
-from webloom.parsing.diffs.pages import PageDiff, UrlChanges, whole_page_diff
-from webloom.parsing.diffs.shown import Line, Piece, Role
-from webloom.parsing.diffs.text_diff import TextDiff
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.text_decoding import decode_body
 from webloom.ports.page_reader import PageOrder, PageReader

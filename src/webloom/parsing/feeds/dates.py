@@ -12,7 +12,7 @@ from typing import Final
 from unicodedata import combining, normalize
 from zoneinfo import ZoneInfo, available_timezones
 
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 _YEARS: Final = range(1950, 2201)
 _LONGEST: Final = 80  # characters that a date can have

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 _LOOKED_AT: Final = 32 * 1024  # bytes
 _UTF8 = re.compile(  # of two and three bytes; others are rare

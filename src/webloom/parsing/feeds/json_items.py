@@ -15,7 +15,7 @@ from webloom.parsing.feeds.element import Element, Head
 from webloom.parsing.feeds.encoding import RecordDecoder
 from webloom.parsing.feeds.repairs import BAD_JSON, CONTROL_CHARACTER, JUNK, TRUNCATED, Repairs
 from webloom.parsing.feeds.scan import CHUNK, LARGEST_RECORD, Flaw, Skipped
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 _LIST_NAMES = (
     "items jobs data results entries positions postings offers vacancies openings listings"

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from webloom.parsing.feeds.element import Element, LaidOut, Record
 from webloom.parsing.feeds.sanitise import is_html
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 FIELDS: Final = (
     "externalId",

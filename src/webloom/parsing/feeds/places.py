@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 _REMOTE = re.compile(
     r"\b(?:remote(?:ly)?|anywhere|worldwide|work[ -]from[ -]home|wfh|telecommut\w*|telework\w*|"

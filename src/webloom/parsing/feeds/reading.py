@@ -24,7 +24,7 @@ from webloom.domain.import_run import (
 from webloom.parsing.feeds.element import Record
 from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.keys import KeyTable
-from webloom.parsing.feeds.known import KnownRecords, KnownWriter
+from webloom.parsing.feeds.known import KnownPostings, LearntPostings
 from webloom.parsing.feeds.normalise import Normaliser, Rejected, sample
 from webloom.parsing.feeds.records import Records, Unreadable
 from webloom.parsing.job_posting import JobPosting
@@ -62,8 +62,8 @@ class FeedReading:
         wanted_format: str,
         mapping: Mapping[str, str],
         batch_size: int,
-        known: KnownRecords | None = None,
-        learnt: KnownWriter | None = None,  # is told what becomes of each record
+        known: KnownPostings | None = None,
+        learnt: LearntPostings | None = None,  # is told what becomes of each record
     ) -> None:
         self.keys = KeyTable()
         self._records = records

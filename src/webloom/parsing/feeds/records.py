@@ -10,7 +10,7 @@ from webloom.parsing.feeds.encoding import RecordDecoder, Utf8Stream
 from webloom.parsing.feeds.entities import References
 from webloom.parsing.feeds.head import HEAD_SIZE, read_prolog
 from webloom.parsing.feeds.json_items import JsonItems
-from webloom.parsing.feeds.known import KnownRecords, hash_of
+from webloom.parsing.feeds.known import KnownPostings, hash_of
 from webloom.parsing.feeds.repairs import JUNK, TRUNCATED, Repairs
 from webloom.parsing.feeds.scan import LARGEST_RECORD, Scanner, Skipped
 from webloom.parsing.feeds.tags import Tags
@@ -89,7 +89,7 @@ class Records:
         return self._source.position
 
     def read(
-        self, names: Collection[str], known: KnownRecords | None = None
+        self, names: Collection[str], known: KnownPostings | None = None
     ) -> Iterator[Element | LaidOut | Unreadable | bytes]:
         """`names` are those of the elements that are records, local and in lower case. A record
         that is known comes as what is known of it."""

@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from webloom.parsing.feeds.words import words
 from webloom.parsing.job_posting import Salary
+from webloom.parsing.words import words
 
 _HIGHEST: Final = 1e12  # no salary; and no database's trouble
 _LOOKED_AT: Final = 300  # characters of a text

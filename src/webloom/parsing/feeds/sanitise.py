@@ -16,7 +16,7 @@ from typing import Final
 
 import nh3
 
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 LONGEST_DESCRIPTION: Final = 1_000_000  # characters
 _LOOKED_AT: Final = 3 * LONGEST_DESCRIPTION  # of what may be HTML

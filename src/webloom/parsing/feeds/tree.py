@@ -29,7 +29,7 @@ from webloom.parsing.feeds.repairs import (
     UNTERMINATED,
 )
 from webloom.parsing.feeds.tags import NAME, START, Tags
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 CDATA = "<![CDATA["
 _CDATA_END = "]]>"

@@ -10,7 +10,7 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.domain.errors import UrlRefused
-from webloom.parsing.pages.elements import Elements
+from webloom.parsing.html_tree.elements import Elements
 from webloom.parsing.web_url import MAX_URL_BYTES, join, normalise
 
 _MAX_ADDRESSES: Final = 5000

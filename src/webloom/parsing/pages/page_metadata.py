@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
+from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.html_tree.structured import Structured
 from webloom.parsing.pages.addresses import Base, linked_of
-from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.page_text import one_line
-from webloom.parsing.pages.structured import Structured
 
 _MAX_TITLE: Final = 500
 _MAX_LINE: Final = 2000

@@ -15,7 +15,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from webloom.parsing.pages.elements import Elements
+from webloom.parsing.html_tree.elements import Elements
 
 _BREAK: Final = "\x1e"
 _CELL: Final = "\x1f"

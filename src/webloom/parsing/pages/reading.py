@@ -17,6 +17,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from webloom.domain.errors import PageUnreadable
 from webloom.domain.page import Classification, PageType, Selection
 from webloom.domain.price import Availability, Price
+from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.html_tree.structured import read_structured
 from webloom.parsing.pages.addresses import (
     Base,
     images_in,
@@ -26,7 +28,6 @@ from webloom.parsing.pages.addresses import (
 )
 from webloom.parsing.pages.classify import classify
 from webloom.parsing.pages.documents import Kind, document_text, kind_of
-from webloom.parsing.pages.elements import Elements
 from webloom.parsing.pages.markup import MAX_CHARACTERS, parse_markup, too_long
 from webloom.parsing.pages.page import PageReading, ParsedPage
 from webloom.parsing.pages.page_metadata import (
@@ -45,7 +46,6 @@ from webloom.parsing.pages.signs import (
     tree_signs,
     types_in,
 )
-from webloom.parsing.pages.structured import read_structured
 from webloom.parsing.pages.walls import classify_status
 from webloom.parsing.prices.finder import find_offer
 from webloom.parsing.text_decoding import Decoded, decode

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.domain.price import Price
-from webloom.parsing.pages.elements import Elements
-from webloom.parsing.pages.structured import Structured, types_of
+from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.html_tree.structured import Structured, types_of
 
 SMALL: Final = 1500  # characters of main text that a wall or an error page has at most
 _MAX_SOURCE: Final = 300_000  # characters of markup

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 CODES: Final = frozenset(
     words("""

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability, Price, PriceSource
-from webloom.parsing.pages.elements import Elements
-from webloom.parsing.pages.structured import Structured
+from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.html_tree.structured import Structured
 from webloom.parsing.prices.amounts import machine_amount
 from webloom.parsing.prices.currencies import country_currency, regional_currencies
 from webloom.parsing.prices.identity import identity_of

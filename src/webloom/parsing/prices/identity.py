@@ -7,8 +7,8 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from webloom.parsing.pages.elements import Elements
-from webloom.parsing.pages.structured import Structured
+from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.html_tree.structured import Structured
 
 _WORD: Final = re.compile(r"\w+")
 _MOST_TITLE: Final = 500

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from webloom.domain.price import Availability
-from webloom.parsing.pages.structured import types_of
+from webloom.parsing.html_tree.structured import types_of
 from webloom.parsing.prices.amounts import machine_amount, read_amount
 from webloom.parsing.prices.availability import structured_availability
 from webloom.parsing.prices.currencies import currency_of

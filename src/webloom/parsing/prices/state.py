@@ -18,7 +18,7 @@ import msgspec
 from selectolax.lexbor import LexborNode
 
 from webloom.domain.price import Availability
-from webloom.parsing.pages.structured import types_of
+from webloom.parsing.html_tree.structured import types_of
 from webloom.parsing.prices.amounts import machine_amount
 from webloom.parsing.prices.availability import structured_availability
 from webloom.parsing.prices.currencies import currency_of

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from webloom.parsing.pages.elements import TEXT, Elements
+from webloom.parsing.html_tree.elements import TEXT, Elements
 from webloom.parsing.prices.identity import PageIdentity
 
 BOUNDARY: Final = "\x1f"  # between the texts of two elements

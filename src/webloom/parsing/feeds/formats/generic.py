@@ -11,7 +11,7 @@ from webloom.parsing.feeds.element import Head
 from webloom.parsing.feeds.formats.format import Format
 from webloom.parsing.feeds.formats.synonyms import COMMON
 from webloom.parsing.feeds.mapping import squeezed
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 _RECORDS: Final = words(
     "job item entry position vacancy offer ad advert advertisement listing posting jobposting "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from webloom.parsing.feeds.formats.format import Paths
-from webloom.parsing.feeds.words import words
+from webloom.parsing.words import words
 
 _ID = words(
     "guid externalid referencenumber referenceid reference refid refno refnumber ref jobid "

@@ -12,7 +12,7 @@ from itertools import compress, count
 from operator import ne
 from typing import NamedTuple
 
-from webloom.parsing.diffs.steps import Steps
+from webloom.diffs.steps import Steps
 
 REACH = 100
 FEW = 8  # items compared one by one before slices are

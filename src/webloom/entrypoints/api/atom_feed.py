@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from webloom.diffs.forms import unified_lines
+from webloom.diffs.shown import text_of
+from webloom.diffs.text_diff import TextDiff
 from webloom.domain.errors import UrlRefused
 from webloom.domain.storage_event import moment_of
-from webloom.parsing.diffs.forms import unified_lines
-from webloom.parsing.diffs.shown import text_of
-from webloom.parsing.diffs.text_diff import TextDiff
 from webloom.parsing.web_url import normalise
 
 CONTENT_TYPE = "application/atom+xml; charset=utf-8"

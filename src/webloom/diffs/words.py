@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from webloom.parsing.diffs.align import aligned
-from webloom.parsing.diffs.steps import Steps
-from webloom.parsing.diffs.text_diff import WordKind
+from webloom.diffs.align import aligned
+from webloom.diffs.steps import Steps
+from webloom.diffs.text_diff import WordKind
 
 Words = list[tuple[WordKind, str]]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from webloom.parsing.diffs.summary import new_lines, old_lines
-from webloom.parsing.diffs.text_diff import Hunk, Operation, WordKind
+from webloom.diffs.summary import new_lines, old_lines
+from webloom.diffs.text_diff import Hunk, Operation, WordKind
 
 
 class Role(StrEnum):

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from webloom.parsing.diffs.align import aligned
-from webloom.parsing.diffs.lines import Lines, LineTable
-from webloom.parsing.diffs.moves import moved_lines
-from webloom.parsing.diffs.paths import Block
-from webloom.parsing.diffs.steps import Steps
-from webloom.parsing.diffs.text_diff import DiffLimits, Hunk, Operation, TextDiff
-from webloom.parsing.diffs.words import Words, likely_pairs, replaced_words
+from webloom.diffs.align import aligned
+from webloom.diffs.lines import Lines, LineTable
+from webloom.diffs.moves import moved_lines
+from webloom.diffs.paths import Block
+from webloom.diffs.steps import Steps
+from webloom.diffs.text_diff import DiffLimits, Hunk, Operation, TextDiff
+from webloom.diffs.words import Words, likely_pairs, replaced_words
 
 DEFAULT_LIMITS = DiffLimits()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from webloom.parsing.diffs.steps import Steps
+from webloom.diffs.steps import Steps
 
 _STEPS_PER_LINE = 4
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from webloom.parsing.diffs.text_diff import Hunk, Operation, TextDiff, WordKind
+from webloom.diffs.text_diff import Hunk, Operation, TextDiff, WordKind
 
 MOST_HUNKS = 20
 MOST_BYTES = 16_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from webloom.parsing.diffs.summary import bounded
-from webloom.parsing.diffs.text_diff import TextDiff
-from webloom.parsing.diffs.texts import diff_texts
+from webloom.diffs.summary import bounded
+from webloom.diffs.text_diff import TextDiff
+from webloom.diffs.texts import diff_texts
 from webloom.parsing.pages.page import ParsedPage
 
 MOST_URLS = 200  # of a list

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from itertools import compress, count
 from operator import lt, ne
 
-from webloom.parsing.diffs.paths import FEW, Block, Gap, Items, equal_from, walked
-from webloom.parsing.diffs.steps import Steps
+from webloom.diffs.paths import FEW, Block, Gap, Items, equal_from, walked
+from webloom.diffs.steps import Steps
 
 _READ_PER_STEP = 4  # items that are counted and looked up for one step
 _STEPS_PER_ANCHOR = 6  # for those that are not in order

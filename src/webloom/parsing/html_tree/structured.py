@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from webloom.parsing.pages.elements import Elements
+from webloom.parsing.html_tree.elements import Elements
 
 _MOST_SCRIPTS: Final = 100
 _MOST_SCRIPT_CHARACTERS: Final = 4_000_000  # of all scripts together

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import groupby, zip_longest
 
-from webloom.parsing.diffs.shown import (
+from webloom.diffs.shown import (
     Line,
     Piece,
     Role,
@@ -15,7 +15,7 @@ from webloom.parsing.diffs.shown import (
     new_side,
     old_side,
 )
-from webloom.parsing.diffs.text_diff import Operation, TextDiff
+from webloom.diffs.text_diff import Operation, TextDiff
 
 _LEAST_COLUMN = 10
 _GUTTER = 3
