@@ -26,9 +26,9 @@ from servers.private import free_port
 from webloom.bootstrap import open_services
 from webloom.domain.inventory import METADATA_QUEUE, Status
 from webloom.entrypoints.cli.output import plain, visible
-from webloom.entrypoints.demo_site import Answer, Page, Site, demo_pages, serve
 from webloom.ports.broker import Message
 from webloom.settings import load_settings
+from webloom_demo.site import Answer, Page, Site, demo_pages, serve
 
 Environment = dict[str, str]
 

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 from e2e.test_cli import counts, ends_quietly_after_one_line, environment, start, webloom
 from patience import PATIENCE_SECONDS
 from webloom.domain.inventory import Status
-from webloom.entrypoints.demo_site import demo_pages
+from webloom_demo.site import demo_pages
 
 
 async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None:

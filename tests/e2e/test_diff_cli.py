@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from e2e.running import environment, finished
-from webloom.entrypoints.demo_site import Answer, Page, serve
+from webloom_demo.site import Answer, Page, serve
 
 OLD = """<!doctype html><html><head><title>Blue loom</title></head><body><main>
 <h1>Blue loom</h1><p>Price: $10.99</p><p>Made of \x1b[2J oak</p>

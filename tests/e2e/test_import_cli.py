@@ -19,10 +19,10 @@ from webloom.bootstrap import open_services
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.domain.politeness import slots_of_one_host
 from webloom.entrypoints.cli.import_feeds import AT_ONCE
-from webloom.entrypoints.demo_feeds import demo_feeds
-from webloom.entrypoints.demo_site import Answer, Page, Site, serve
 from webloom.ports.import_store import RunFilter
 from webloom.settings import load_settings
+from webloom_demo.feeds import demo_feeds
+from webloom_demo.site import Answer, Page, Site, serve
 
 COUNTERS = ("newJobs", "updatedJobs", "unchangedJobs", "duplicateJobs", "failedJobs")
 XML = {"Content-Type": "application/rss+xml"}

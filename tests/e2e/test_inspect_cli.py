@@ -14,7 +14,7 @@ import pytest
 from e2e.test_cli import Environment, environment, start, webloom
 from proc import children_of, is_there
 from webloom.entrypoints.cli.inspect_pages_files import named_url
-from webloom.entrypoints.demo_site import Answer, Page, Site, serve
+from webloom_demo.site import Answer, Page, Site, serve
 
 CHAIR = b"""<!doctype html><html lang="en"><head><title>Chair</title>
 <link rel="canonical" href="https://shop.example/chair?a=1&amp;b=2">

@@ -17,8 +17,8 @@ import pytest
 
 from e2e.running import environment, finished, running, until
 from servers.private import free_port
-from webloom.entrypoints.demo_feeds import demo_feeds
-from webloom.entrypoints.demo_site import Site, serve
+from webloom_demo.feeds import demo_feeds
+from webloom_demo.site import Site, serve
 
 MARKER = ".made-by-webloom"
 UMASKS = ["000", "022"]

@@ -26,8 +26,13 @@ class Command(NamedTuple):
     """Where a command is, and the first paragraph of its help: the list of commands is shown
     without importing any."""
 
-    place: str  # the module beside this one, and its function or group
+    place: str  # the module, beside this one if it has no dot; and its function or group
     summary: str
+
+    def load(self) -> Any:
+        module, attribute = self.place.split(":")
+        name = module if "." in module else f"webloom.entrypoints.cli.{module}"
+        return getattr(import_module(name), attribute)
 
 
 COMMANDS = {
@@ -98,7 +103,7 @@ COMMANDS = {
         "Copy every collection from one store to another, and verify the copy by count and hash.",
     ),
     "demo": Command(
-        "demo:demo",
+        "webloom_demo.command:demo",
         "See Webloom at work in a minute: a made-up site on this machine, its pages fetched, its "
         "job feeds imported and its moving prices watched.",
     ),
@@ -137,8 +142,7 @@ class _LazyGroup(TyperGroup):
 
 
 def _load(name: str) -> Any:
-    module, attribute = COMMANDS[name].place.split(":")
-    found = getattr(import_module(f"webloom.entrypoints.cli.{module}"), attribute)
+    found = COMMANDS[name].load()
     loaded = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     if isinstance(found, typer.Typer):
         loaded.add_typer(found, name=name)

@@ -8,9 +8,9 @@ from webloom.bootstrap import Services
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, Watch, WatchRun
-from webloom.entrypoints.cli.demo_report import DemoReport, ShownPage
-from webloom.entrypoints.demo_shop import shop_pages
 from webloom.ports.page_store import ChangeFilter
+from webloom_demo.report import DemoReport, ShownPage
+from webloom_demo.shop import shop_pages
 
 WATCH_ID = "loom-and-weft"  # a second demo finds the watch of the first
 SECONDS = 6.0  # between two checks, for those who stay

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import NamedTuple
 
-from webloom.entrypoints.demo_site import Answer, Page
+from webloom_demo.site import Answer, Page
 
 EDITIONS = 3
 LARGE = 5_000

@@ -2,7 +2,7 @@
 
 It does what real sites do to a fetcher: redirects, cookies, errors that pass and errors that stay,
 slow answers, old encodings, large pages. The server speaks as much HTTP/1.1 as that takes. The
-job feeds are in `demo_feeds`.
+job feeds are in `feeds.py`.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Record, Status
 from webloom.domain.storage_event import moment_of
 from webloom.domain.watch import Watch, WatchRun
-from webloom.entrypoints.cli.demo_report import ShownPage, ShownRecord, Update
-from webloom.entrypoints.cli.demo_watches import CHECKS, SECONDS
 from webloom.entrypoints.cli.import_feeds_report import show_runs
 from webloom.entrypoints.cli.output import counted, plain, show_table, table
 from webloom.entrypoints.cli.price_curve import price_curve
 from webloom.ports.page_store import ChangeLog
+from webloom_demo.report import ShownPage, ShownRecord, Update
+from webloom_demo.watches import CHECKS, SECONDS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,9 @@ from webloom.entrypoints.api.import_schemas import feed_answer, import_log_detai
 from webloom.entrypoints.api.schemas import record_answer
 from webloom.entrypoints.api.watch_page_schemas import change_answer, page_answer, price_answer
 from webloom.entrypoints.api.watch_schemas import job_run, watch_answer
-from webloom.entrypoints.cli.demo_report import ShownPage, ShownRecord, Update
 from webloom.entrypoints.cli.output import json_line
 from webloom.ports.page_store import ChangeLog
+from webloom_demo.report import ShownPage, ShownRecord, Update
 
 
 class JsonReport:

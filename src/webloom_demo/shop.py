@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from webloom.entrypoints.demo_site import HTML, Answer, Page
+from webloom_demo.site import HTML, Answer, Page
 
 WALL_EVERY = 4  # requests
 _IN_STOCK, _SOLD_OUT = "https://schema.org/InStock", "https://schema.org/OutOfStock"

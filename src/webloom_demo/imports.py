@@ -7,8 +7,8 @@ import asyncio
 from webloom.bootstrap import Services
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.entrypoints.cli.demo_report import DemoReport
-from webloom.entrypoints.demo_feeds import demo_feeds
+from webloom_demo.feeds import demo_feeds
+from webloom_demo.report import DemoReport
 
 POLL_SECONDS = 0.2
 MINUTES = 1.0  # so that those who watch see the next edition soon

@@ -17,17 +17,17 @@ import uvloop
 from webloom.application.inventory.submit_url import NoRoom
 from webloom.bootstrap import Services
 from webloom.domain.inventory import Status
-from webloom.entrypoints.cli.demo_imports import show_imports
-from webloom.entrypoints.cli.demo_report import DemoReport, ShownRecord
-from webloom.entrypoints.cli.demo_watches import WATCH_ID, show_watches
 from webloom.entrypoints.cli.logs import quieten
 from webloom.entrypoints.cli.output import console, forsake_stdout
 from webloom.entrypoints.cli.processes import KEEP_KEY, WITH_KEY
-from webloom.entrypoints.demo_feeds import demo_feeds
-from webloom.entrypoints.demo_shop import shop_pages
-from webloom.entrypoints.demo_site import Site, demo_pages, serve
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
 from webloom.settings import Settings, load_settings
+from webloom_demo.feeds import demo_feeds
+from webloom_demo.imports import show_imports
+from webloom_demo.report import DemoReport, ShownRecord
+from webloom_demo.shop import shop_pages
+from webloom_demo.site import Site, demo_pages, serve
+from webloom_demo.watches import WATCH_ID, show_watches
 
 # The usual one, so that a second demo refreshes the records of the first; else any that is free.
 SITE_PORTS = (8089, 0)
@@ -88,10 +88,10 @@ async def _demo(once: bool, port: int | None, as_json: bool) -> None:
 
 def _report(as_json: bool) -> DemoReport:
     if as_json:
-        from webloom.entrypoints.cli.demo_json import JsonReport
+        from webloom_demo.json_report import JsonReport
 
         return JsonReport()
-    from webloom.entrypoints.cli.demo_text import TextReport
+    from webloom_demo.text_report import TextReport
 
     return TextReport(to=console())
 
