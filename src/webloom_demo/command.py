@@ -14,6 +14,7 @@ from urllib.parse import quote
 import typer
 import uvloop
 
+from webloom.application.imports.run_import import run_ends
 from webloom.application.inventory.submit_url import NoRoom
 from webloom.bootstrap import Services
 from webloom.domain.inventory import Status
@@ -74,7 +75,7 @@ def demo(
 
 async def _demo(once: bool, port: int | None, as_json: bool) -> None:
     given = load_settings()
-    quieten(given)
+    quieten(given, run_ends.name)
     if "log_level" not in given.model_fields_set:  # a page of the site is refused for show
         logging.getLogger("webloom.adapters.refusal_log").setLevel(logging.ERROR)
     taken = port or given.port  # by the API

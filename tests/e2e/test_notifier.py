@@ -27,11 +27,12 @@ from e2e.receiver import Receiver, seen_of_children
 from webloom.adapters.notify.apprise_process import AppriseNotifier
 from webloom.adapters.notify.notifier import TargetNotifier
 from webloom.adapters.notify.services import SCHEMES, service_of
-from webloom.adapters.notify.targets import check_target, shown_target
+from webloom.adapters.notify.targets import check_target
 from webloom.adapters.notify.webhook import WebhookNotifier
 from webloom.domain.errors import NotSent
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
+from webloom.parsing.target_url import shown_target
 from webloom.ports.notifier import Told
 
 ELSEWHERE = "that Webloom does not connect to; the log says which and why"

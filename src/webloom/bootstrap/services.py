@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from webloom.adapters.cron import next_match
-from webloom.adapters.notify.targets import check_target, shown_target
+from webloom.adapters.notify.targets import check_target
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.application.host_turns import HostTurns
 from webloom.application.imports.clear_spool import ClearSpool
@@ -26,6 +26,7 @@ from webloom.application.watch.run_watches import StartRun
 from webloom.application.watch.store_event import StoreEvent
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.retry import fetch_backoff
+from webloom.parsing.target_url import shown_target
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.connection import BrokerLink, Connected

@@ -17,11 +17,12 @@ from apprise import Apprise, NotifyFormat, OverflowMode
 
 from webloom.adapters.notify.confinement import Confinement
 from webloom.adapters.notify.frames import Order, Refused, Result
-from webloom.adapters.notify.services import SCHEMES, ports_of, scheme_of, service_of
+from webloom.adapters.notify.services import SCHEMES, ports_of, service_of
 from webloom.adapters.resources import require_descriptors
 from webloom.adapters.sandbox.child import run
 from webloom.domain.errors import ResourcesExhausted
 from webloom.domain.network_policy import SETTING, NetworkPolicy
+from webloom.parsing.target_url import scheme_of
 
 _DESCRIPTORS = 8  # that a connection may need: a lookup, certificates, the socket
 _MARGIN = 50  # characters that a service puts around a message

@@ -10,13 +10,12 @@ from aiohttp.abc import AbstractResolver
 
 from webloom.adapters.notify import apprise_process, webhook
 from webloom.adapters.notify.apprise_process import AppriseNotifier
-from webloom.adapters.notify.services import scheme_of
-from webloom.adapters.notify.targets import is_webhook, shown_target
 from webloom.adapters.notify.webhook import WebhookNotifier
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.sending import Lane
 from webloom.domain.watch import Target
+from webloom.parsing.target_url import is_webhook, scheme_of, shown_target
 from webloom.ports.notifier import Told
 
 

@@ -53,10 +53,6 @@ _PORTS = {
 _turn = threading.Lock()  # filters of warnings are of the whole process
 
 
-def scheme_of(url: str) -> str:
-    return url.partition("://")[0].strip().lower()
-
-
 def ports_of(scheme: str) -> frozenset[int]:
     return frozenset(_PORTS.get(scheme, ()))
 

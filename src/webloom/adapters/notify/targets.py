@@ -1,28 +1,16 @@
-"""Where people are told: which targets there are, and how they are shown."""
+"""Which targets of notifications there are."""
 
 from __future__ import annotations
 
 import re
 
-from webloom.adapters.notify.services import SCHEMES, native_scheme, scheme_of, service_of
+from webloom.adapters.notify.services import SCHEMES, native_scheme, service_of
 from webloom.domain.errors import UrlRefused
+from webloom.parsing.target_url import is_webhook, scheme_of, shown_target
 from webloom.parsing.web_url import normalise
 
 LONGEST_TARGET = 4096
-_WEB = frozenset({"http", "https"})
-_SCHEME = re.compile(r"[a-z0-9+.-]{1,30}")
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]")
-
-
-def is_webhook(url: str) -> bool:
-    return scheme_of(url) in _WEB
-
-
-def may_hold_secret(url: str) -> bool:
-    """Addresses of services hold passwords and tokens. A webhook may have one as its path too, but
-    most have none."""
-    rest = url.partition("://")[2]
-    return not is_webhook(url) or "@" in rest.partition("/")[0] or "?" in rest
 
 
 def check_target(url: str) -> None:
@@ -35,7 +23,7 @@ def check_target(url: str) -> None:
             "a target is a URL without spaces, such as https://example.com/hook or"
             " mailto://user:password@example.com"
         )
-    if scheme in _WEB:
+    if is_webhook(url):
         _check_webhook(url)
     elif scheme not in SCHEMES:
         raise ValueError(
@@ -58,16 +46,3 @@ def _check_webhook(url: str) -> None:
         raise ValueError(
             f"{shown_target(url)} expects messages of its own form: give the target as {native}://"
         )
-
-
-def shown_target(url: str) -> str:
-    """The scheme, and the host of a webhook: the rest may be a password or a token. So may be what
-    stands for the host in other targets."""
-    scheme = scheme_of(url)
-    if scheme in _WEB:
-        try:
-            host = normalise(url).split("/")[2]
-        except UrlRefused:
-            return f"{scheme}://…"
-        return f"{scheme}://{host}/…"
-    return f"{scheme}://…" if "://" in url and _SCHEME.fullmatch(scheme) else "…"

@@ -47,6 +47,7 @@ from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions, SeenKe
 from webloom.ports.import_store import Claim, Ending, ImportStore
 
 log = logging.getLogger(__name__)
+run_ends = log.getChild("end")
 
 REPORT_SECONDS = 0.25
 LAST_REPORT_SECONDS = 0.1  # when all is queued, the end is waited for
@@ -458,7 +459,7 @@ class _Production:
         elif self._is_whole and run.status is RunStatus.COMPLETED and self._obtained is not None:
             await self._use.obtain.keep(self._claim, self._use.reader.learnt(self._obtained.path))
         await self._use.obtain.clear(run.run_id)
-        log.log(
+        run_ends.log(
             logging.WARNING if run.status is RunStatus.FAILED else logging.INFO,
             "an import has ended",
             extra={

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from webloom.adapters.notify.targets import shown_target
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import (
@@ -20,6 +19,7 @@ from webloom.domain.watch import (
     WatchRun,
 )
 from webloom.entrypoints.api.schemas import Problem
+from webloom.parsing.target_url import shown_target
 from webloom.ports.watch_store import Notice
 
 Amount = Decimal  # a JSON number

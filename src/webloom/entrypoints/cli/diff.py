@@ -20,10 +20,8 @@ import uvloop
 from rich.console import Console
 from rich.text import Text
 
-from webloom.adapters.http.download import PAGES, DownloadLimits, HttpDownloader
-from webloom.adapters.page_process.reader import ProcessPageReader
 from webloom.application.inventory.check_url import check_url
-from webloom.bootstrap import network_policy
+from webloom.bootstrap import network_policy, page_downloader, page_reader
 from webloom.diffs.forms import side_by_side_lines, unified_lines
 from webloom.diffs.pages import PageDiff, UrlChanges, whole_page_diff
 from webloom.diffs.shown import Line, Piece, Role
@@ -44,6 +42,7 @@ from webloom.entrypoints.cli.output import (
 )
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.text_decoding import decode_body
+from webloom.ports.fetcher import Downloader
 from webloom.ports.page_reader import PageOrder, PageReader
 from webloom.settings import Settings, load_settings
 
@@ -146,12 +145,7 @@ def _compared(old: _Read, new: _Read) -> PageDiff:
 async def _read_both(
     settings: Settings, sources: tuple[str, str], folder: Path, as_text: bool
 ) -> list[_Read]:
-    limits = DownloadLimits(total_seconds=settings.fetch_timeout, max_bytes=settings.max_body)
-    policy = network_policy(settings)
-    async with (
-        HttpDownloader(policy=policy, accept=PAGES, limits=limits) as downloader,
-        ProcessPageReader() as reader,
-    ):
+    async with page_downloader(settings) as downloader, page_reader(settings) as reader:
         orders = []
         for number, source in enumerate(sources):
             with _naming(source):
@@ -178,9 +172,7 @@ def _naming(source: str) -> Iterator[None]:
         raise WebloomError(f"{_shown(source)}: {error}") from error
 
 
-async def _fetched(
-    settings: Settings, given: str, path: Path, downloader: HttpDownloader
-) -> PageOrder:
+async def _fetched(settings: Settings, given: str, path: Path, downloader: Downloader) -> PageOrder:
     url = check_url(given, policy=network_policy(settings))
     got = await downloader.download(url, path, known=LastFetch())
     if not 200 <= got.status_code <= 299:

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 import uvloop
 
-from webloom.application.imports.run_import import RunImport
+from webloom.application.imports.run_import import RunImport, run_ends
 from webloom.application.retrying import retry_until_available
 from webloom.bootstrap import Services, open_run_import, open_services, spool_room
 from webloom.domain.errors import WebloomError
@@ -75,7 +75,7 @@ def import_feeds(
     if feeds and every:
         raise typer.BadParameter("name the feeds, or all of them by --all")
     settings = load_settings()
-    quieten(settings)
+    quieten(settings, run_ends.name)
     report = Report(console=console(err=True))
     try:
         uvloop.run(_import(settings, feeds or [], every, as_json, report))

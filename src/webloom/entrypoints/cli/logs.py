@@ -6,7 +6,6 @@ import json
 import logging
 import time
 
-from webloom.application.imports import run_import
 from webloom.settings import Settings
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
@@ -51,13 +50,10 @@ def set_up_logs(level: str) -> None:
     logging.getLogger("pymongo").setLevel(logging.CRITICAL)
 
 
-def quieten(settings: Settings) -> None:
+def quieten(settings: Settings, *silent: str) -> None:
     """For commands that show what goes on, which log lines would disturb; unless somebody has
-    chosen a level. How a run has ended they tell themselves."""
+    chosen a level. `silent` are loggers of what a command reports itself."""
     if "log_level" not in settings.model_fields_set:
         logging.getLogger("webloom").setLevel(logging.WARNING)
-        logging.getLogger(run_import.__name__).addFilter(_is_no_end_of_a_run)
-
-
-def _is_no_end_of_a_run(record: logging.LogRecord) -> bool:
-    return record.msg != "an import has ended"
+        for name in silent:
+            logging.getLogger(name).setLevel(logging.CRITICAL)

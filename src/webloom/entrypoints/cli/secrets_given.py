@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from webloom.adapters.notify.targets import may_hold_secret
 from webloom.domain.errors import WebloomError
 from webloom.entrypoints.cli.output import say, utf8_argument, visible
+from webloom.parsing.target_url import may_hold_secret
 
 STDIN = "-"
 SEEN_BY_OTHERS = "other users of this machine can see it in the list of processes"
