@@ -13,6 +13,7 @@ from webloom.application.overview.troubles import troubles
 from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Watch, WatchConfig
+from webloom.entrypoints.advice import advice_on
 from webloom.ports.watch_store import WatchCounts
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -49,9 +50,9 @@ WATCH = Watch(
 
 
 def told(observed: Observed) -> list[tuple[str, str, str]]:
-    found = troubles(observed)
-    assert all(each.advice.endswith(".") and each.what for each in found)
-    return [(each.level, each.what, each.where) for each in found]
+    found = [(each, advice_on(each)) for each in troubles(observed)]
+    assert all(each.what and advice.text.endswith(".") for each, advice in found)
+    return [(each.level, each.what, advice.page) for each, advice in found]
 
 
 def test_nothing_is_told_when_all_is_well() -> None:

@@ -10,8 +10,6 @@ from typing import Self
 from webloom.domain.feed import Feed
 from webloom.ports.watch_store import WatchCounts
 
-START_SCHEDULER = "Start one with `webloom scheduler`, or everything with `webloom up`."
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Waiting:

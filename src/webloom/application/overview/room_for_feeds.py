@@ -7,11 +7,6 @@ from collections.abc import Iterable
 
 from webloom.ports.heartbeats import Heartbeat
 
-MAKE_ROOM = (
-    "Raise WEBLOOM_SPOOL_BUDGET if it is used up, or free space on the disk of WEBLOOM_DATA_DIR; "
-    "imports go on by themselves."
-)
-
 
 def no_room_for_feeds(alive: Iterable[Heartbeat]) -> str | None:
     """What is wrong, as a sentence, of the first process that has none."""

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum, auto
 from typing import Literal
 
-from webloom.application.overview.missing_scheduler import (
-    START_SCHEDULER,
-    Waiting,
-    missing_scheduler,
-)
+from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
 from webloom.application.overview.observed import Down, Observed, QueueState
-from webloom.application.overview.room_for_feeds import MAKE_ROOM
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
 
@@ -20,12 +16,31 @@ MOST_OF_A_KIND = 10  # that are told one by one
 LONGEST_REASON = 300  # characters
 
 
+class Kind(StrEnum):
+    BACKEND_DOWN = auto()
+    NO_WORKER = auto()
+    NO_SCHEDULER = auto()
+    QUEUE_UNSERVED = auto()
+    DATABASE_FULL = auto()
+    BUDGET_USED_UP = auto()
+    RESOURCES_EXHAUSTED = auto()
+    SPOOL_FULL = auto()
+    QUEUE_FULL = auto()
+    DEAD_LETTERS = auto()
+    FEED_FAILS = auto()
+    MORE_FEEDS_FAIL = auto()
+    WATCH_FAILS = auto()
+    MORE_WATCHES_FAIL = auto()
+    PAGES_FAIL = auto()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trouble:
     level: Literal["error", "warning"]
+    kind: Kind
     what: str  # one sentence
-    advice: str  # what to do about it, one sentence
-    where: str  # the page of the admin UI that shows more: /queues/import-feed
+    subject: str = ""  # the queue's name; the id of a run or a watch
+    remedy: str = ""  # what its cause says about it, one sentence
 
 
 def troubles(observed: Observed) -> list[Trouble]:
@@ -49,10 +64,8 @@ def _of_dependencies(down: Iterable[Down]) -> Iterator[Trouble]:
     for each in down:
         yield Trouble(
             level="error",
+            kind=Kind.BACKEND_DOWN,
             what=f"The {each.name} ({each.kind} at {each.address}) can't be used: {each.reason}",
-            advice="Start it, see to the network between it and Webloom, or give it room on its "
-            "disk; Webloom goes on by itself.",
-            where="/system",
         )
 
 
@@ -62,17 +75,15 @@ def _of_processes(roles: frozenset[str] | None, waiting: Waiting) -> Iterator[Tr
     if "worker" not in roles:
         yield Trouble(
             level="error",
+            kind=Kind.NO_WORKER,
             what="No worker is alive: nothing that waits on a queue is done.",
-            advice="Start one with `webloom worker`, or everything with `webloom up`.",
-            where="/system",
         )
     if "scheduler" not in roles:
         yield Trouble(
             level="error",
+            kind=Kind.NO_SCHEDULER,
             what=missing_scheduler(waiting, roles)
             or "No scheduler is alive: no import and no check of a watch begins or ends.",
-            advice=START_SCHEDULER,
-            where="/system",
         )
 
 
@@ -84,11 +95,10 @@ def _of_unserved(observed: Observed) -> Iterator[Trouble]:
         if queue.ready and queue.name in observed.unserved:
             yield Trouble(
                 level="error",
+                kind=Kind.QUEUE_UNSERVED,
                 what=f"No worker serves the queue {queue.name}; waiting there: "
                 f"{_several(queue.ready, 'message')}.",
-                advice=f"Start one with `webloom worker --queue {queue.name}`, or one for every "
-                "queue with `webloom worker`.",
-                where=f"/queues/{queue.name}",
+                subject=queue.name,
             )
 
 
@@ -97,16 +107,15 @@ def _of_storage(observed: Observed) -> Iterator[Trouble]:
         what, _, advice = observed.full.partition(": ")
         yield Trouble(
             level="error",
+            kind=Kind.DATABASE_FULL,
             what=f"The database is full, so that nothing new is stored: {what}.",
-            advice=f"{advice[:1].upper()}{advice[1:]}.",
-            where="/system",
+            remedy=f"{advice[:1].upper()}{advice[1:]}.",
         )
     if observed.is_full:
         yield Trouble(
             level="error",
+            kind=Kind.BUDGET_USED_UP,
             what="The storage is full: nothing new is stored of watched pages.",
-            advice="Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages.",
-            where="/system",
         )
 
 
@@ -115,35 +124,32 @@ def _of_resources(observed: Observed) -> Iterator[Trouble]:
         who, _, advice = observed.exhausted.rpartition(": ")
         yield Trouble(
             level="error",
+            kind=Kind.RESOURCES_EXHAUSTED,
             what=f"A process waits for resources of its machine: {who}.",
-            advice=f"{advice[:1].upper()}{advice[1:]}; what waits goes on by itself.",
-            where="/system",
+            remedy=f"{advice[:1].upper()}{advice[1:]}; what waits goes on by itself.",
         )
 
 
 def _of_spool(observed: Observed) -> Iterator[Trouble]:
     if observed.imports_wait is not None:
-        yield Trouble(
-            level="error", what=observed.imports_wait, advice=MAKE_ROOM, where="/import-history"
-        )
+        yield Trouble(level="error", kind=Kind.SPOOL_FULL, what=observed.imports_wait)
 
 
 def _of_queues(queues: Iterable[QueueState]) -> Iterator[Trouble]:
     for queue in queues:
-        where = f"/queues/{queue.name}"
         if queue.ready is not None and queue.ready >= queue.limit:
             yield Trouble(
                 level="warning",
+                kind=Kind.QUEUE_FULL,
                 what=f"The queue {queue.name} is full: {queue.ready} messages wait.",
-                advice="Wait until workers have caught up, or start more of them.",
-                where=where,
+                subject=queue.name,
             )
         if queue.dead:
             yield Trouble(
                 level="warning",
+                kind=Kind.DEAD_LETTERS,
                 what=f"The queue {queue.name} has {_several(queue.dead, 'dead letter')}.",
-                advice="Read why, mend the cause, and put them back; or discard them.",
-                where=where,
+                subject=queue.name,
             )
 
 
@@ -152,18 +158,16 @@ def _of_feeds(feeds: Sequence[Feed]) -> Iterator[Trouble]:
         reason = feed.last_error or "nothing of it could be stored"
         yield Trouble(
             level="warning",
+            kind=Kind.FEED_FAILS,
             what=f"The last import of {feed.config.name} failed{_times(feed.failures)}: "
             f"{_shortened(reason)}",
-            advice="Look at the run, mend the feed's settings if they are to blame, and import it "
-            "again.",
-            where=f"/import-history/{feed.last_run_id}" if feed.last_run_id else "/feeds",
+            subject=feed.last_run_id or "",
         )
     if (more := len(feeds) - MOST_OF_A_KIND) > 0:
         yield Trouble(
             level="warning",
+            kind=Kind.MORE_FEEDS_FAIL,
             what=f"The last import of {_several(more, 'more feed')} failed.",
-            advice="Look through the list of feeds.",
-            where="/feeds?show=failing",
         )
 
 
@@ -171,17 +175,16 @@ def _of_watches(watches: Sequence[Watch]) -> Iterator[Trouble]:
     for watch in watches[:MOST_OF_A_KIND]:
         yield Trouble(
             level="warning",
+            kind=Kind.WATCH_FAILS,
             what=f"No page of the watch {watch.config.name} could be checked"
             f"{_times(watch.failures)}.",
-            advice="Look at its last run, which says why.",
-            where=f"/watch/{watch.watch_id}",
+            subject=watch.watch_id,
         )
     if (more := len(watches) - MOST_OF_A_KIND) > 0:
         yield Trouble(
             level="warning",
+            kind=Kind.MORE_WATCHES_FAIL,
             what=f"Nor could any page of {_several(more, 'more watch', 'more watches')}.",
-            advice="Look through the list of watches.",
-            where="/watch",
         )
 
 
@@ -191,9 +194,8 @@ def _of_pages(observed: Observed) -> Iterator[Trouble]:
         count = _several(observed.failed_pages, "watched page")
         yield Trouble(
             level="warning",
+            kind=Kind.PAGES_FAIL,
             what=f"{least}{count} could not be checked the last time.",
-            advice="Open one of them to see why.",
-            where="/watch?outcome=failed",
         )
 
 

@@ -10,6 +10,7 @@ import msgspec
 from webloom.application.overview import observed, survey
 from webloom.domain.feed import AUTO
 from webloom.domain.inventory import Status
+from webloom.entrypoints.advice import advice_on
 from webloom.entrypoints.api.import_schemas import FormatName, ImportFailure, ImportLog, import_log
 from webloom.entrypoints.api.watch_page_schemas import ChangeAnswer, change_answer
 from webloom.entrypoints.api.watch_schemas import Amount, SelectionBody
@@ -92,8 +93,9 @@ def overview_answer(overview: survey.Overview) -> Overview:
         running=[import_log(run) for run in overview.running],
         changes=[change_answer(change) for change in overview.changes],
         troubles=[
-            Trouble(level=each.level, what=each.what, advice=each.advice, where=each.where)
+            Trouble(level=each.level, what=each.what, advice=advice.text, where=advice.page)
             for each in overview.troubles
+            for advice in [advice_on(each)]
         ],
     )
 

@@ -20,12 +20,7 @@ import uvloop
 
 from webloom import __version__
 from webloom.application.overview.exhausted import exhausted
-from webloom.application.overview.missing_scheduler import (
-    START_SCHEDULER,
-    Waiting,
-    missing_scheduler,
-)
-from webloom.application.overview.room_for_feeds import MAKE_ROOM
+from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
 from webloom.application.overview.serving import unserved
 from webloom.application.watch.manage_watches import all_watches
 from webloom.bootstrap import (
@@ -41,6 +36,7 @@ from webloom.domain.feed import Feed
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.spool import shortage, shown_bytes
 from webloom.domain.watch import Watch
+from webloom.entrypoints.advice import MAKE_ROOM, START_SCHEDULER
 from webloom.entrypoints.api.health import STORAGE_FULL
 from webloom.entrypoints.cli.output import counted, visible
 from webloom.entrypoints.processes import refuse_open_bind
