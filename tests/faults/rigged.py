@@ -47,7 +47,7 @@ def rig() -> None:
     if "RIGGED_DEADLY_PATH" in os.environ:
         patch("webloom.entrypoints.worker.http_fetcher", deadly_fetcher).start()
     if "RIGGED_CLOCK_FILE" in os.environ:
-        patch("webloom.bootstrap.opening.SystemClock", JumpingClock).start()
+        patch("webloom.bootstrap.connections.SystemClock", JumpingClock).start()
     if "RIGGED_TICK" in os.environ:
         seconds = float(os.environ["RIGGED_TICK"])
         patch("webloom.entrypoints.scheduler.TICK_SECONDS", seconds).start()

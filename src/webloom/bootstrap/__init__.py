@@ -1,12 +1,13 @@
 """Settings -> adapters -> use cases: the only wiring there is.
 
-opening.py: open_services, open_copy
-  +-- machine_room.py ---- sqlite.py, mongodb.py, brokers.py: a backend for an address
+connections.py: open_services, open_copy
+  +-- backends.py ---- sqlite.py, mongodb.py, brokers.py: a backend for an address
   +-- services.py ---- use_cases.py: what the entry points call
                          +-- network.py: the way out of the process
 """
 
 from webloom.bootstrap.brokers import queue_limits
+from webloom.bootstrap.connections import open_copy, open_services
 from webloom.bootstrap.network import (
     feed_reader,
     http_downloader,
@@ -16,7 +17,6 @@ from webloom.bootstrap.network import (
     page_reader,
     spool_room,
 )
-from webloom.bootstrap.opening import open_copy, open_services
 from webloom.bootstrap.places import places_of
 from webloom.bootstrap.services import Services
 from webloom.bootstrap.use_cases import (

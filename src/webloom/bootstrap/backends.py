@@ -19,7 +19,7 @@ from webloom.ports.connection import Connected
 from webloom.settings import Settings
 
 
-class MachineRoom:
+class Backends:
     """Opens what the addresses in the settings name, each once. The library of a backend is
     imported when an address asks for it: it is an extra."""
 

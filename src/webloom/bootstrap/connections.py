@@ -12,7 +12,7 @@ from webloom.adapters.system_clock import SystemClock
 from webloom.application.host_turns import HostTurns
 from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.move.copy_collection import CopyCollection
-from webloom.bootstrap.machine_room import MachineRoom
+from webloom.bootstrap.backends import Backends
 from webloom.bootstrap.network import network_policy
 from webloom.bootstrap.places import protect_files
 from webloom.bootstrap.services import Services
@@ -51,12 +51,12 @@ async def open_services(
             "or WEBLOOM_DATA_DIR means another folder"
         )
     async with AsyncExitStack() as stack:
-        room = MachineRoom(settings, clock, stack)
-        stores = await room.stores(settings.store_url, _pipelines(settings, queues))
+        backends = Backends(settings, clock, stack)
+        stores = await backends.stores(settings.store_url, _pipelines(settings, queues))
         urls = _needed_urls(settings, queues)
-        brokers = {url: await room.broker(url) for url in set(urls.values())}
+        brokers = {url: await backends.broker(url) for url in set(urls.values())}
         routes = {queue: brokers[url][0] for queue, url in urls.items()}
-        await protect_files(settings, room.files)
+        await protect_files(settings, backends.files)
         yield Services(
             settings=settings,
             clock=clock,
@@ -125,8 +125,8 @@ async def open_copy(
 ) -> AsyncIterator[dict[str, CopyCollection[Any]]]:
     """Every collection of a store, to be copied to another. Raises what `open_services` does."""
     async with AsyncExitStack() as stack:
-        room = MachineRoom(settings, SystemClock(), stack)
-        origin, goal = await room.stores(source), await room.stores(target)
+        backends = Backends(settings, SystemClock(), stack)
+        origin, goal = await backends.stores(source), await backends.stores(target)
         if alive := await origin.heartbeats.seen(ALIVE_SECONDS):
             beat = alive[0].heartbeat
             raise WebloomError(
