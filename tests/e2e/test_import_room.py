@@ -17,7 +17,7 @@ from e2e.import_runs import ended_run, start_import
 from e2e.running import until
 from e2e.watched_site import ALLOWED
 from webloom.adapters.http import spool_room
-from webloom.bootstrap import Services, open_services, survey
+from webloom.bootstrap import Services, build_overview, open_services
 from webloom.domain.import_run import RunStatus
 from webloom.entrypoints import heartbeat
 from webloom.entrypoints.api.health import HealthRoutes
@@ -69,7 +69,7 @@ async def test_imports_wait_for_room_and_health_says_why(
         full.write_bytes(bytes(BUDGET))
         run_id = await start_import(services, site.url("/feed"))
         beat = heartbeat.first_beat(services, "api")
-        overview = survey(services, lambda: beat)
+        overview = build_overview(services, lambda: beat)
 
         async def is_told() -> bool:
             return (await health_of(services))[1]["imports"] is not None

@@ -20,7 +20,7 @@ from e2e.watched_site import ALLOWED
 from servers.mongod import MongoServer
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
-from webloom.application.overview import sampler, sharing, survey
+from webloom.application.overview import build_overview, caching, sampler
 from webloom.bootstrap import Services, open_services
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE, Status
@@ -134,8 +134,8 @@ async def whole(
 ) -> AsyncIterator[tuple[Services, Activity]]:
     monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
     monkeypatch.setattr(sampler, "SAMPLE_SECONDS", 0.05)
-    monkeypatch.setattr(sharing, "SHORTEST_PAUSE", 0.05)
-    monkeypatch.setattr(survey, "SHARED_SECONDS", 0.05)
+    monkeypatch.setattr(caching, "SHORTEST_PAUSE", 0.05)
+    monkeypatch.setattr(build_overview, "SHARED_SECONDS", 0.05)
     settings = load_settings(
         {
             "WEBLOOM_DATA_DIR": str(folder),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
-from webloom.application.overview.observed import Down, Observed, QueueState
+from webloom.application.overview.snapshot import Down, QueueState, Snapshot
 from webloom.application.overview.troubles import troubles
 from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.schedule import Schedule
@@ -49,34 +49,34 @@ WATCH = Watch(
 )
 
 
-def told(observed: Observed) -> list[tuple[str, str, str]]:
-    found = [(each, advice_on(each)) for each in troubles(observed)]
+def told(snapshot: Snapshot) -> list[tuple[str, str, str]]:
+    found = [(each, advice_on(each)) for each in troubles(snapshot)]
     assert all(each.what and advice.text.endswith(".") for each, advice in found)
     return [(each.level, each.what, advice.page) for each, advice in found]
 
 
 def test_nothing_is_told_when_all_is_well() -> None:
-    assert told(Observed(roles=ALL_ROLES, queues=[QUEUE])) == []
+    assert told(Snapshot(roles=ALL_ROLES, queues=[QUEUE])) == []
 
 
 def test_nothing_is_guessed_of_processes_while_the_store_is_away() -> None:
     down = Down(name="store", kind="mongodb", address="db.test", reason="not reached")
-    assert told(Observed(down=[down], roles=None)) == [
+    assert told(Snapshot(down=[down], roles=None)) == [
         ("error", "The store (mongodb at db.test) can't be used: not reached", "/system")
     ]
 
 
 def test_processes_that_are_missing_are_told() -> None:
-    assert [what for _, what, _ in told(Observed(roles=frozenset({"api"})))] == [
+    assert [what for _, what, _ in told(Snapshot(roles=frozenset({"api"})))] == [
         "No worker is alive: nothing that waits on a queue is done.",
         "No scheduler is alive: no import and no check of a watch begins or ends.",
     ]
-    assert len(told(Observed(roles=frozenset({"worker"})))) == 1
+    assert len(told(Snapshot(roles=frozenset({"worker"})))) == 1
 
 
 def test_what_waits_for_a_scheduler_is_counted() -> None:
-    observed = Observed(roles=frozenset({"worker"}), waiting=Waiting(feeds=2, watches=1))
-    assert told(observed) == [
+    snapshot = Snapshot(roles=frozenset({"worker"}), waiting=Waiting(feeds=2, watches=1))
+    assert told(snapshot) == [
         (
             "error",
             "No scheduler is alive, and 2 feeds and 1 watch wait for one: "
@@ -84,7 +84,7 @@ def test_what_waits_for_a_scheduler_is_counted() -> None:
             "/system",
         )
     ]
-    assert told(replace(observed, roles=ALL_ROLES)) == []
+    assert told(replace(snapshot, roles=ALL_ROLES)) == []
 
 
 WAITING = [
@@ -112,7 +112,7 @@ def test_what_waits_for_a_scheduler(
 
 
 def test_a_queue_where_messages_wait_and_that_nobody_serves_is_told() -> None:
-    alone = Observed(roles=ALL_ROLES, queues=[QUEUE], unserved=["import-feed", "watch-pages"])
+    alone = Snapshot(roles=ALL_ROLES, queues=[QUEUE], unserved=["import-feed", "watch-pages"])
     what = "No worker serves the queue import-feed; waiting there: 99 messages."
     assert told(alone) == [("error", what, "/queues/import-feed")]
     assert told(replace(alone, queues=[replace(QUEUE, ready=0)])) == []
@@ -124,12 +124,12 @@ def test_a_queue_where_messages_wait_and_that_nobody_serves_is_told() -> None:
 def test_queues_that_are_full_or_have_dead_letters_are_told() -> None:
     full = replace(QUEUE, ready=100, dead=1)
     unknown = replace(QUEUE, ready=None, dead=None)
-    assert told(Observed(roles=ALL_ROLES, queues=[full, unknown])) == [
+    assert told(Snapshot(roles=ALL_ROLES, queues=[full, unknown])) == [
         ("warning", "The queue import-feed is full: 100 messages wait.", "/queues/import-feed"),
         ("warning", "The queue import-feed has 1 dead letter.", "/queues/import-feed"),
     ]
     many = replace(QUEUE, dead=2)
-    [(_, what, _)] = told(Observed(roles=ALL_ROLES, queues=[many]))
+    [(_, what, _)] = told(Snapshot(roles=ALL_ROLES, queues=[many]))
     assert what == "The queue import-feed has 2 dead letters."
 
 
@@ -137,7 +137,7 @@ def test_errors_come_before_warnings() -> None:
     levels = [
         level
         for level, _, _ in told(
-            Observed(roles=ALL_ROLES, failing_feeds=[FEED], failed_pages=1, is_full=True)
+            Snapshot(roles=ALL_ROLES, failing_feeds=[FEED], failed_pages=1, is_full=True)
         )
     ]
     assert levels == ["error", "warning", "warning"]
@@ -145,14 +145,14 @@ def test_errors_come_before_warnings() -> None:
 
 def test_imports_that_wait_for_room_are_told() -> None:
     reason = "Imports wait for room: on here, the disk is full."
-    assert told(Observed(roles=ALL_ROLES, imports_wait=reason)) == [
+    assert told(Snapshot(roles=ALL_ROLES, imports_wait=reason)) == [
         ("error", reason, "/import-history")
     ]
 
 
 def test_feeds_that_fail_are_told_one_by_one_and_then_together() -> None:
     again = replace(FEED, failures=3, last_run_id=None, last_error=None)
-    assert told(Observed(roles=ALL_ROLES, failing_feeds=[FEED, again])) == [
+    assert told(Snapshot(roles=ALL_ROLES, failing_feeds=[FEED, again])) == [
         (
             "warning",
             "The last import of Jobs failed: the server answered 500",
@@ -165,17 +165,17 @@ def test_feeds_that_fail_are_told_one_by_one_and_then_together() -> None:
             "/feeds",
         ),
     ]
-    many = told(Observed(roles=ALL_ROLES, failing_feeds=[FEED] * 12))
+    many = told(Snapshot(roles=ALL_ROLES, failing_feeds=[FEED] * 12))
     assert len(many) == 11
     assert many[-1] == ("warning", "The last import of 2 more feeds failed.", "/feeds?show=failing")
     wordy = replace(FEED, last_error="x" * 10_000)
-    [(_, what, _)] = told(Observed(roles=ALL_ROLES, failing_feeds=[wordy]))
+    [(_, what, _)] = told(Snapshot(roles=ALL_ROLES, failing_feeds=[wordy]))
     assert len(what) < 400
 
 
 def test_watches_and_pages_that_fail_are_told() -> None:
     assert told(
-        Observed(
+        Snapshot(
             roles=ALL_ROLES,
             failing_watches=[WATCH] * 11,
             failed_pages=200,

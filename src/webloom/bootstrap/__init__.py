@@ -20,6 +20,7 @@ from webloom.bootstrap.network import (
 from webloom.bootstrap.places import places_of
 from webloom.bootstrap.services import Services
 from webloom.bootstrap.use_cases import (
+    build_overview,
     open_check_page,
     open_preview_feed,
     open_preview_page,
@@ -27,11 +28,11 @@ from webloom.bootstrap.use_cases import (
     open_tell_people,
     run_watches,
     sampler,
-    survey,
 )
 
 __all__ = [
     "Services",
+    "build_overview",
     "feed_reader",
     "http_downloader",
     "http_fetcher",
@@ -50,5 +51,4 @@ __all__ = [
     "run_watches",
     "sampler",
     "spool_room",
-    "survey",
 ]

@@ -13,10 +13,10 @@ from webloom.application.host_turns import HostTurns
 from webloom.application.imports.obtain_feed import ObtainFeed
 from webloom.application.imports.preview_feed import PreviewFeed
 from webloom.application.imports.run_import import RunImport
+from webloom.application.overview.build_overview import BuildOverview
 from webloom.application.overview.queue_states import LookAtQueues
 from webloom.application.overview.sampler import Sampler
 from webloom.application.overview.stored_counts import StoredCounts
-from webloom.application.overview.survey import Survey
 from webloom.application.watch.check_page import CheckPage
 from webloom.application.watch.preview_page import PreviewPage
 from webloom.application.watch.run_watches import RunWatches
@@ -147,10 +147,10 @@ def sampler(services: Services) -> Sampler:
     )
 
 
-def survey(services: Services, own_beat: Callable[[], Heartbeat]) -> Survey:
+def build_overview(services: Services, own_beat: Callable[[], Heartbeat]) -> BuildOverview:
     """It remembers: one for each process that tells what is going on."""
     settings, sampling = services.settings, sampler(services)
-    return Survey(
+    return BuildOverview(
         sampler=sampling,
         look_at_queues=LookAtQueues(
             broker=services.broker,

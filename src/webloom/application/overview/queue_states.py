@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from webloom.application.overview.observed import Down, QueueState
+from webloom.application.overview.caching import probe
 from webloom.application.overview.sampler_counts import HANDLED, Counts
-from webloom.application.overview.sharing import asked
+from webloom.application.overview.snapshot import Down, QueueState
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE
@@ -63,7 +63,7 @@ class LookAtQueues:
         """Of a broker that does not answer, nobody waits for the second queue."""
         depths: dict[str, QueueDepth] = {}
         for name in link.queues:
-            depth, problem = await asked(self._broker.depth(name))
+            depth, problem = await probe(self._broker.depth(name))
             if depth is None:
                 return depths, problem
             depths[name] = depth

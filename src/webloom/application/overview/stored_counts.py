@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from webloom.application.overview.caching import RefreshingCache
 from webloom.application.overview.missing_scheduler import Waiting
-from webloom.application.overview.sharing import Known
 from webloom.application.watch.manage_watches import all_watches
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import Status
@@ -71,12 +71,12 @@ class StoredCounts:
         self._page_store = pages
         self._watch_store = watches
         self._pages_collection = pages_collection
-        self._records = Known[dict[Status, int]](self._count_records, {})
-        self._postings = Known(self._count_postings, 0)
-        self._pages = Known(self._count_pages, 0)
-        self._feeds = Known(self._look_at_feeds, Feeds())
-        self._watches = Known(self._look_at_watches, Watches())
-        self._failed_pages = Known(self._look_at_failed_pages, FailedPages())
+        self._records = RefreshingCache[dict[Status, int]](self._count_records, {})
+        self._postings = RefreshingCache(self._count_postings, 0)
+        self._pages = RefreshingCache(self._count_pages, 0)
+        self._feeds = RefreshingCache(self._look_at_feeds, Feeds())
+        self._watches = RefreshingCache(self._look_at_watches, Watches())
+        self._failed_pages = RefreshingCache(self._look_at_failed_pages, FailedPages())
 
     async def records(self) -> dict[Status, int]:
         return await self._records.get()

@@ -8,7 +8,7 @@ from enum import StrEnum, auto
 from typing import Literal
 
 from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
-from webloom.application.overview.observed import Down, Observed, QueueState
+from webloom.application.overview.snapshot import Down, QueueState, Snapshot
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
 
@@ -43,19 +43,19 @@ class Trouble:
     remedy: str = ""  # what its cause says about it, one sentence
 
 
-def troubles(observed: Observed) -> list[Trouble]:
+def troubles(snapshot: Snapshot) -> list[Trouble]:
     """The worst first."""
     found = [
-        *_of_dependencies(observed.down),
-        *_of_storage(observed),
-        *_of_spool(observed),
-        *_of_processes(observed.roles, observed.waiting),
-        *_of_unserved(observed),
-        *_of_resources(observed),
-        *_of_queues(observed.queues),
-        *_of_feeds(observed.failing_feeds),
-        *_of_watches(observed.failing_watches),
-        *_of_pages(observed),
+        *_of_dependencies(snapshot.down),
+        *_of_storage(snapshot),
+        *_of_spool(snapshot),
+        *_of_processes(snapshot.roles, snapshot.waiting),
+        *_of_unserved(snapshot),
+        *_of_resources(snapshot),
+        *_of_queues(snapshot.queues),
+        *_of_feeds(snapshot.failing_feeds),
+        *_of_watches(snapshot.failing_watches),
+        *_of_pages(snapshot),
     ]
     return sorted(found, key=lambda trouble: trouble.level != "error")
 
@@ -87,12 +87,12 @@ def _of_processes(roles: frozenset[str] | None, waiting: Waiting) -> Iterator[Tr
         )
 
 
-def _of_unserved(observed: Observed) -> Iterator[Trouble]:
+def _of_unserved(snapshot: Snapshot) -> Iterator[Trouble]:
     """Of a queue that nobody uses, nobody needs to hear."""
-    if observed.roles is None or "worker" not in observed.roles:  # then that is the trouble
+    if snapshot.roles is None or "worker" not in snapshot.roles:  # then that is the trouble
         return
-    for queue in observed.queues:
-        if queue.ready and queue.name in observed.unserved:
+    for queue in snapshot.queues:
+        if queue.ready and queue.name in snapshot.unserved:
             yield Trouble(
                 level="error",
                 kind=Kind.QUEUE_UNSERVED,
@@ -102,16 +102,16 @@ def _of_unserved(observed: Observed) -> Iterator[Trouble]:
             )
 
 
-def _of_storage(observed: Observed) -> Iterator[Trouble]:
-    if observed.full is not None:
-        what, _, advice = observed.full.partition(": ")
+def _of_storage(snapshot: Snapshot) -> Iterator[Trouble]:
+    if snapshot.full is not None:
+        what, _, advice = snapshot.full.partition(": ")
         yield Trouble(
             level="error",
             kind=Kind.DATABASE_FULL,
             what=f"The database is full, so that nothing new is stored: {what}.",
             remedy=f"{advice[:1].upper()}{advice[1:]}.",
         )
-    if observed.is_full:
+    if snapshot.is_full:
         yield Trouble(
             level="error",
             kind=Kind.BUDGET_USED_UP,
@@ -119,9 +119,9 @@ def _of_storage(observed: Observed) -> Iterator[Trouble]:
         )
 
 
-def _of_resources(observed: Observed) -> Iterator[Trouble]:
-    if observed.exhausted is not None:
-        who, _, advice = observed.exhausted.rpartition(": ")
+def _of_resources(snapshot: Snapshot) -> Iterator[Trouble]:
+    if snapshot.exhausted is not None:
+        who, _, advice = snapshot.exhausted.rpartition(": ")
         yield Trouble(
             level="error",
             kind=Kind.RESOURCES_EXHAUSTED,
@@ -130,9 +130,9 @@ def _of_resources(observed: Observed) -> Iterator[Trouble]:
         )
 
 
-def _of_spool(observed: Observed) -> Iterator[Trouble]:
-    if observed.imports_wait is not None:
-        yield Trouble(level="error", kind=Kind.SPOOL_FULL, what=observed.imports_wait)
+def _of_spool(snapshot: Snapshot) -> Iterator[Trouble]:
+    if snapshot.imports_wait is not None:
+        yield Trouble(level="error", kind=Kind.SPOOL_FULL, what=snapshot.imports_wait)
 
 
 def _of_queues(queues: Iterable[QueueState]) -> Iterator[Trouble]:
@@ -188,10 +188,10 @@ def _of_watches(watches: Sequence[Watch]) -> Iterator[Trouble]:
         )
 
 
-def _of_pages(observed: Observed) -> Iterator[Trouble]:
-    if observed.failed_pages:
-        least = "At least " if observed.are_more_failed_pages else ""
-        count = _several(observed.failed_pages, "watched page")
+def _of_pages(snapshot: Snapshot) -> Iterator[Trouble]:
+    if snapshot.failed_pages:
+        least = "At least " if snapshot.are_more_failed_pages else ""
+        count = _several(snapshot.failed_pages, "watched page")
         yield Trouble(
             level="warning",
             kind=Kind.PAGES_FAIL,

@@ -1,6 +1,6 @@
 """What is going on in this installation, as the API tells it.
 
-    Survey -> Activity -> /api/overview, /api/queues, /api/live
+    BuildOverview -> Activity -> /api/overview, /api/queues, /api/live
 
 The API's process has one.
 """
@@ -13,8 +13,8 @@ from functools import partial
 
 import msgspec
 
-from webloom.application.overview.survey import SHARED_SECONDS
-from webloom.bootstrap import Services, survey
+from webloom.application.overview.build_overview import SHARED_SECONDS
+from webloom.bootstrap import Services, build_overview
 from webloom.entrypoints.api.admin_schemas import (
     Overview,
     QueuesAnswer,
@@ -37,8 +37,8 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 class Activity:
     def __init__(self, services: Services, beat: Heartbeat, stopping: asyncio.Event) -> None:
         self._revisions = services.revisions
-        self._survey = survey(services, partial(as_it_is, services, beat))
-        self.sampler = self._survey.sampler
+        self._builder = build_overview(services, partial(as_it_is, services, beat))
+        self.sampler = self._builder.sampler
         self.live = LiveTopics(
             {
                 "overview": _each_second(self._say_overview),
@@ -50,13 +50,13 @@ class Activity:
         )
 
     async def overview(self) -> Overview:
-        return overview_answer(await self._survey.overview())
+        return overview_answer(await self._builder.overview())
 
     async def queues(self) -> QueuesAnswer:
-        return QueuesAnswer(queues=[queue_answer(each) for each in await self._survey.queues()])
+        return QueuesAnswer(queues=[queue_answer(each) for each in await self._builder.queues()])
 
     async def record_counts(self) -> RecordCounts:
-        return RecordCounts(counts=await self._survey.record_counts())
+        return RecordCounts(counts=await self._builder.record_counts())
 
     async def _say_overview(self) -> Said:
         overview = await self.overview()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from webloom.application.overview import observed, survey
+from webloom.application.overview import build_overview, snapshot
 from webloom.domain.feed import AUTO
 from webloom.domain.inventory import Status
 from webloom.entrypoints.advice import advice_on
@@ -81,7 +81,7 @@ class QueuesAnswer(msgspec.Struct, kw_only=True):
     queues: list[QueueState]
 
 
-def overview_answer(overview: survey.Overview) -> Overview:
+def overview_answer(overview: build_overview.Overview) -> Overview:
     return Overview(
         at=overview.at,
         counted_since=overview.counted_since,
@@ -100,7 +100,7 @@ def overview_answer(overview: survey.Overview) -> Overview:
     )
 
 
-def _pipeline(pipeline: survey.Pipeline) -> Pipeline:
+def _pipeline(pipeline: build_overview.Pipeline) -> Pipeline:
     return Pipeline(
         queued=pipeline.queued,
         in_flight=pipeline.in_flight,
@@ -113,7 +113,7 @@ def _pipeline(pipeline: survey.Pipeline) -> Pipeline:
     )
 
 
-def queue_answer(queue: observed.QueueState) -> QueueState:
+def queue_answer(queue: snapshot.QueueState) -> QueueState:
     return QueueState(
         name=queue.name,
         limit=queue.limit,

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from webloom import __version__
-from webloom.application.overview import sharing
+from webloom.application.overview import caching
 from webloom.application.overview.exhausted import exhausted
 from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
 from webloom.application.overview.room_for_feeds import no_room_for_feeds
@@ -289,7 +289,7 @@ class _Asked(Generic[Result]):
 
 async def _ask(call: Callable[[], Awaitable[Result]]) -> _Asked[Result]:
     started = time.perf_counter()
-    result, problem = await sharing.asked(call())
+    result, problem = await caching.probe(call())
     spent = round((time.perf_counter() - started) * 1000, 2)
     return _Asked(result=result, problem=problem, milliseconds=spent)
 

@@ -14,10 +14,10 @@ Result = TypeVar("Result")
 PROBE_SECONDS = 2.0
 SHARE = 0.02  # of the time, that looking again may take
 SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 60.0
-PATIENCE_SECONDS = 0.2  # for a newer value, when there is an older one
+REFRESH_WAIT_SECONDS = 0.2  # for a newer value, when there is an older one
 
 
-async def asked(call: Awaitable[Result]) -> tuple[Result | None, str | None]:
+async def probe(call: Awaitable[Result]) -> tuple[Result | None, str | None]:
     """What it gives, or why it gives nothing."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
@@ -28,8 +28,8 @@ async def asked(call: Awaitable[Result]) -> tuple[Result | None, str | None]:
         return None, str(error)
 
 
-class Shared(Generic[Result]):
-    """What a call gave, for all who ask within `seconds` of its beginning."""
+class SingleFlight(Generic[Result]):
+    """One call at a time, whose result all get who ask within `seconds` of its start."""
 
     def __init__(self, call: Callable[[], Coroutine[Any, Any, Result]], seconds: float) -> None:
         self._call = call
@@ -45,9 +45,9 @@ class Shared(Generic[Result]):
         return await asyncio.shield(self._task)
 
 
-class Known(Generic[Result]):
-    """The latest that is known of something that takes long to find out. It is looked for again
-    while people ask, behind their backs, and never takes more than a share of the time."""
+class RefreshingCache(Generic[Result]):
+    """The latest value of something that is slow to find out. While people ask for it, it is
+    refreshed in the background, for no more than a share of the time."""
 
     def __init__(self, call: Callable[[], Awaitable[Result]], nothing: Result) -> None:
         self._call = call
@@ -60,7 +60,7 @@ class Known(Generic[Result]):
         if self._task is None and time.monotonic() >= self._again_at:
             self._task = asyncio.create_task(self._look())
         if self._task is not None:
-            patience = PATIENCE_SECONDS if self._is_known else PROBE_SECONDS
+            patience = REFRESH_WAIT_SECONDS if self._is_known else PROBE_SECONDS
             await asyncio.wait({self._task}, timeout=patience)
         return self._value
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from webloom.application.overview import sharing
-from webloom.application.overview.sharing import Known, Shared, asked
+from webloom.application.overview import caching
+from webloom.application.overview.caching import RefreshingCache, SingleFlight, probe
 from webloom.domain.errors import StoreUnavailable
 
 
@@ -28,20 +28,20 @@ class Asked:
 
 async def test_those_who_ask_together_share_one_call() -> None:
     one = Asked()
-    shared = Shared(one.call, seconds=3600)
+    shared = SingleFlight(one.call, seconds=3600)
     assert await asyncio.gather(*(shared.get() for _ in range(50))) == [1] * 50
     assert await shared.get() == 1
 
 
 async def test_a_call_is_made_again_when_its_time_is_over() -> None:
-    shared = Shared(Asked().call, seconds=0)
+    shared = SingleFlight(Asked().call, seconds=0)
     assert [await shared.get(), await shared.get()] == [1, 2]
 
 
 async def test_one_who_gives_up_takes_nothing_from_the_others() -> None:
     one = Asked()
     one.opened.clear()
-    shared = Shared(one.call, seconds=3600)
+    shared = SingleFlight(one.call, seconds=3600)
     impatient, patient = asyncio.create_task(shared.get()), asyncio.create_task(shared.get())
     await asyncio.sleep(0)
     impatient.cancel()
@@ -53,7 +53,7 @@ async def test_one_who_gives_up_takes_nothing_from_the_others() -> None:
 async def test_a_call_that_fails_fails_for_all_and_is_made_again() -> None:
     one = Asked()
     one.is_down = True
-    shared = Shared(one.call, seconds=0)
+    shared = SingleFlight(one.call, seconds=0)
     ends = await asyncio.gather(*(shared.get() for _ in range(3)), return_exceptions=True)
     assert [type(end) for end in ends] == [StoreUnavailable] * 3
     assert one.calls == 1
@@ -64,11 +64,11 @@ async def test_a_call_that_fails_fails_for_all_and_is_made_again() -> None:
 async def test_what_is_known_stays_while_the_store_is_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sharing, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr(sharing, "SHARE", 1.0)
+    monkeypatch.setattr(caching, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(caching, "SHARE", 1.0)
     one = Asked()
     one.is_down = True
-    known = Known(one.call, 0)
+    known = RefreshingCache(one.call, 0)
     assert await known.get() == 0
     one.is_down = False
     value = 0
@@ -83,13 +83,13 @@ async def test_what_is_known_stays_while_the_store_is_away(
 async def test_nobody_waits_long_for_what_is_known_already(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sharing, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr(sharing, "LONGEST_PAUSE", 0.0)
-    monkeypatch.setattr(sharing, "PATIENCE_SECONDS", 0.001)
+    monkeypatch.setattr(caching, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(caching, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(caching, "REFRESH_WAIT_SECONDS", 0.001)
     one = Asked()
-    known = Known(one.call, 0)
+    known = RefreshingCache(one.call, 0)
     assert await known.get() == 1
-    monkeypatch.setattr(sharing, "PROBE_SECONDS", 3600)
+    monkeypatch.setattr(caching, "PROBE_SECONDS", 3600)
     one.opened.clear()
     async with asyncio.timeout(30):
         assert [await known.get() for _ in range(3)] == [1, 1, 1]
@@ -102,20 +102,20 @@ async def test_nobody_waits_long_for_what_is_known_already(
 async def test_looking_again_waits_longer_the_longer_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sharing, "SHARE", 1e-12)
-    monkeypatch.setattr(sharing, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr(sharing, "LONGEST_PAUSE", 3600.0)
+    monkeypatch.setattr(caching, "SHARE", 1e-12)
+    monkeypatch.setattr(caching, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(caching, "LONGEST_PAUSE", 3600.0)
     one = Asked()
-    known = Known(one.call, 0)
+    known = RefreshingCache(one.call, 0)
     assert [await known.get() for _ in range(20)] == [1] * 20
     assert one.calls == 1
 
 
 async def test_a_reason_is_told_in_the_place_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Asked()
-    assert await asked(one.call()) == (1, None)
+    assert await probe(one.call()) == (1, None)
     one.is_down = True
-    assert await asked(one.call()) == (None, "away")
-    monkeypatch.setattr(sharing, "PROBE_SECONDS", 0.001)
+    assert await probe(one.call()) == (None, "away")
+    monkeypatch.setattr(caching, "PROBE_SECONDS", 0.001)
     one.opened.clear()
-    assert await asked(one.call()) == (None, "no answer within 0 s")
+    assert await probe(one.call()) == (None, "no answer within 0 s")

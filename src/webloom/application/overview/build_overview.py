@@ -1,7 +1,7 @@
 """What is going on in this installation, found out once for all who ask.
 
 heartbeats, stores ----> Sampler: what was done in each minute --+
-brokers ----> LookAtQueues: how deep and how quick they are -----+--> Survey --> Overview
+brokers ----> LookAtQueues: how deep and how quick they are -----+--> BuildOverview --> Overview
 stores ----> StoredCounts: how much there is, what fails --------+    (troubles decides
                                                                       what is told)
 """
@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from webloom.application.overview import sampler_counts as counted
+from webloom.application.overview.caching import SingleFlight, probe
 from webloom.application.overview.exhausted import exhausted
-from webloom.application.overview.observed import Down, Observed, QueueState
 from webloom.application.overview.queue_states import LookAtQueues, QueueStates
 from webloom.application.overview.room_for_feeds import no_room_for_feeds
 from webloom.application.overview.sampler import Sampler
 from webloom.application.overview.serving import unserved
-from webloom.application.overview.sharing import Shared, asked
+from webloom.application.overview.snapshot import Down, QueueState, Snapshot
 from webloom.application.overview.stored_counts import StoredCounts
 from webloom.application.overview.troubles import Trouble, troubles
 from webloom.domain.import_run import IMPORT_QUEUE, ImportRun
@@ -77,7 +77,7 @@ class Overview:
     troubles: list[Trouble]
 
 
-class Survey:
+class BuildOverview:
     def __init__(
         self,
         *,
@@ -103,8 +103,8 @@ class Survey:
         self._store_link = store_link
         self._room = room
         self._storage_queue = storage_queue
-        self._queues = Shared(look_at_queues.__call__, SHARED_SECONDS)
-        self._overview = Shared(self._compose, SHARED_SECONDS)
+        self._queues = SingleFlight(look_at_queues.__call__, SHARED_SECONDS)
+        self._overview = SingleFlight(self._compose, SHARED_SECONDS)
         self._running: list[ImportRun] = []  # when they were last known
         self._changes: list[ChangeLog] = []
 
@@ -130,10 +130,10 @@ class Survey:
             queues,
             stored,
         ) = await asyncio.gather(
-            asked(self._heartbeats.seen(ALIVE_SECONDS)),
-            asked(self._imports.changed_runs(None, limit=MOST_RUNNING)),
-            asked(self._pages.change_logs(ChangeFilter(), limit=SHOWN_CHANGES)),
-            asked(self._pages.is_full()),
+            probe(self._heartbeats.seen(ALIVE_SECONDS)),
+            probe(self._imports.changed_runs(None, limit=MOST_RUNNING)),
+            probe(self._pages.change_logs(ChangeFilter(), limit=SHOWN_CHANGES)),
+            probe(self._pages.is_full()),
             self._queues.get(),
             self._stored.get(),
         )
@@ -144,9 +144,9 @@ class Survey:
         beats = [each.heartbeat for each in seen or []]
         roles = frozenset(beat.role for beat in beats)
         if problem is None and not roles >= WORKING:  # or they live, and can't say so
-            _, problem = await asked(self._heartbeats.beat(self._own_beat()))
+            _, problem = await probe(self._heartbeats.beat(self._own_beat()))
         full = self._room.full
-        observed = Observed(
+        snapshot = Snapshot(
             down=[*self._store_down(None if full else problem), *queues.down],
             full=full,
             roles=None if problem or full else roles,  # or they live, and can't write it down
@@ -175,7 +175,7 @@ class Survey:
             watches=stored.watches.counts.all,
             running=self._running,
             changes=self._changes,
-            troubles=troubles(observed),
+            troubles=troubles(snapshot),
         )
 
     def _store_down(self, problem: str | None) -> list[Down]:

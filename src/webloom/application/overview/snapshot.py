@@ -33,7 +33,7 @@ class QueueState:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Observed:
+class Snapshot:
     down: Sequence[Down] = ()
     roles: frozenset[str] | None = None  # of processes that are alive; None: nobody knows
     waiting: Waiting = field(default_factory=Waiting)  # for a scheduler
