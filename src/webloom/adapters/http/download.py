@@ -26,9 +26,9 @@ from webloom.adapters.http.body import declared_size, declares_more, too_large
 from webloom.adapters.http.client import GatedClient, Journey
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
-from webloom.adapters.http.patience import Patience
 from webloom.adapters.http.spool import DiskFull, Spool
 from webloom.adapters.http.spool_room import NoRoom, Share, SpoolRoom
+from webloom.adapters.http.transfer_timeouts import TransferTimeouts
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
@@ -127,8 +127,8 @@ class HttpDownloader:
     ) -> Downloaded:
         """Raises NoRoom where it has a share."""
         try:
-            async with self._patience() as patience:
-                take = partial(self._take, into, patience, share)
+            async with self._timeouts() as timeouts:
+                take = partial(self._take, into, timeouts, share)
                 return await self._client.follow(
                     normalise(url), Journey(), take, conditions=_conditions(known)
                 )
@@ -140,8 +140,8 @@ class HttpDownloader:
                 raise
             raise failure from error
 
-    def _patience(self) -> Patience:
-        return Patience(
+    def _timeouts(self) -> TransferTimeouts:
+        return TransferTimeouts(
             total_seconds=self._limits.total_seconds,
             stall_seconds=self._limits.stall_seconds,
             min_rate=self._limits.min_rate,
@@ -151,7 +151,7 @@ class HttpDownloader:
     async def _take(
         self,
         into: Path,
-        patience: Patience,
+        timeouts: TransferTimeouts,
         share: Share | None,
         url: str,
         response: ClientResponse,
@@ -173,7 +173,7 @@ class HttpDownloader:
             spool = Spool(into, encoding, limit=limit, may_cut=self._may_cut)
             try:
                 with spool:
-                    await _Pouring(spool, patience, share).pour(response.content)
+                    await _Pouring(spool, timeouts, share).pour(response.content)
             except DiskFull:
                 if share is not None:
                     await share.disk_is_full(spool.bytes)
@@ -195,9 +195,9 @@ class HttpDownloader:
 class _Pouring:
     """A body on its way into its file."""
 
-    def __init__(self, spool: Spool, patience: Patience, share: Share | None) -> None:
+    def __init__(self, spool: Spool, timeouts: TransferTimeouts, share: Share | None) -> None:
         self._spool = spool
-        self._patience = patience
+        self._timeouts = timeouts
         self._share = share
         self._loop = asyncio.get_running_loop()
         self._writing: Future[bool] = self._loop.create_future()
@@ -205,17 +205,17 @@ class _Pouring:
 
     async def pour(self, content: StreamReader) -> None:
         """Reads the next block while a thread works on the one before."""
-        self._patience.body_begins()
+        self._timeouts.body_begins()
         try:
-            while block := await _block(content, self._patience):
-                self._patience.busy()  # from here on it is our disk that is waited for
+            while block := await _block(content, self._timeouts):
+                self._timeouts.busy()  # from here on it is our disk that is waited for
                 await self._written()
                 if self._spool.is_cut:
                     break
                 if self._share is not None:
                     await self._get_room(self._share, len(block))
                 self._begin(partial(self._spool.write, block))
-            self._patience.busy()
+            self._timeouts.busy()
             await self._written()
         finally:
             await asyncio.wait({self._writing})  # to a file that is about to be closed
@@ -239,19 +239,19 @@ class _Pouring:
     async def _get_room(self, share: Share, wanted: int) -> None:
         """Some, at least, where it does not have all of it already."""
         if share.granted - self._spool.bytes < wanted:
-            with self._patience.own_time():
+            with self._timeouts.own_time():
                 await share.more(wanted)
         self._spool.allowed = share.granted
 
 
-async def _block(content: StreamReader, patience: Patience) -> bytes:
+async def _block(content: StreamReader, timeouts: TransferTimeouts) -> bytes:
     """Empty at the end of the body."""
     block = bytearray()
     while len(block) < _BLOCK_BYTES:
-        patience.wait_for_server()
+        timeouts.wait_for_server()
         if not (chunk := await content.readany()):
             break
-        patience.received(len(chunk))
+        timeouts.received(len(chunk))
         block += chunk
     return bytes(block)
 

@@ -15,7 +15,7 @@ from webloom.domain.errors import FetchFailed
 from webloom.domain.transfer_rate import TransferRate
 
 
-class Patience:
+class TransferTimeouts:
     """`async with` raises FetchFailed in place of the TimeoutError of a limit."""
 
     def __init__(
