@@ -18,7 +18,7 @@ from webloom.adapters.sqlite import import_feeds, import_runs_rows, posting_keys
 from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, note_position
 from webloom.adapters.sqlite.batches import as_json
 from webloom.adapters.sqlite.database import Database, Verb
-from webloom.adapters.sqlite.import_feeds import feed_of, milliseconds
+from webloom.adapters.sqlite.import_feeds import feed_of
 from webloom.adapters.sqlite.posting_rows import (
     FROM_STORED,
     STORED,
@@ -29,6 +29,7 @@ from webloom.adapters.sqlite.posting_rows import (
     words_of,
 )
 from webloom.adapters.sqlite.posting_writes import Writing
+from webloom.adapters.sqlite.values import encoded, milliseconds
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
@@ -220,7 +221,7 @@ class SqliteRunArchive(_SqliteArchive[ImportRun]):
         return import_runs_rows.decode(row[0])
 
     def row(self, item: ImportRun) -> Row:
-        return [import_feeds.encoded(item)]
+        return [encoded(item)]
 
     def moment(self, item: ImportRun) -> datetime:
         return item.updated_at
@@ -254,7 +255,7 @@ class SqlitePostingArchive(_SqliteArchive[StoredPosting]):
 
     def row(self, item: StoredPosting) -> Row:
         return [
-            import_feeds.encoded(item.posting),
+            encoded(item.posting),
             milliseconds(item.created_at),
             milliseconds(item.updated_at),
             *item.created_by,
@@ -307,7 +308,7 @@ class SqlitePostingArchive(_SqliteArchive[StoredPosting]):
             time = _time(item)
             place = first_place(time) | number
             words.append((None, words_of(place, item.posting, source)))
-            bodies.append((number, import_feeds.encoded(item.posting)))
+            bodies.append((number, encoded(item.posting)))
             closed_by = item.closed_by and import_runs_rows.numbered(connection, item.closed_by)
             rows.append(
                 (

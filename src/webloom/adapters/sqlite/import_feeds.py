@@ -10,9 +10,7 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.values import encoded as encoded
-from webloom.adapters.sqlite.values import instant as instant
-from webloom.adapters.sqlite.values import milliseconds as milliseconds
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.feed import Feed, FeedConfig, LastFetch, UrlTaken, decide_edit
 from webloom.domain.import_run import RunStatus
 

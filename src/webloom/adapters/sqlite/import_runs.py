@@ -11,7 +11,6 @@ import msgspec
 
 from webloom.adapters.sqlite import import_feeds
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.import_runs_rows import (
     Row,
     find,
@@ -21,6 +20,7 @@ from webloom.adapters.sqlite.import_runs_rows import (
     write,
 )
 from webloom.adapters.sqlite.inventory_writes import Moment
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.feed import Feed, FeedConfig, failures_after
 from webloom.domain.import_run import (
     MOST_FAILURES,

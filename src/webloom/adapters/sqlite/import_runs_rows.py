@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.import_feeds import encoded, milliseconds
+from webloom.adapters.sqlite.values import encoded, milliseconds
 from webloom.domain.import_run import ImportRun
 from webloom.ports.import_store import RunFilter, RunPage
 

@@ -15,11 +15,11 @@ from webloom.adapters.sqlite import (
     posting_writes,
 )
 from webloom.adapters.sqlite.database import Database, Verb
-from webloom.adapters.sqlite.import_feeds import milliseconds
 from webloom.adapters.sqlite.inventory_writes import Moment
 from webloom.adapters.sqlite.posting_keys import open_keys
 from webloom.adapters.sqlite.posting_search import count_postings, postings_page
 from webloom.adapters.sqlite.posting_writes import Apply, Writing
+from webloom.adapters.sqlite.values import milliseconds
 from webloom.domain.feed import Feed, FeedConfig, UrlTaken
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, Reading
 from webloom.ports.import_store import (

@@ -11,9 +11,9 @@ import msgspec
 
 from webloom.adapters.sqlite import page_rows
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_rows import NEVER, OUTCOMES
 from webloom.adapters.sqlite.page_versions import by_key
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.adapters.sqlite.version_archives import add_row, make_newest, settle_numbers
 from webloom.adapters.sqlite.watch_archives import Row, WatchArchive
 from webloom.domain.storage_event import EventPrice, Place

@@ -17,7 +17,6 @@ import msgspec
 
 from webloom.adapters.sqlite import page_pruning, page_rows, page_versions, watch_ledger
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.import_feeds import encoded
 from webloom.adapters.sqlite.page_pruning import DAY, row_expiry
 from webloom.adapters.sqlite.page_versions import (
     Content,
@@ -26,6 +25,7 @@ from webloom.adapters.sqlite.page_versions import (
     Slot,
     rank_of,
 )
+from webloom.adapters.sqlite.values import encoded
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent, moment_of
 from webloom.domain.watch import Outcome

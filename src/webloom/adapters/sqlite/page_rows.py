@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_versions import chain, content, joined
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.storage_event import Place, StorageEvent, page_key
 from webloom.domain.watch import Outcome
 from webloom.ports.page_store import Checked, StoredPage, Validators

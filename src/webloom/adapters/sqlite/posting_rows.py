@@ -14,8 +14,8 @@ import msgspec
 
 from webloom.adapters.sqlite import posting_keys
 from webloom.adapters.sqlite.batches import as_json, given
-from webloom.adapters.sqlite.import_feeds import instant
 from webloom.adapters.sqlite.posting_keys import key_bytes
+from webloom.adapters.sqlite.values import instant
 from webloom.domain.import_run import Mark
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_store import StoredPosting

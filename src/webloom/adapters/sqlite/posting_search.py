@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import msgspec
 
 from webloom.adapters.sqlite.batches import as_json, plain
-from webloom.adapters.sqlite.import_feeds import milliseconds
 from webloom.adapters.sqlite.posting_keys import source_of
 from webloom.adapters.sqlite.posting_rows import (
     ANY_SOURCE,
@@ -27,6 +26,7 @@ from webloom.adapters.sqlite.posting_rows import (
     last_place,
     stored_of,
 )
+from webloom.adapters.sqlite.values import milliseconds
 from webloom.domain.errors import BadCursor
 from webloom.ports.import_store import PostingFilter, PostingPage
 

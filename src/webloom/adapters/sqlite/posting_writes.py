@@ -17,7 +17,6 @@ import msgspec
 
 from webloom.adapters.sqlite import import_runs, posting_keys
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
-from webloom.adapters.sqlite.import_feeds import encoded, milliseconds
 from webloom.adapters.sqlite.posting_keys import KEY_BYTES, key_bytes
 from webloom.adapters.sqlite.posting_rows import (
     Words,
@@ -25,6 +24,7 @@ from webloom.adapters.sqlite.posting_rows import (
     first_place,
     words_of,
 )
+from webloom.adapters.sqlite.values import encoded, milliseconds
 from webloom.domain.import_run import (
     LONGEST_SAMPLE,
     MOST_FAILURES,

@@ -17,8 +17,8 @@ import msgspec
 from webloom.adapters.sqlite import page_rows, page_versions
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Verb
-from webloom.adapters.sqlite.import_feeds import instant, milliseconds
 from webloom.adapters.sqlite.page_versions import Slot, by_key
+from webloom.adapters.sqlite.values import instant, milliseconds
 from webloom.adapters.sqlite.watch_archives import Row, WatchArchive, until_large
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.storage_event import Place

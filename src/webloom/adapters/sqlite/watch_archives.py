@@ -14,7 +14,7 @@ from webloom.adapters.sqlite import watch_notices, watch_rows, watch_runs
 from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, note_position
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Verb
-from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.watch import Watch
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
 from webloom.ports.watch_archive import (

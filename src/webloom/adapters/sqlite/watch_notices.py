@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.ports.watch_store import DueTarget, Notice
 
 NOTICE_COLUMNS = (

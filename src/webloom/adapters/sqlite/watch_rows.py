@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
 from webloom.adapters.sqlite.page_rows import forget_validators
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.watch import (
     EVENTS,
     Metrics,

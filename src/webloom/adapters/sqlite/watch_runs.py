@@ -12,10 +12,10 @@ import msgspec
 
 from webloom.adapters.sqlite import watch_rows
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.import_feeds import encoded, instant, milliseconds
 from webloom.adapters.sqlite.page_cursors import values_of
 from webloom.adapters.sqlite.page_listing import walk
 from webloom.adapters.sqlite.page_rows import key_of, one_view
+from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.adapters.sqlite.watch_ledger import (
     LEDGER_MILLISECONDS,
     close_events,
