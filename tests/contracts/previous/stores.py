@@ -1,0 +1,71 @@
+"""All stores over one backend."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
+from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
+from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
+from webloom.adapters.mongodb.locks import mongodb_locks
+from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.adapters.sqlite.database import open_database
+from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
+from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
+from webloom.adapters.sqlite.locks import sqlite_locks
+from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.ports.clock import Clock
+from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.import_store import ImportStore
+from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.locks import Locks
+from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.watch_store import WatchStore
+
+DATABASE = "previous"
+BUDGET = 1 << 40
+# So that nothing of the fixtures expires, however old they get.
+FOR_EVER = Retention(snapshots=36_500, change_logs=36_500, job_runs=36_500, prices=36_500)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stores:
+    inventory: InventoryStore
+    imports: ImportStore
+    pages: PageStore
+    watches: WatchStore
+    lock: Locks
+    heartbeats: Heartbeats
+
+
+@asynccontextmanager
+async def sqlite_stores(file: Path, clock: Clock) -> AsyncIterator[Stores]:
+    async with open_database(file, clock) as database:
+        yield Stores(
+            inventory=SqliteInventoryStore(database),
+            imports=SqliteImportStore(database, durable_batches=False),
+            pages=SqlitePageStore(database, retention=FOR_EVER, budget=BUDGET),
+            watches=SqliteWatchStore(database, retention=FOR_EVER),
+            lock=sqlite_locks(database),
+            heartbeats=SqliteHeartbeats(database),
+        )
+
+
+@asynccontextmanager
+async def mongodb_stores(url: str, clock: Clock) -> AsyncIterator[Stores]:
+    async with open_mongodb(url, clock, database=DATABASE, names=CollectionNames()) as database:
+        yield Stores(
+            inventory=MongoInventoryStore(database),
+            imports=MongoImportStore(database),
+            pages=MongoPageStore(database, retention=FOR_EVER, budget=BUDGET),
+            watches=MongoWatchStore(database, retention=FOR_EVER),
+            lock=mongodb_locks(database),
+            heartbeats=MongoHeartbeats(database),
+        )

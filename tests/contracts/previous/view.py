@@ -1,0 +1,94 @@
+"""What the stores hold, as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from contracts.previous.stores import Stores
+from webloom.domain.inventory import RecordFilter
+from webloom.ports.import_store import PostingFilter, RunFilter
+from webloom.ports.page_store import ChangeFilter, PageFilter
+from webloom.ports.watch_store import RunFilter as WatchRunFilter
+
+MANY = 1000
+
+
+async def view(stores: Stores) -> dict[str, Any]:
+    """By what each thing is, and its id."""
+    shown = {
+        "records": await _records(stores),
+        "feeds": {each.feed_id: each for each in await stores.imports.feeds()},
+        "import runs": await _import_runs(stores),
+        "postings": await _postings(stores),
+        "watches": await _watches(stores),
+        "watch runs": await _watch_runs(stores),
+        "pages": await _pages(stores),
+        "change logs": await _change_logs(stores),
+        "notices": await _notices(stores),
+    }
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(shown))
+    return plain
+
+
+async def _records(stores: Stores) -> dict[str, Any]:
+    page = await stores.inventory.page_of_records(RecordFilter(), limit=MANY)
+    return {each.url: await stores.inventory.find(each.url) for each in page.records}
+
+
+async def _import_runs(stores: Stores) -> dict[str, Any]:
+    page = await stores.imports.page_of_runs(RunFilter(), offset=0, limit=MANY)
+    assert page.total == len(page.runs)
+    return {each.run_id: each for each in page.runs}
+
+
+async def _postings(stores: Stores) -> dict[str, Any]:
+    page = await stores.imports.page_of_postings(PostingFilter(), limit=MANY)
+    assert sum(await stores.imports.count_postings()) == len(page.postings)
+    return {each.posting.dedupe_key: each for each in page.postings}
+
+
+async def _watches(stores: Stores) -> dict[str, Any]:
+    found, _ = await stores.watches.watches(limit=MANY)
+    return {each.watch_id: each for each in found}
+
+
+async def _watch_runs(stores: Stores) -> dict[str, Any]:
+    found, _ = await stores.watches.runs(WatchRunFilter(), limit=MANY)
+    return {each.run_id: each for each in found}
+
+
+async def _pages(stores: Stores) -> dict[str, Any]:
+    """With their versions, contents and prices."""
+    listed, _ = await stores.pages.pages(PageFilter(), limit=MANY)
+    pages = {}
+    for each in listed:
+        versions = await stores.pages.versions(each.job_id, each.url, limit=MANY)
+        prices, _ = await stores.pages.prices(each.job_id, each.url, limit=MANY)
+        pages[f"{each.job_id} {each.url}"] = {
+            "page": await stores.pages.find_page(each.job_id, each.url),
+            "versions": {str(version.version): version for version in versions},
+            "contents": {
+                str(version.version): await stores.pages.parsed(
+                    each.job_id, each.url, version.version
+                )
+                for version in versions
+            },
+            "prices": {str(price.timestamp): price for price in prices},
+        }
+    return pages
+
+
+async def _change_logs(stores: Stores) -> dict[str, Any]:
+    found, _ = await stores.pages.change_logs(ChangeFilter(), limit=MANY)
+    return {f"{each.job_id} {each.url} {each.current}": each for each in found}
+
+
+async def _notices(stores: Stores) -> dict[str, Any]:
+    watches, _ = await stores.watches.watches(limit=MANY)
+    notices: dict[str, Any] = {}
+    for watch in watches:
+        found, _ = await stores.watches.notices(watch.watch_id, limit=MANY)
+        notices |= {each.notice_id: each for each in found}
+    return notices
