@@ -12,7 +12,7 @@ import hashlib
 import logging
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as NoAnswerError
 
-from webloom.adapters.bullmq.refusals import FOREIGN, check_server, translated
+from webloom.adapters.bullmq.refusals import FOREIGN, CommandRefused, check_server, translated
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, WebloomError
 from webloom.parsing.backend_url import shown
@@ -55,6 +55,7 @@ Argument = str | bytes | int | float
 @dataclass(frozen=True, slots=True)
 class Script:
     text: str
+    refusals: Mapping[int, str] = field(default_factory=dict)  # what an answer means
     sha: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -254,10 +255,14 @@ class Server:
         except FOREIGN as error:
             raise self._lost_by(error) from error
         self._succeeded()
-        return [
-            translated(each, self.address) if isinstance(each, Exception) else each
-            for each in answers
-        ]
+        return [self._read(call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+    def _read(self, call: _Call, answer: Any) -> Any:
+        if isinstance(answer, Exception):
+            return translated(answer, self.address)
+        if isinstance(answer, int) and answer in call.script.refusals:
+            return CommandRefused(call.script.refusals[answer])
+        return answer
 
     async def _evaluate(self, calls: Sequence[_Call]) -> list[Any]:
         async with self._client.pipeline(transaction=False) as pipe:
