@@ -392,7 +392,7 @@ open_quorum_broker = partial(open_rabbitmq_broker, quorum=True)
 
 async def lose_rabbitmq(broker: Broker) -> None:
     assert isinstance(broker, RabbitBroker)
-    broker._link.session().drop("a test cut it")
+    broker._connection.session().drop("a test cut it")
 
 
 async def move_clock(clock: FakeClock, seconds: float) -> None:

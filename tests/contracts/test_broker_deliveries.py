@@ -327,8 +327,28 @@ async def test_a_waiter_cancelled_just_after_the_hand_over_gives_the_message_bac
                 await asyncio.wait([waiter])
                 delivery = await take(deliveries) if waiter.cancelled() else waiter.result()
                 assert delivery.message_id == f"m{n}"
+                assert (delivery.attempt, delivery.redelivered) == (1, False), "nobody had it"
                 await delivery.ack()
         await depth_becomes(broker, EMPTY)
+
+
+@pytest.mark.parametrize("verb", ["retry", "bury"])
+async def test_a_verb_whose_caller_is_cancelled_is_carried_out_and_frees_its_slot(
+    broker: Broker, verb: str
+) -> None:
+    await broker.publish_many(QUEUE, [message(name) for name in "ab"])
+    async with broker.deliveries(QUEUE, 1) as deliveries:
+        held = await take(deliveries)
+        settling = asyncio.ensure_future(
+            held.retry(A_LONG_TIME) if verb == "retry" else held.bury("bad")
+        )
+        await asyncio.sleep(0)
+        settling.cancel()
+        await asyncio.wait([settling])
+        assert settling.cancelled()
+        assert (await take(deliveries)).message_id == "b"
+        depth = await broker.depth(QUEUE)
+        assert (depth.delayed, depth.dead) == ((1, 0) if verb == "retry" else (0, 1))
 
 
 async def test_an_idle_consumer_hears_of_another_process_promptly(brokers: Brokers) -> None:

@@ -20,7 +20,7 @@ from redis.asyncio import Redis
 from contracts.waiting import depth_becomes, nothing_comes, take, until
 from patience import PATIENCE_SECONDS
 from servers.redis import RedisServer
-from webloom.adapters.bullmq import consumer
+from webloom.adapters.bullmq import source
 from webloom.adapters.bullmq.broker import BullmqBroker, open_bullmq
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import BrokerUnavailable
@@ -362,7 +362,7 @@ async def test_delayed_messages_are_on_time(
 @pytest.fixture
 def woken_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """A consumer that is not woken does not look by itself for as long as a test waits."""
-    monkeypatch.setattr(consumer, "BLOCK_SECONDS", 5 * PATIENCE_SECONDS)
+    monkeypatch.setattr(source, "BLOCK_SECONDS", 5 * PATIENCE_SECONDS)
 
 
 @pytest.mark.usefixtures("woken_only")

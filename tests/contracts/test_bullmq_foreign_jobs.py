@@ -195,7 +195,7 @@ async def test_a_job_that_can_not_be_finished_is_dead(
         await settle(await take(deliveries), verb)
         await depth_becomes(forgetful, DEAD, queue)
         [letter] = await forgetful.dead_letters(queue, limit=9)
-        done = "the work was done, but the job can't be completed: "
+        done = "the work was done, but the message can't be acknowledged: "
         assert letter.reason.startswith(done if verb == "ack" else "bad")
         await nothing_comes(deliveries, 3 * LEASE)
         await forgetful.publish_many(queue, [Message(id=name, body=b"1") for name in "ab"])
@@ -249,7 +249,7 @@ async def test_an_id_whose_key_is_no_job_is_dropped_once(
         await depth_becomes(forgetful, EMPTY, queue)
         await nothing_comes(deliveries, 3 * LEASE)
     assert await raw.get(prefix + "text") == b"x"
-    assert caplog.text.count("cannot take jobs") == 2  # it was there twice
+    assert caplog.text.count("cannot receive messages") == 2  # it was there twice
     assert "cannot look for stalled jobs" not in caplog.text
 
 

@@ -14,7 +14,6 @@ from redis.utils import str_if_bytes
 from contracts.waiting import depth_becomes, take
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import open_bullmq
-from webloom.adapters.bullmq.consumer import Consumer
 from webloom.adapters.bullmq.job_ids import (
     job_id_from,
     possible_job_ids,
@@ -180,34 +179,6 @@ async def test_a_reason_is_cut(broker: Broker, queue: str) -> None:
         await (await take(deliveries)).bury("\U0001f600" * 4000 + "end")
     [letter] = await broker.dead_letters(queue, limit=9)
     assert letter.reason == "\U0001f600" * 4000
-
-
-async def test_a_waiter_that_is_cancelled_leaves_nothing_behind(broker: Broker, queue: str) -> None:
-    async with broker.deliveries(queue, 1) as deliveries:
-        assert isinstance(deliveries, Consumer)
-        for _ in range(100):
-            waiter = asyncio.ensure_future(anext(deliveries))
-            await asyncio.sleep(0)
-            waiter.cancel()
-            await asyncio.wait([waiter])
-        assert len(deliveries._waiting) == 0
-
-
-@pytest.mark.parametrize("verb", ["retry", "bury"])
-async def test_a_verb_whose_caller_goes_away_is_carried_out_and_frees_its_slot(
-    broker: Broker, queue: str, verb: str
-) -> None:
-    await broker.publish_many(queue, [Message(id=name, body=b"1") for name in "ab"])
-    async with broker.deliveries(queue, 1) as deliveries:
-        held = await take(deliveries)
-        settling = asyncio.ensure_future(held.retry(60) if verb == "retry" else held.bury("bad"))
-        await asyncio.sleep(0)
-        settling.cancel()
-        await asyncio.wait([settling])
-        assert settling.cancelled()
-        assert (await take(deliveries)).message_id == "b"
-        depth = await broker.depth(queue)
-        assert (depth.delayed, depth.dead) == ((1, 0) if verb == "retry" else (0, 1))
 
 
 async def test_an_ack_that_was_not_accepted_can_be_repeated(

@@ -27,11 +27,11 @@ from contracts.waiting import take
 from patience import PATIENCE_SECONDS
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
-from webloom.adapters.rabbitmq import consumer, envelope
+from webloom.adapters.rabbitmq import envelope, source
 from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
-from webloom.adapters.rabbitmq.failures import speaking
-from webloom.adapters.rabbitmq.line import read_anything
-from webloom.adapters.rabbitmq.link import Link, State
+from webloom.adapters.rabbitmq.connection import RabbitConnection, State
+from webloom.adapters.rabbitmq.failures import translating
+from webloom.adapters.rabbitmq.transport import read_anything
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, SettingsError
 from webloom.entrypoints.cli import dead
@@ -203,7 +203,7 @@ async def test_a_password_that_is_changed_while_running_is_reported_and_can_heal
     async with open_rabbitmq(url, SystemClock(), limits={}) as broker:
         await broker.publish(queue, message("before"))
         await asyncio.to_thread(rabbitmq.ctl, "change_password", "changing", "another")
-        broker._link.session().drop("a test cut it")
+        broker._connection.session().drop("a test cut it")
         await becomes(lambda: "password" in (broker.connection().detail or ""))
         with pytest.raises(BackendRefused, match="user or the password"):
             await broker.publish(queue, message("refused"))
@@ -216,17 +216,17 @@ async def test_every_state_is_passed_in_order_on_the_way_up_and_back(
     rabbitmq: RabbitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    move = Link._move
+    move = RabbitConnection._move
 
-    def noted(link: Link, state: State) -> None:
-        move(link, state)
-        shown.append(link.connection().state)
+    def noted(connection: RabbitConnection, state: State) -> None:
+        move(connection, state)
+        shown.append(connection.status().state)
 
-    monkeypatch.setattr(Link, "_move", noted)
+    monkeypatch.setattr(RabbitConnection, "_move", noted)
     way_up = ["CONNECTING", "CONNECTED", "CHANNEL_OPEN", "READY"]
     async with opened(rabbitmq) as broker:
         assert shown == way_up
-        broker._link.session().drop("a test cut it")
+        broker._connection.session().drop("a test cut it")
         await becomes(lambda: shown[4:] == ["DISCONNECTED", *way_up])
     assert shown[9:] == ["DISCONNECTED"]
 
@@ -237,11 +237,11 @@ async def test_a_publishing_channel_that_the_server_closes_is_opened_again(
     async with opened(rabbitmq) as broker, broker.deliveries(queue, 1) as deliveries:
         await broker.publish(queue, message("held"))
         held = await take(deliveries)
-        channel = broker._link.publisher().raw
+        channel = broker._connection.publisher().raw
         with pytest.raises(Exception, match="no exchange"):
             await channel.basic_publish(b"", exchange="there is none", routing_key="")
-        await becomes(lambda: broker._link.connection().state == "READY" and channel.is_closed)
-        await becomes(lambda: not broker._link._publisher.raw.is_closed)  # type: ignore[union-attr]
+        await becomes(lambda: broker.connection().state == "READY" and channel.is_closed)
+        await becomes(lambda: not broker._connection._publisher.raw.is_closed)  # type: ignore[union-attr]
         await broker.publish(queue, message("next"))
         await held.retry()  # its own channel was not touched
         names = set()
@@ -438,7 +438,7 @@ async def test_a_message_that_cannot_be_taken_does_not_keep_its_slot(
         return read(message)
 
     monkeypatch.setattr(envelope, "read", fails_once)
-    monkeypatch.setattr(consumer, "RECOVERY_PAUSE", 0.01)
+    monkeypatch.setattr(source, "RECOVERY_PAUSE", 0.01)
     async with opened(rabbitmq) as broker, broker.deliveries(queue, 1) as deliveries:
         await broker.publish(queue, message("m"))
         delivery = await take(deliveries)
@@ -449,7 +449,7 @@ async def test_a_message_that_cannot_be_taken_does_not_keep_its_slot(
 
 async def test_a_cancellation_that_the_library_swallows_is_not_lost() -> None:
     async def call() -> None:
-        with speaking("host"), suppress(asyncio.CancelledError):
+        with translating("host"), suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
 
     calling = asyncio.create_task(call())
@@ -466,7 +466,7 @@ async def test_a_message_without_an_id_gets_the_same_one_each_time(
         await broker.publish(queue, Message(id="", body=b"{}"))
         async with broker.deliveries(queue, 1) as deliveries:
             first = (await take(deliveries)).message_id
-        broker._link.session().drop("a test cut it")
+        broker._connection.session().drop("a test cut it")
         async with broker.deliveries(queue, 1) as deliveries:
             second = await take(deliveries)
             assert second.redelivered

@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from webloom.adapters.bullmq.broker import open_bullmq
-from webloom.adapters.rabbitmq import link
+from webloom.adapters.rabbitmq import connection
 from webloom.adapters.rabbitmq.broker import open_rabbitmq
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import open_database
@@ -182,7 +182,7 @@ VERBS = {each.__name__: each for each in (publish, serve, block, share, soak)}
 
 async def main(way: Way, verb: str, *arguments: str) -> None:
     if way.heartbeat is not None:
-        link.HEARTBEAT = way.heartbeat
+        connection.HEARTBEAT = way.heartbeat
     async with open_broker(way) as broker:
         say("ready")
         await VERBS[verb](broker, way.queue, *arguments)

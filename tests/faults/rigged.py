@@ -56,7 +56,7 @@ def rig() -> None:
         patch("webloom.bootstrap.services.RequeueForgotten", impatient).start()
     if "RIGGED_HEARTBEAT" in os.environ:
         beat = int(os.environ["RIGGED_HEARTBEAT"])
-        patch("webloom.adapters.rabbitmq.link.HEARTBEAT", beat).start()
+        patch("webloom.adapters.rabbitmq.connection.HEARTBEAT", beat).start()
 
 
 if __name__ == "__main__":

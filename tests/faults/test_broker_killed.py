@@ -21,7 +21,7 @@ from faults.broker_process import message
 from faults.broker_rooms import STALL, BrokerRoom, each_server, with_a_server
 from faults.processes import eventually
 from patience import PATIENCE_SECONDS
-from webloom.adapters.rabbitmq import link
+from webloom.adapters.rabbitmq import connection
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Delivery
 
@@ -200,7 +200,7 @@ async def test_a_frozen_broker_fails_publishes_in_time_and_recovers_by_itself(
     room: BrokerRoom, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that is stopped, or, on SQLite, a file in which nobody else may write."""
-    monkeypatch.setattr(link, "HEARTBEAT", HEARTBEAT)
+    monkeypatch.setattr(connection, "HEARTBEAT", HEARTBEAT)
     load = Load(room)
     async with load.running() as broker:
         await load.goes_on()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from webloom.adapters.rabbitmq.link import State
+from webloom.adapters.rabbitmq.connection import State
 from webloom.domain.inventory import Status
 from webloom.settings import load_settings
 

@@ -13,10 +13,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from webloom.adapters.bullmq import lua
-from webloom.adapters.bullmq.consumer import Consumer
 from webloom.adapters.bullmq.job_ids import job_id_from, to_message_id
 from webloom.adapters.bullmq.jobs import Jobs
 from webloom.adapters.bullmq.server import Server
+from webloom.adapters.bullmq.source import BullmqSource
+from webloom.adapters.consumer import Consumer
 from webloom.domain.errors import QueueFull
 from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
 from webloom.ports.clock import Clock
@@ -63,7 +64,8 @@ class BullmqBroker:
 
     @asynccontextmanager
     async def deliveries(self, queue: str, slots: int) -> AsyncIterator[AsyncIterator[Delivery]]:
-        async with Consumer(self._jobs(queue), slots, lease=self._lease).running() as consumer:
+        source = BullmqSource(self._jobs(queue), self._lease)
+        async with Consumer(source, queue, slots).running() as consumer:
             yield consumer
 
     async def depth(self, queue: str) -> QueueDepth:

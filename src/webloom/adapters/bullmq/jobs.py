@@ -14,7 +14,12 @@ from bullmq.job import Job
 from bullmq.scripts import Scripts
 
 from webloom.adapters.bullmq import lua
-from webloom.adapters.bullmq.job_ids import job_id_from, possible_job_ids, to_job_id
+from webloom.adapters.bullmq.job_ids import (
+    job_id_from,
+    possible_job_ids,
+    to_job_id,
+    to_message_id,
+)
 from webloom.adapters.bullmq.refusals import CommandRefused
 from webloom.adapters.bullmq.server import Script, Server
 from webloom.domain.import_run import IMPORT_BATCH, IMPORT_QUEUE
@@ -36,7 +41,7 @@ OFTEN = 1_000_000_000  # however often its consumers vanish, a job comes again
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldJob:
     """A job in this process's hands, as long as the lock in Redis has its token."""
 
     job: Any  # of the bullmq package
@@ -47,6 +52,14 @@ class Held:
     @property
     def id(self) -> str:
         return str(self.job.id)
+
+    @property
+    def message_id(self) -> str:
+        return to_message_id(self.id)
+
+    @property
+    def body(self) -> bytes:
+        return self.fields[b"data"]
 
     @property
     def attempt(self) -> int:
@@ -162,7 +175,7 @@ class Jobs:
         arguments = [described, message.body, packed, job.timestamp, self._limit]
         return self.server.call(lua.ADD, keys, arguments)
 
-    async def take(self, token: str) -> Held | Nothing:
+    async def take(self, token: str) -> HeldJob | Nothing:
         fields, job_id, limited, due = await self._scripts.moveToActive(
             token, {"lockDuration": self._lock_ms}
         )
@@ -171,16 +184,15 @@ class Jobs:
             return Nothing(due=due / 1000 if is_due else None, pause=max(0, limited or 0) / 1000)
         wishes = _wishes(fields.get(b"opts", b"{}"))
         job = Job(self, self._name, None, {"attempts": wishes.attempts}, job_id_from(job_id))
-        return Held(job, token, fields, wishes.removal)
+        return HeldJob(job, token, fields, wishes.removal)
 
-    def complete(self, held: Held) -> asyncio.Future[Any]:
-        """Answers with one of lua.UNFINISHED when it can't be completed."""
+    def complete(self, held: HeldJob) -> asyncio.Future[Any]:
         keys, arguments = self._scripts.moveToCompletedArgs(
             held.job, None, held.removal, held.token, fetchNext=False
         )
         return self.server.call(lua.FINISH, keys, arguments)
 
-    async def fail(self, held: Held, reason: str) -> None:
+    async def fail(self, held: HeldJob, reason: str) -> None:
         keys, arguments = self._scripts.moveToFailedArgs(
             held.job, _cut(reason), False, held.token, fetchNext=False
         )
@@ -189,7 +201,7 @@ class Jobs:
                 return
         await self.put_aside(held, reason)  # this attempt, or one before, may have got half-way
 
-    def put_aside(self, held: Held, reason: str) -> asyncio.Future[Any]:
+    def put_aside(self, held: HeldJob, reason: str) -> asyncio.Future[Any]:
         """To the failed ones, without those who follow or depend on the job being told."""
         keys = [
             *self._keys("active", "stalled"), self._scripts.toKey(held.id),
@@ -198,13 +210,13 @@ class Jobs:
         arguments: list[str | bytes] = [held.id, held.token, held.fields[b"ats"], _cut(reason)]
         return self.server.call(lua.PUT_ASIDE, keys, arguments)
 
-    def delay(self, held: Held, seconds: float) -> asyncio.Future[Any]:
+    def delay(self, held: HeldJob, seconds: float) -> asyncio.Future[Any]:
         keys, arguments = self._scripts.moveToDelayedArgs(
             held.id, 0, held.token, max(0, round(seconds * 1000)), {"skipAttempt": True}
         )
         return self.server.call(lua.DELAY, keys, arguments)
 
-    def give_back(self, held: Held) -> asyncio.Future[Any]:
+    def give_back(self, held: HeldJob) -> asyncio.Future[Any]:
         """As if it had never been taken."""
         keys = self._keys(
             "active", "wait", "stalled", "paused", "meta", "limiter", "prioritized", "marker",
@@ -213,7 +225,7 @@ class Jobs:
         arguments = [held.id, held.token, self._scripts.toKey(held.id)]
         return self.server.call(lua.GIVE_BACK, keys, arguments)
 
-    def renew(self, held: Sequence[Held]) -> asyncio.Future[Any]:
+    def renew(self, held: Sequence[HeldJob]) -> asyncio.Future[Any]:
         """Answers with the tokens of those that are lost."""
         arguments: list[str | bytes | int] = [self.keys[""], self._lock_ms]
         for each in held:

@@ -2,7 +2,8 @@
 
 What BullMQ promises to Node's workers and to ours is in its scripts: which list a job is on, its
 lock, its counters, its events, who is woken. So they are used as they are. Where Webloom promises
-more, the addition runs first, in the same atomic step.
+more, the addition runs first, in the same atomic step. It can go when BullMQ promises the same.
+tests/unit/test_patched_libraries.py fails when a script changes that has one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from bullmq.redis_connection import loadScript
 from webloom.adapters.bullmq.server import Script
 
 FULL = -1000  # what ADD answers when the queue holds as many as it may
-UNFINISHED = (-4, -9)  # what FINISH answers when jobs that this one depends on are not done
 UNLOCKED = (-2, -3)  # what it answers when the lock is gone, or the job is not active
 MOST_EVENTS = 1000  # in the stream that others can follow a queue by
 
@@ -113,7 +113,10 @@ ADD_DELAYED = Script(_BEFORE_ADD + loadScript("addDelayedJob-6.lua"))
 TAKE = Script(
     _THOUGH_FULL + _AT_THIS_TIME + _COUNTING + _TAKING + loadScript("moveToActive-11.lua")
 )
-FINISH = Script(_AT_THIS_TIME + _COUNTING + loadScript("moveToFinished-14.lua"))
+FINISH = Script(
+    _AT_THIS_TIME + _COUNTING + loadScript("moveToFinished-14.lua"),
+    refusals=dict.fromkeys((-4, -9), "what it depends on is not done"),
+)
 DELAY = Script(_AT_THIS_TIME + loadScript("moveToDelayed-11.lua"))
 GIVE_BACK = Script(_THOUGH_FULL + _BEFORE_GIVE_BACK + loadScript("moveJobFromActiveToWait-9.lua"))
 FREE_STALLED = Script(_THOUGH_FULL + _COUNTING + loadScript("moveStalledJobsToWait-9.lua"))

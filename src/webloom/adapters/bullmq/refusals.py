@@ -18,6 +18,7 @@ from redis.exceptions import (
     ResponseError,
 )
 
+from webloom.adapters.consumer import Refused
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
 
 OLDEST = (7, 0)  # older ones hide why a script failed
@@ -25,7 +26,7 @@ OLDEST = (7, 0)  # older ones hide why a script failed
 PASSING = ("NOREPLICAS", "MISCONF", "BUSY ", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN")
 
 
-class CommandRefused(BackendRefused):
+class CommandRefused(Refused):
     """Of one command or script: what it was to work on is not as it must be."""
 
 

@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as NoAnswerError
 
-from webloom.adapters.bullmq.refusals import FOREIGN, check_server, translated
+from webloom.adapters.bullmq.refusals import FOREIGN, CommandRefused, check_server, translated
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.backoff import Backoff
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, WebloomError
@@ -56,6 +56,7 @@ Argument = str | bytes | int | float
 @dataclass(frozen=True, slots=True)
 class Script:
     text: str
+    refusals: Mapping[int, str] = field(default_factory=dict)  # what an answer means
     sha: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -255,10 +256,14 @@ class Server:
         except FOREIGN as error:
             raise self._lost_by(error) from error
         self._succeeded()
-        return [
-            translated(each, self.address) if isinstance(each, Exception) else each
-            for each in answers
-        ]
+        return [self._read(call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+    def _read(self, call: _Call, answer: Any) -> Any:
+        if isinstance(answer, Exception):
+            return translated(answer, self.address)
+        if isinstance(answer, int) and answer in call.script.refusals:
+            return CommandRefused(call.script.refusals[answer])
+        return answer
 
     async def _evaluate(self, calls: Sequence[_Call]) -> list[Any]:
         async with self._client.pipeline(transaction=False) as pipe:

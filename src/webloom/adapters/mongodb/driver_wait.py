@@ -3,7 +3,8 @@
 It waits on a condition by `asyncio.wait_for`, which before Python 3.12 runs a task of its own. A
 call that is cancelled while that task takes the condition's lock back leaves without it, and gives
 up a lock that is another call's: that one fails with a RuntimeError, or no call ever ends again.
-`asyncio.timeout` waits in the call itself, as `wait_for` does since.
+`asyncio.timeout` waits in the call itself, as `wait_for` does since. This module can go with
+Python 3.11, or when PyMongo waits in another way: tests/unit/test_patched_libraries.py tells.
 """
 
 from __future__ import annotations

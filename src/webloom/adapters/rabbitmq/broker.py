@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
+from webloom.adapters.consumer import Consumer
 from webloom.adapters.rabbitmq import envelope
-from webloom.adapters.rabbitmq.consumer import Consumer
+from webloom.adapters.rabbitmq.connection import RabbitConnection
 from webloom.adapters.rabbitmq.dead_letters import letters
 from webloom.adapters.rabbitmq.layout import Layout
-from webloom.adapters.rabbitmq.line import read_anything
-from webloom.adapters.rabbitmq.link import Link
 from webloom.adapters.rabbitmq.session import ConfirmingChannel, Refused
+from webloom.adapters.rabbitmq.source import RabbitSource
+from webloom.adapters.rabbitmq.transport import read_anything
 from webloom.domain.errors import BrokerUnavailable, QueueFull
 from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
 from webloom.ports.clock import Clock
@@ -30,34 +31,36 @@ async def open_rabbitmq(
     `quorum` the queues are replicated; then a limit can be exceeded by what is under way at once.
     """
     read_anything()
-    link = Link(url)
-    async with link.kept():
-        yield RabbitBroker(link, clock, limits=limits, quorum=quorum)
+    connection = RabbitConnection(url)
+    async with connection.opened():
+        yield RabbitBroker(connection, clock, limits=limits, quorum=quorum)
 
 
 class RabbitBroker:
     def __init__(
-        self, link: Link, clock: Clock, *, limits: Mapping[str, int], quorum: bool
+        self, connection: RabbitConnection, clock: Clock, *, limits: Mapping[str, int], quorum: bool
     ) -> None:
-        self._link = link
+        self._connection = connection
         self._clock = clock
         self._limits = limits
         self._quorum = quorum
         self._layouts: dict[str, Layout] = {}
 
     def connection(self) -> Connection:
-        return self._link.connection()
+        return self._connection.status()
 
     async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:
         layout = self._layout(queue)
-        if not await self._publish(self._link.publisher(), layout, message, delay):
+        if not await self._publish(self._connection.publisher(), layout, message, delay):
             raise QueueFull(queue, layout.limit or 0)
         return message.id
 
     async def publish_many(self, queue: str, messages: Sequence[Message]) -> list[str | None]:
         layout = self._layout(queue)
-        publisher = self._link.publisher()
-        await self._link.session().declare(layout)  # before all, so that they keep their order
+        publisher = self._connection.publisher()
+        await self._connection.session().declare(
+            layout
+        )  # before all, so that they keep their order
         answers = await asyncio.gather(
             *(self._publish(publisher, layout, message, 0.0) for message in messages),
             return_exceptions=True,
@@ -81,20 +84,25 @@ class RabbitBroker:
         except Refused as error:
             if layout.limit is None or delay > 0:
                 raise BrokerUnavailable(
-                    f"RabbitMQ at {self._link.address} did not take a message for {layout.queue}"
+                    f"RabbitMQ at {self._connection.address} did not take a message for"
+                    f" {layout.queue}"
                 ) from error
             return False
         return True
 
     @asynccontextmanager
     async def deliveries(self, queue: str, slots: int) -> AsyncIterator[AsyncIterator[Delivery]]:
-        consumer = Consumer(self._link, self._layout(queue), slots, self._clock)
-        async with consumer.running():
+        """Raises BackendRefused when a queue was declared in another way."""
+        layout = self._layout(queue)
+        with suppress(BrokerUnavailable):
+            await self._connection.session().declare(layout)
+        source = RabbitSource(self._connection, layout, slots, self._clock)
+        async with Consumer(source, queue, slots).running() as consumer:
             yield consumer
 
     async def depth(self, queue: str) -> QueueDepth:
         layout = self._layout(queue)
-        ready, again, dead, *waiting = await self._link.session().count(
+        ready, again, dead, *waiting = await self._connection.session().count(
             layout.ready, layout.again, layout.dead, *layout.waits
         )
         return QueueDepth(ready=ready + again, delayed=sum(waiting), in_flight=None, dead=dead)
@@ -104,7 +112,7 @@ class RabbitBroker:
     ) -> list[DeadLetter]:
         found: dict[str, DeadLetter] = {}
         awaited = after  # None: what comes now is wanted
-        async with letters(self._link.session(), self._layout(queue)) as dead:
+        async with letters(self._connection.session(), self._layout(queue)) as dead:
             async for message in dead:
                 letter = envelope.dead_letter(message)
                 if letter.id == awaited:
@@ -125,8 +133,8 @@ class RabbitBroker:
     async def _remove(self, queue: str, message_id: str, *, revive: bool) -> bool:
         """The oldest that has the id: a message can have been buried twice."""
         layout = self._layout(queue)
-        publisher = self._link.publisher()
-        async with letters(self._link.session(), layout) as dead:
+        publisher = self._connection.publisher()
+        async with letters(self._connection.session(), layout) as dead:
             async for message in dead:
                 read = envelope.read(message)
                 if read.message_id != message_id:

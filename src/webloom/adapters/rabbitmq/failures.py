@@ -16,7 +16,7 @@ from aiormq.exceptions import (
     ProbableAuthenticationError,
 )
 
-from webloom.adapters.rabbitmq.line import Line
+from webloom.adapters.rabbitmq.transport import Transport
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
 
 _ARGUMENT = re.compile(r"inequivalent arg '([^']*)' for queue '([^']*)'")
@@ -24,7 +24,7 @@ NOT_ALLOWED = 530
 
 
 @contextmanager
-def speaking(address: str) -> Iterator[None]:
+def translating(address: str) -> Iterator[None]:
     """Around every call of the library that talks to the server."""
     task = asyncio.current_task()
     cancelled = 0 if task is None else task.cancelling()
@@ -49,7 +49,7 @@ def speaking(address: str) -> Iterator[None]:
     except RuntimeError as error:  # of a channel or a connection that is closed
         raise BrokerUnavailable(f"the connection to RabbitMQ at {address} is lost") from error
     except (AMQPError, OSError) as error:
-        raise BrokerUnavailable(f"RabbitMQ at {address}: {told_by(error)}") from error
+        raise BrokerUnavailable(f"RabbitMQ at {address}: {text_of(error)}") from error
 
 
 def _declared_otherwise(address: str, told: str) -> BackendRefused | BrokerUnavailable:
@@ -64,23 +64,23 @@ def _declared_otherwise(address: str, told: str) -> BackendRefused | BrokerUnava
     )
 
 
-def refusal(error: Exception, line: Line, address: str) -> BackendRefused | None:
+def refusal(error: Exception, transport: Transport, address: str) -> BackendRefused | None:
     """Why a connection can't be made until a person acts. None: trying again can help."""
-    if line.speaks_otherwise:
+    if transport.is_other_protocol:
         return BackendRefused(
             f"what answers at {address} is not RabbitMQ, or expects another protocol: check host,"
             " port and amqp:// or amqps:// in WEBLOOM_BROKER"
         )
     if isinstance(error, ssl.SSLError):
         return BackendRefused(
-            f"no TLS connection with {address}: {told_by(error)}. Check the certificates, and"
+            f"no TLS connection with {address}: {text_of(error)}. Check the certificates, and"
             " amqp:// or amqps:// in WEBLOOM_BROKER."
         )
     if isinstance(error, (ProbableAuthenticationError, AuthenticationError)):
         return BackendRefused(
             f"RabbitMQ at {address} refuses the user or the password: check them in WEBLOOM_BROKER"
         )
-    code, words = line.refusal() or (0, "")
+    code, words = transport.refusal() or (0, "")
     if code == NOT_ALLOWED and "limit" not in words:  # the number of connections can fall again
         return BackendRefused(
             f"RabbitMQ at {address} refuses the virtual host: {words}. Create it, or give the user"
@@ -89,5 +89,5 @@ def refusal(error: Exception, line: Line, address: str) -> BackendRefused | None
     return None
 
 
-def told_by(error: Exception) -> str:
+def text_of(error: Exception) -> str:
     return str(error) or type(error).__name__

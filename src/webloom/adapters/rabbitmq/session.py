@@ -10,9 +10,9 @@ import aiormq
 from aiormq.exceptions import ChannelNotFoundEntity, DeliveryError, PublishError
 from pamqp.commands import Basic
 
-from webloom.adapters.rabbitmq.failures import speaking
+from webloom.adapters.rabbitmq.failures import translating
 from webloom.adapters.rabbitmq.layout import Layout, QueueSpec, Route
-from webloom.adapters.rabbitmq.line import Line
+from webloom.adapters.rabbitmq.transport import Transport
 from webloom.domain.errors import BrokerUnavailable
 
 ANSWER_SECONDS = 10.0  # a server that takes longer is as good as gone
@@ -30,12 +30,17 @@ class Unroutable(Exception):
 
 class Session:
     def __init__(
-        self, connection: aiormq.Connection, line: Line, address: str, *, limits_channels: bool
+        self,
+        connection: aiormq.Connection,
+        transport: Transport,
+        address: str,
+        *,
+        limits_channels: bool,
     ) -> None:
         self.address = address
         self.limits_channels = limits_channels  # a prefetch limit can cover several queues
         self._connection = connection
-        self._line = line
+        self._transport = transport
         self._declaring = asyncio.Lock()
         self._declarer: aiormq.Channel | None = None
         self._declared: set[str] = set()
@@ -56,17 +61,17 @@ class Session:
 
     def drop(self, why: str) -> None:
         self._why_dropped = self._why_dropped or why
-        self._line.cut()
+        self._transport.abort()
 
     async def close(self) -> None:
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                with speaking(self.address):
+                with translating(self.address):
                     await self._connection.close(ConnectionError("closed"))
         except (BrokerUnavailable, TimeoutError):
             pass
         finally:
-            self._line.cut()
+            self._transport.abort()
 
     async def channel(self) -> aiormq.Channel:
         with self.answering():
@@ -88,7 +93,7 @@ class Session:
     @contextmanager
     def answering(self) -> Iterator[None]:
         """Around what the server has to answer: if it does not, the connection is given up."""
-        with speaking(self.address):
+        with translating(self.address):
             try:
                 yield
             except TimeoutError:
@@ -225,7 +230,7 @@ class ConfirmingChannel:
                 self._session.unanswered()
             elif isinstance(error, ChannelNotFoundEntity):
                 self._session.forget_all()  # an exchange was deleted
-            with speaking(self._session.address):
+            with translating(self._session.address):
                 raise
 
 
@@ -249,7 +254,8 @@ async def _declare_delays(channel: aiormq.Channel, layout: Layout) -> None:
 
 
 def _is_blocked(connection: aiormq.Connection) -> bool:
-    """The library only tells by making one wait."""
+    """The library only tells by making its caller wait. This can go when it has a property for it:
+    tests/unit/test_patched_libraries.py tells."""
     waiting = connection.ready()
     try:
         waiting.send(None)

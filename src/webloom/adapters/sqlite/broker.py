@@ -1,14 +1,12 @@
 """Durable queues in a SQLite table.
 
-A message is a row: waiting (no owner), held (owner and lease) or gone. Its place in the queue is
-the time when it is due. A row whose lease has run out is waiting again, marked as redelivered.
-
-A large body lies in a row beside it, so that a claim or a renewal does not write it again.
+A message is a row: ready or delayed (no owner), held (owner and lease) or gone. Its place in the
+queue is the time when it is due. A large body is in a row of `large_bodies`, so that a claim or a
+renewal does not write it again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
@@ -18,14 +16,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
-from webloom.adapters.sqlite.consumer import Consumer, Hold, Taken
+from webloom.adapters.consumer import Consumer
+from webloom.adapters.sqlite.batches import as_json, change, given
 from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.message_source import Leases, SqliteSource
 from webloom.domain.errors import BrokerFull, BrokerUnavailable, QueueFull, StoreFull
 from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
 
-LONGEST_SLEEP = 60.0
-RELEASE_SECONDS = 0.1
 LARGE_BODY = 4000  # bytes, about as many as a page holds
 
 # Of the limit of the database. The rest is for what becomes of the messages: a queue that takes it
@@ -40,30 +37,14 @@ class _Publish:
     due: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Claim:
-    queue: str
-    owner: str
-    most: int
-    asked: float  # when, on the timeline
-
-
 class SqliteBroker:
     def __init__(self, database: Database, *, limits: dict[str, int], lease: float) -> None:
         self._db = database
         self._limits = limits  # queues without one are unbounded
-        self._lease = lease
-        self._next_release = 0.0  # when expired leases are looked for again
-        self._trouble = False  # a consumer of this process could not write
-        down = BrokerUnavailable
-        self._inserting = Verb(run=self._insert, unavailable=down)
-        self._taking = Verb(run=self._take, durable=False, unavailable=down)
-        self._lengthening = Verb(run=self._lengthen, durable=False, unavailable=down)
-        self._deleting = Verb(run=self._delete, durable=False, unavailable=down)
-        self._giving_back = Verb(run=self._give_back, durable=False, unavailable=down)
-        self._burying = Verb(run=self._bury, unavailable=down)
-        self._reviving = Verb(run=self._revive, unavailable=down)
-        self._dropping = Verb(run=self._drop_dead, unavailable=down)
+        self._leases = Leases(database, lease)
+        self._inserting = Verb(run=self._insert, unavailable=BrokerUnavailable)
+        self._reviving = Verb(run=self._revive, unavailable=BrokerUnavailable)
+        self._dropping = Verb(run=self._drop_dead, unavailable=BrokerUnavailable)
 
     async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:
         [standing] = await self._publish(queue, [message], delay)
@@ -88,8 +69,9 @@ class SqliteBroker:
 
     @asynccontextmanager
     async def deliveries(self, queue: str, slots: int) -> AsyncIterator[AsyncIterator[Delivery]]:
-        with self._db.changes() as changed:
-            async with Consumer(self, queue, slots, changed).running() as consumer:
+        source = SqliteSource(self._db, self._leases, queue)
+        with self._db.on_commit(source.committed):
+            async with Consumer(source, queue, slots).running() as consumer:
                 yield consumer
 
     async def depth(self, queue: str) -> QueueDepth:
@@ -146,46 +128,6 @@ class SqliteBroker:
 
     async def discard(self, queue: str, message_id: str) -> bool:
         return await self._db.write(self._dropping, (queue, message_id))
-
-    async def next_event(self, queue: str) -> float:
-        """When, on the timeline, a claim could find something. A look that takes no write lock."""
-        return await self._db.read(
-            lambda connection: self._next_event(connection, queue), BrokerUnavailable
-        )
-
-    async def claim(self, queue: str, owner: str, most: int) -> tuple[list[Taken], float]:
-        """Take messages that are ready, and say when, on the timeline, to look again."""
-        item = _Claim(queue=queue, owner=owner, most=most, asked=self._db.now())
-        try:
-            return await self._db.write(self._taking, item)
-        except BrokerUnavailable:
-            self._trouble = True
-            raise
-
-    async def renew(self, owner: str) -> None:
-        try:
-            await self._db.write(self._lengthening, owner)
-        except BrokerUnavailable:
-            self._trouble = True
-            raise
-
-    def ack(self, hold: Hold) -> asyncio.Future[None]:
-        return self._db.post(self._deleting, hold)
-
-    async def retry(self, hold: Hold, after: float) -> None:
-        item = (hold, self._db.now() + after)
-        await self._db.write(self._giving_back, item)
-        self._db.notify()
-
-    async def bury(self, hold: Hold, reason: str) -> None:
-        await self._db.write(self._burying, (hold, reason))
-
-    def now(self) -> float:
-        return self._db.now()
-
-    @property
-    def lease(self) -> float:
-        return self._lease
 
     # What follows runs inside the writer's transaction.
 
@@ -251,120 +193,6 @@ class SqliteBroker:
             room[queue] = self._limits[queue] - count
         return {(queue, key): mid for queue, key, mid in msgspec.json.decode(twins)}, room
 
-    def _take(
-        self, connection: sqlite3.Connection, claims: list[_Claim]
-    ) -> list[tuple[list[Taken], float]]:
-        now = self._db.now()
-        if self._trouble or any(now - claim.asked > self._lease / 3 for claim in claims):
-            # While this process could not write, the others could not renew: give them a round
-            # before their messages are taken away.
-            self._trouble = False
-            self._next_release = now + self._lease / 2
-        if now >= self._next_release:
-            self._next_release = now + RELEASE_SECONDS
-            self._lengthen(connection, [claim.owner for claim in claims])  # a claim proves life
-            connection.execute(
-                """
-                UPDATE messages SET owner = NULL, lease = NULL, redelivered = 1
-                WHERE owner IS NOT NULL AND lease <= ?
-                """,
-                (now,),
-            )
-        return [self._take_one(connection, claim, now) for claim in claims]
-
-    def _take_one(
-        self, connection: sqlite3.Connection, claim: _Claim, now: float
-    ) -> tuple[list[Taken], float]:
-        rows = select_all(
-            connection,
-            "id, message_id, body, attempt + 1, redelivered",
-            """(SELECT * FROM messages INDEXED BY messages_waiting
-                WHERE queue = :queue AND owner IS NULL AND due <= :now
-                ORDER BY due, id LIMIT :most)""",
-            queue=claim.queue,
-            now=now,
-            most=claim.most,
-        )
-        if rows:
-            connection.execute(
-                """
-                UPDATE messages SET owner = ?, lease = ?, attempt = attempt + 1
-                WHERE id IN (SELECT value FROM json_each(?))
-                """,
-                (claim.owner, now + self._lease, as_json([row[0] for row in rows])),
-            )
-        look_again = now if len(rows) == claim.most else self._next_event(connection, claim.queue)
-        return [
-            Taken(row, message_id, body.encode() or _large_body(connection, row), *rest)
-            for row, message_id, body, *rest in rows
-        ], look_again
-
-    def _next_event(self, connection: sqlite3.Connection, queue: str) -> float:
-        due, lease = connection.execute(
-            """
-            SELECT (SELECT min(due) FROM messages WHERE queue = ? AND owner IS NULL),
-                   (SELECT min(lease) FROM messages WHERE owner IS NOT NULL)
-            """,
-            (queue,),
-        ).fetchone()
-        return min(
-            (time for time in (due, lease) if time is not None),
-            default=self._db.now() + LONGEST_SLEEP,
-        )
-
-    def _lengthen(self, connection: sqlite3.Connection, owners: list[str]) -> list[None]:
-        for owner in owners:
-            connection.execute(
-                "UPDATE messages SET lease = ? WHERE owner IS NOT NULL AND owner = ?",
-                (self._db.now() + self._lease, owner),
-            )
-        return [None] * len(owners)
-
-    def _delete(self, connection: sqlite3.Connection, holds: list[Hold]) -> list[None]:
-        change(
-            connection,
-            given("id", "message_id", "owner", "attempt")
-            + "DELETE FROM messages WHERE (id, message_id, owner, attempt) IN given",
-            [(hold.row, hold.message_id, hold.owner, hold.attempt) for hold in holds],
-        )
-        return [None] * len(holds)
-
-    def _give_back(
-        self, connection: sqlite3.Connection, items: list[tuple[Hold, float]]
-    ) -> list[None]:
-        change(
-            connection,
-            given("row", "name", "holder", "number", "time")
-            + """
-            UPDATE messages SET owner = NULL, lease = NULL, due = given.time
-            FROM given WHERE id = given.row AND message_id = given.name AND owner = given.holder
-                AND attempt = given.number
-            """,
-            [(hold.row, hold.message_id, hold.owner, hold.attempt, due) for hold, due in items],
-        )
-        return [None] * len(items)
-
-    def _bury(self, connection: sqlite3.Connection, items: list[tuple[Hold, str]]) -> list[None]:
-        for hold, reason in items:
-            proof = (hold.row, hold.message_id, hold.owner, hold.attempt)
-            connection.execute(
-                """
-                INSERT OR REPLACE INTO dead_letters
-                    (queue, message_id, key, body, reason, buried_at)
-                SELECT queue, message_id, key,
-                       coalesce(CAST(large_bodies.body AS TEXT), messages.body), ?, ?
-                FROM messages LEFT JOIN large_bodies ON message = id
-                WHERE id = ? AND message_id = ? AND owner = ? AND attempt = ?
-                """,
-                (plain(reason), self._db.wall_ms(), *proof),
-            )
-            connection.execute(
-                "DELETE FROM messages "
-                "WHERE id = ? AND message_id = ? AND owner = ? AND attempt = ?",
-                proof,
-            )
-        return [None] * len(items)
-
     def _revive(self, connection: sqlite3.Connection, items: list[tuple[str, str]]) -> list[bool]:
         found = []
         for queue, message_id in items:
@@ -384,8 +212,3 @@ class SqliteBroker:
     ) -> list[bool]:
         statement = "DELETE FROM dead_letters WHERE queue = ? AND message_id = ?"
         return [connection.execute(statement, item).rowcount > 0 for item in items]
-
-
-def _large_body(connection: sqlite3.Connection, row: int) -> bytes:
-    found = connection.execute("SELECT body FROM large_bodies WHERE message = ?", (row,)).fetchone()
-    return b"" if found is None else bytes(found[0])

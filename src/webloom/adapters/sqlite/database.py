@@ -111,7 +111,7 @@ class Database:
         self._scanner = _Lane("webloom-scan", path, self._loop, self._reserve)
         self._lanes = (self._writer, self._reader, self._scanner)
         self._watcher: Watcher | None = None
-        self._watching: set[asyncio.Event] = set()
+        self._watching: set[Callable[[], None]] = set()
 
     def connection(self) -> Connection:
         return Connection(kind="sqlite", address=str(self.path), state="READY")
@@ -234,21 +234,20 @@ class Database:
         return pages.all - pages.free
 
     @contextmanager
-    def changes(self) -> Iterator[asyncio.Event]:
-        """An event that is set after every commit, of this process or another."""
-        event = asyncio.Event()
-        self._watching.add(event)
+    def on_commit(self, committed: Callable[[], None]) -> Iterator[None]:
+        """Calls `committed` after every commit, of this process or another."""
+        self._watching.add(committed)
         if self._watcher is None:
             self._watcher = Watcher(self.path, self._loop, self.notify)
             self._watcher.start()
         try:
-            yield event
+            yield
         finally:
-            self._watching.discard(event)
+            self._watching.discard(committed)
 
     def notify(self) -> None:
-        for event in self._watching:
-            event.set()
+        for committed in self._watching:
+            committed()
 
     def _start(self) -> None:
         for lane in self._lanes:

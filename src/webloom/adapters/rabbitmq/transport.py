@@ -14,14 +14,14 @@ from pamqp.exceptions import PAMQPException
 from yarl import URL
 
 AMQP_BEGINS_WITH = b"\x01"  # a method frame: Connection.Start
-REMEMBERED = 4096  # bytes; the server's part of a handshake is shorter
+RECORDED = 4096  # bytes; the server's part of a handshake is shorter
 
 
-class Line(TransportFactory):
-    """Remembers what was heard first on it, and can be cut."""
+class Transport(TransportFactory):
+    """Keeps the first bytes that were received, and can be aborted."""
 
     def __init__(self) -> None:
-        self._ear = _Ear()
+        self._reader = _RecordingReader()
         self._transport: asyncio.WriteTransport | None = None
 
     async def create(
@@ -31,40 +31,42 @@ class Line(TransportFactory):
         if url.scheme == "amqps":
             tls = await kwargs["ssl_context_provider"].get_context()
         loop = asyncio.get_running_loop()
-        protocol = asyncio.StreamReaderProtocol(self._ear)
+        protocol = asyncio.StreamReaderProtocol(self._reader)
         transport, _ = await loop.create_connection(
             lambda: protocol, str(url.host), url.port or 0, ssl=tls
         )
         self._transport = transport
-        return self._ear, asyncio.StreamWriter(transport, protocol, self._ear, loop)
+        return self._reader, asyncio.StreamWriter(transport, protocol, self._reader, loop)
 
     @property
-    def speaks_otherwise(self) -> bool:
-        """Something answered, and not in AMQP."""
-        return self._ear.heard[:1] not in (b"", AMQP_BEGINS_WITH)
+    def is_other_protocol(self) -> bool:
+        """A server answered, and not in AMQP."""
+        return self._reader.first_bytes[:1] not in (b"", AMQP_BEGINS_WITH)
 
     def refusal(self) -> tuple[int, str] | None:
-        """Code and words with which the server ended the handshake, if it did."""
-        heard = self._ear.heard
+        """Code and text with which the server ended the handshake, if it did."""
+        received = self._reader.first_bytes
         try:
-            while heard:
-                length, _, frame = pamqp.frame.unmarshal(heard)
+            while received:
+                length, _, frame = pamqp.frame.unmarshal(received)
                 if isinstance(frame, spec.Connection.Close):
                     return frame.reply_code or 0, frame.reply_text
-                heard = heard[length:]
+                received = received[length:]
         except PAMQPException:
             pass  # cut off in the middle of a frame
         return None
 
-    def cut(self) -> None:
-        """At once, without a word: the other side may not listen any more."""
+    def abort(self) -> None:
+        """Without a closing handshake: the server may not answer any more."""
         if self._transport is not None:
             self._transport.abort()
 
 
 def read_anything() -> None:
-    """Other programs may write text that is not UTF-8, and times that Python can't name. The
+    """Other programs may write text that is not UTF-8, and times that Python can't represent. The
     library would end the connection over such a message, and the next one over the same message.
+
+    This can go when pamqp reads such values itself: tests/unit/test_patched_libraries.py tells.
     """
     pamqp.decode.METHODS.update(shortstr=_text, table=_table, timestamp=_moment)
 
@@ -88,10 +90,10 @@ def _moment(value: bytes) -> tuple[int, datetime]:
         return 8, datetime.fromtimestamp(0, UTC)
 
 
-class _Ear(asyncio.StreamReader):
-    heard = b""
+class _RecordingReader(asyncio.StreamReader):
+    first_bytes = b""
 
     def feed_data(self, data: Any) -> None:
-        if len(self.heard) < REMEMBERED:
-            self.heard += bytes(data[:REMEMBERED])
+        if len(self.first_bytes) < RECORDED:
+            self.first_bytes += bytes(data[:RECORDED])
         super().feed_data(data)

@@ -1,4 +1,4 @@
-"""The way to RabbitMQ: one connection, made anew whenever it is lost.
+"""One connection to RabbitMQ, which is opened again whenever it is lost.
 
 DISCONNECTED -> CONNECTING -> CONNECTED -> CHANNEL_OPEN -> READY
      ^              |             |             |            |
@@ -18,9 +18,9 @@ from enum import StrEnum
 import aiormq
 from yarl import URL
 
-from webloom.adapters.rabbitmq.failures import refusal, speaking
-from webloom.adapters.rabbitmq.line import Line
+from webloom.adapters.rabbitmq.failures import refusal, translating
 from webloom.adapters.rabbitmq.session import ConfirmingChannel, Session
+from webloom.adapters.rabbitmq.transport import Transport
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.backoff import Backoff
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
@@ -48,21 +48,32 @@ class State(StrEnum):
     READY = "READY"
 
 
-class Link:
+class RabbitConnection:
     def __init__(self, url: str) -> None:
         self.address = shown(url)
+        self.heartbeat = float(HEARTBEAT)
         self._url = _with_heartbeat(url, self.address)
         self._state = State.DISCONNECTED
         self._trouble: BrokerUnavailable | BackendRefused | None = None
         self._session: Session | None = None
         self._publisher: ConfirmingChannel | None = None
-        self._moved = asyncio.Event()  # the state has changed; a new event for each change
+        self.watchers: set[asyncio.Event] = set()  # set at each change of the state
 
-    def connection(self) -> Connection:
+    def status(self) -> Connection:
         detail = None
         if self._state is not State.READY and self._trouble is not None:
             detail = str(self._trouble)
         return Connection(kind="rabbitmq", address=self.address, state=self._state, detail=detail)
+
+    @property
+    def is_ready(self) -> bool:
+        publisher = self._publisher
+        return self._is_connected and publisher is not None and not publisher.raw.is_closed
+
+    @property
+    def _is_connected(self) -> bool:
+        session = self._session
+        return self._state is State.READY and session is not None and session.alive
 
     def session(self) -> Session:
         self.publisher()
@@ -70,29 +81,20 @@ class Link:
         return self._session
 
     def publisher(self) -> ConfirmingChannel:
-        """Raises at once when there is none: whoever asks can tell its caller to come later."""
-        publisher, session = self._publisher, self._session
-        if self._state is State.READY and session is not None and session.alive:
-            if publisher is not None and not publisher.raw.is_closed:
-                return publisher
+        """Raises at once when there is none: the caller can ask its client to come back later."""
+        if self.is_ready and self._publisher is not None:
+            return self._publisher
+        if self._is_connected:
             raise BrokerUnavailable(f"the channel to RabbitMQ at {self.address} is being reopened")
         if isinstance(self._trouble, BackendRefused):
             raise BackendRefused(str(self._trouble)) from self._trouble
-        told = f" ({self._trouble})" if self._trouble else ""
+        reason = f" ({self._trouble})" if self._trouble else ""
         raise BrokerUnavailable(
-            f"not connected to RabbitMQ at {self.address}{told}; trying again"
+            f"not connected to RabbitMQ at {self.address}{reason}; trying again"
         ) from self._trouble
 
-    async def ready(self) -> Session:
-        """Waits for as long as it takes."""
-        while True:
-            try:
-                return self.session()
-            except (BrokerUnavailable, BackendRefused):
-                await self._moved.wait()
-
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
+    async def opened(self) -> AsyncIterator[None]:
         """Raises BackendRefused if the first try shows that a person has to act."""
         try:
             await self._connect()
@@ -110,8 +112,8 @@ class Link:
 
     def _move(self, state: State) -> None:
         self._state = state
-        moved, self._moved = self._moved, asyncio.Event()
-        moved.set()
+        for watcher in self.watchers:
+            watcher.set()
 
     async def _keep(self) -> None:
         failures = 0
@@ -164,28 +166,28 @@ class Link:
 
     async def _connect(self) -> None:
         self._move(State.CONNECTING)
-        line = Line()
+        transport = Transport()
         try:
-            connection = aiormq.Connection(self._url, transport_factory=line)
-            with speaking(self.address):
+            connection = aiormq.Connection(self._url, transport_factory=transport)
+            with translating(self.address):
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    await self._shake_hands(connection, line)
+                    await self._shake_hands(connection, transport)
             version = self._checked_version(connection)
             session = Session(
-                connection, line, self.address, limits_channels=version < NO_CHANNEL_LIMITS
+                connection, transport, self.address, limits_channels=version < NO_CHANNEL_LIMITS
             )
             self._session = session
             self._move(State.CONNECTED)
             self._publisher = await self._open_publisher(session)
         except BaseException:
-            line.cut()
+            transport.abort()
             raise
 
-    async def _shake_hands(self, connection: aiormq.Connection, line: Line) -> None:
+    async def _shake_hands(self, connection: aiormq.Connection, transport: Transport) -> None:
         try:
             await connection.connect()
         except Exception as error:
-            if refused := refusal(error, line, self.address):
+            if refused := refusal(error, transport, self.address):
                 raise refused from error
             raise
 
