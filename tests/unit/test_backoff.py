@@ -6,7 +6,7 @@ import pytest
 
 from webloom.adapters.bullmq import server as bullmq
 from webloom.adapters.mongodb import client as mongodb
-from webloom.adapters.rabbitmq import link as rabbitmq
+from webloom.adapters.rabbitmq import connection as rabbitmq
 from webloom.adapters.sqlite import connecting as sqlite
 from webloom.application import retrying
 from webloom.application.watch import tell_people
