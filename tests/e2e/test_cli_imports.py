@@ -18,19 +18,29 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
-def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
+def imported(*arguments: str) -> set[str]:
     script = """
-        import json, sys
+        import json
         from webloom.__main__ import main
         try:
             main()
         except SystemExit:
             print(json.dumps({"modules": list(sys.modules)}))
     """
-    modules = last_line(f"import sys\nsys.argv = {['webloom', *arguments]!r}\n", script)["modules"]
+    command = f"import sys\nsys.argv = {['webloom', *arguments]!r}\n"
+    return set(last_line(command, script)["modules"])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
+def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
+    modules = imported(*arguments)
     assert HEAVY.isdisjoint(modules)
     assert not [each for each in modules if each.startswith(("webloom.adapters", "webloom.ports"))]
+
+
+def test_a_command_imports_what_it_needs() -> None:
+    modules = imported("fetch", "--help")
+    assert {"fastapi", "lxml", "re2", "selectolax", "sqlite3", "zstandard"}.isdisjoint(modules)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -11,7 +11,8 @@ import pytest
 
 from webloom.adapters.feed_process.known import KnownRecords, KnownWriter, fingerprint
 from webloom.parsing.feeds.known import POSTING_BYTES
-from webloom.parsing.feeds.reading import FeedReading, Progress
+from webloom.parsing.feeds.progress import Progress
+from webloom.parsing.feeds.reading import FeedReading
 from webloom.parsing.feeds.records import Records
 from webloom.parsing.feeds.unpacking import Unpacked
 

@@ -6,29 +6,36 @@ connections.py: open_services, open_copy
                          +-- network.py: the way out of the process
 """
 
-from webloom.bootstrap.brokers import queue_limits
-from webloom.bootstrap.connections import open_copy, open_services
-from webloom.bootstrap.network import (
-    feed_reader,
-    http_downloader,
-    http_fetcher,
-    network_policy,
-    page_downloader,
-    page_reader,
-    spool_room,
-)
-from webloom.bootstrap.places import places_of
-from webloom.bootstrap.services import Services
-from webloom.bootstrap.use_cases import (
-    build_overview,
-    open_check_page,
-    open_preview_feed,
-    open_preview_page,
-    open_run_import,
-    open_tell_people,
-    run_watches,
-    sampler,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.brokers import queue_limits
+    from webloom.bootstrap.connections import open_copy, open_services
+    from webloom.bootstrap.network import (
+        feed_reader,
+        http_downloader,
+        http_fetcher,
+        network_policy,
+        page_downloader,
+        page_reader,
+        spool_room,
+    )
+    from webloom.bootstrap.places import places_of
+    from webloom.bootstrap.services import Services
+    from webloom.bootstrap.use_cases import (
+        build_overview,
+        open_check_page,
+        open_preview_feed,
+        open_preview_page,
+        open_run_import,
+        open_tell_people,
+        run_watches,
+        sampler,
+    )
+
+# Light ones first.
+_MODULES = ("network", "places", "brokers", "services", "connections", "use_cases")
 
 __all__ = [
     "Services",
@@ -52,3 +59,12 @@ __all__ = [
     "sampler",
     "spool_room",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for and little more: `webloom fetch` needs no database."""
+    for module in _MODULES if name in __all__ else ():
+        found = getattr(import_module(f"{__name__}.{module}"), name, None)
+        if found is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from webloom.parsing.feeds.reading import Progress
+from webloom.parsing.feeds.progress import Progress
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):

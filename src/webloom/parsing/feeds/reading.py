@@ -26,28 +26,12 @@ from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.keys import KeyTable
 from webloom.parsing.feeds.known import KnownPostings, LearntPostings
 from webloom.parsing.feeds.normalise import Normaliser, Rejected, sample
+from webloom.parsing.feeds.progress import Progress
 from webloom.parsing.feeds.records import Records, Unreadable
 from webloom.parsing.job_posting import JobPosting
 
 LARGEST_BATCH = 3 * 1024 * 1024  # bytes of records; one alone may be more
 RECORDS_BETWEEN_WORDS = 2000  # where no batch comes of them
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """The totals up to the end of the batch that comes with it, whose `count` may be 0."""
-
-    count: int
-    known: bytes = b""  # 20 bytes of key and 16 of content hash, for each that is known
-    fetched: int
-    duplicates: int
-    failed: int
-    failures: list[Failure]  # since the one before
-    failure_reasons: dict[str, int]
-    repairs: dict[str, int]
-    bytes_read: int
-    format: str
-    is_last: bool = False
-    is_whole: bool = False
 
 
 class FeedReading:
