@@ -73,7 +73,7 @@ def _hashed(key: str) -> str:
     if len(key) > LONGEST_KEY:
         raise ValueError(f"a key has more than {LONGEST_KEY} characters")
     if not all("!" <= character <= "~" for character in key):  # else no client could send it
-        raise ValueError("a key has a character that is no plain letter, digit or sign")
+        raise ValueError("a key has a character that is not a plain letter, digit or sign")
     return hashlib.sha256(key.encode()).hexdigest()
 
 

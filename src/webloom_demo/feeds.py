@@ -120,7 +120,7 @@ def demo_feeds() -> list[DemoFeed]:
         DemoFeed(
             path="/jobs/",
             name="Notice board",
-            about="a web page, and no feed",
+            about="a web page, not a feed",
             answers=_unchanging("text/html; charset=utf-8", _notice_board()),
         ),
     ]

@@ -33,7 +33,7 @@ _NEWS = (
 class ShopPage:
     path: str
     name: str
-    about: str  # for whoever sees the demo
+    about: str  # shown in the demo
     make: Callable[[int], Answer]  # of the n-th request
 
     @property

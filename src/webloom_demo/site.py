@@ -52,7 +52,7 @@ class Site:
 
 @asynccontextmanager
 async def serve(pages: Iterable[Page], *, ports: Sequence[int] = (0,)) -> AsyncIterator[Site]:
-    """Serve the pages on loopback, at the first of the ports that can be had; 0 is any.
+    """Serve the pages on loopback, at the first port that is free; 0 is any.
 
     Raises OSError when none can.
     """

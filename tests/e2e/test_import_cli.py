@@ -329,7 +329,7 @@ async def test_feed_reads_fields_from_where_it_is_told(site: Site, env: Environm
     assert posting["company"] == posting["title"]
     for arguments, code, says in (
         (("--map", "company"), 2, "wants FIELD=PATH"),
-        (("--map", "foo=bar"), 2, "'foo' is no field"),
+        (("--map", "foo=bar"), 2, "'foo' can't be mapped"),
         (("--format", "fax"), 2, "format: 'fax' is not known"),
     ):
         refused = await webloom("feed", atom, *arguments, env=env)

@@ -117,7 +117,7 @@ def test_accents_do_not_hide_a_kind_of_employment() -> None:
         ({"id": "1", "title": " <b> </b> "}, "It has no title."),
         ({"id": "1", "title": "\x00"}, "It has no title."),
         ({"title": "Cook"}, "It has neither an id nor a link."),
-        ({"title": "Cook", "url": "ftp://x"}, "It has no id, and its link is no web address."),
+        ({"title": "Cook", "url": "ftp://x"}, "It has no id, and its link is not a web address."),
     ],
 )
 def test_a_record_that_lacks_something_says_what(texts: dict[str, str], reason: str) -> None:
@@ -233,12 +233,12 @@ def test_a_field_is_read_from_the_path_that_its_mapping_names(path: str, inner: 
     "path", ["", "/", "a//b", "@a/b", "a b", "a/@", "a[1]", "x:y:z", "a" * 300]
 )
 def test_a_path_that_is_not_one_is_refused_with_a_sentence(path: str) -> None:
-    with pytest.raises(ValueError, match="is no path to map title from; write element names"):
+    with pytest.raises(ValueError, match="is not a path to map title from; write element names"):
         check_mapping({"title": path})
 
 
 def test_an_unknown_field_is_refused_with_the_names_of_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'titel' is no field .* externalId, title, jobUrl"):
+    with pytest.raises(ValueError, match=r"'titel' can't be mapped: .* externalId, title, jobUrl"):
         check_mapping({"titel": "a"})
 
 

@@ -62,7 +62,7 @@ def test_a_document_that_is_not_a_feed_is_refused_with_one_sentence(
         ("html", ["html", "body"], "web page"),
         ("opml", ["opml", "head", "title", "outline", "outline"], "OPML"),
         ("urlset", ["urlset", "url", "loc", "url", "loc"], "sitemap"),
-        ("envelope", ["envelope", "body", "fault"], "like no feed"),
+        ("envelope", ["envelope", "body", "fault"], "does not look like a feed"),
     ],
 )
 def test_xml_that_is_not_a_feed_is_refused_by_what_it_is(

@@ -72,11 +72,11 @@ LAUGHS = (
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "no OPML"),
-        (b"hello", "no OPML"),
+        (b"", "not OPML"),
+        (b"hello", "not OPML"),
         (b"<rss><channel/></rss>", "begins with <rss>"),
-        (b'{"feeds": []}', "no OPML"),
-        (b"\x00\xff\xfe\x01" * 100, "no OPML"),
+        (b'{"feeds": []}', "not OPML"),
+        (b"\x00\xff\xfe\x01" * 100, "not OPML"),
         (opml('<outline text="&c;"/>', head=LAUGHS), "DTD"),
         (opml(head='<!DOCTYPE opml SYSTEM "file:///etc/passwd">'), "DTD"),
         (opml('<outline text="&undefined;"/>'), "broken in line 1: undefined entity"),

@@ -151,7 +151,7 @@ BAD_KEYS = [
     ("tooshort-secret", "fewer than 16 characters", "a short key"),
     (f"{KEY},tooshort-secret", "fewer than 16 characters", "a short key behind a good one"),
     ("secret" * 100, "more than 512 characters", "a key that is too long for a header"),
-    ("“a-secret-in-quotes”", "no plain letter", "a key that no header can carry"),
+    ("“a-secret-in-quotes”", "not a plain letter", "a key that no header can carry"),
     ("sha256:secret", "64 hexadecimal digits", "half a hash"),
     ("sha256:" + "g" * 64, "64 hexadecimal digits", "a hash with other letters"),
 ]

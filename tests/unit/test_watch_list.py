@@ -37,7 +37,7 @@ def test_every_form(content: bytes, entries: list[dict[str, object]]) -> None:
         (b"[", "not JSON"),
         (b'"a"', None),
         (b"\xff\xfe", "not UTF-8"),
-        (b"<html/>", "no OPML"),
+        (b"<html/>", "not OPML"),
         (b"https://a.example/\n" * (MOST_ENTRIES + 1), "split it"),
     ],
 )

@@ -16,12 +16,12 @@ WebloomError
 ├── FeedRefused              a feed's settings are wrong; names the setting
 ├── FeedExists               a URL is a feed already; names the feed
 ├── FeedBusy                 a feed is being imported, so that this must wait
-├── FeedUnreadable           what was fetched is no feed, or one that is refused
+├── FeedUnreadable           what was fetched is not a feed, or is refused
 ├── WatchRefused             a watch's settings are wrong; names the setting
 ├── NotSent                  a message to people did not get there; says whether to try again
 ├── EventRefused             what was sent to `storage-agent` can't be stored
 ├── StorageFull              the budget is used up, and nothing is left to prune
-└── PageUnreadable           what was fetched is no page that can be read
+└── PageUnreadable           what was fetched can't be read as a page
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class WatchRefused(WebloomError):
 
 
 class EventRefused(WebloomError):
-    """The text is one sentence for whoever sent the event."""
+    """The text is one sentence for the sender of the event."""
 
 
 class StorageFull(WebloomError):

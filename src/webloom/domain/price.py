@@ -1,4 +1,4 @@
-"""What a product costs, and whether it can be had."""
+"""What a product costs, and whether it is in stock."""
 
 from __future__ import annotations
 

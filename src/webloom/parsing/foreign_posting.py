@@ -19,7 +19,7 @@ _REQUIRED = ("dedupeKey", "sourceUrl", "title")
 
 
 def posting_from(fields: Mapping[str, Any]) -> JobPosting | None:
-    """With the content hash of what it says; None: it is no posting."""
+    """With the content hash of what it says; None: it is not a posting."""
     key, source_url, title = (fields.get(name) for name in _REQUIRED)
     if not (isinstance(key, str) and isinstance(source_url, str) and isinstance(title, str)):
         return None

@@ -11,7 +11,7 @@ _MILLISECONDS = 1000
 
 
 def number_of(value: object) -> int:
-    """0 where it is no number."""
+    """0 where it is not a number."""
     if isinstance(value, int | float):
         with suppress(ValueError, OverflowError):  # not a number, infinite
             return int(value)

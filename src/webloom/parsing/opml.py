@@ -47,7 +47,7 @@ def read_opml(content: bytes, attributes: Sequence[str] = ("xmlurl",)) -> list[O
         parser.Parse(_with_ampersands(content.lstrip()), True)
     except expat.ExpatError as error:
         if not found.is_opml:
-            raise FeedUnreadable("this is no OPML: it is not XML") from error
+            raise FeedUnreadable("this is not OPML: it is not XML") from error
         problem = expat.errors.messages.get(error.code, "not XML")
         raise FeedUnreadable(f"the OPML is broken in line {error.lineno}: {problem}") from error
     except (LookupError, ValueError) as error:  # an encoding that nobody knows
@@ -88,7 +88,7 @@ class _Found:
             raise FeedUnreadable(f"the OPML is nested more than {MOST_LEVELS:,} levels deep")
         if not self.is_opml:
             if name.lower() != "opml":
-                raise FeedUnreadable(f"this is no OPML: it begins with <{name[:40]}>")
+                raise FeedUnreadable(f"this is not OPML: it begins with <{name[:40]}>")
             self.is_opml = True
         if name.lower() != "outline":
             return

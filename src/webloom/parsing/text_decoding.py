@@ -1,7 +1,7 @@
 """Bytes of a response -> text, as a browser reads them; None when they are not text.
 
-The charset comes from whoever runs the site, so it only chooses among codecs listed here: Python
-knows others that are quadratic, that decompress, or that yield what is no text.
+The charset is the site's word, so it only chooses among codecs listed here: Python
+knows others that are quadratic, that decompress, or that yield something other than text.
 """
 
 from __future__ import annotations

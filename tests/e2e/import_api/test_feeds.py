@@ -236,7 +236,7 @@ async def test_a_large_opml_is_taken_and_a_huge_one_is_not(front: Api) -> None:
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (b"", "no OPML"),
+        (b"", "not OPML"),
         (b"<html></html>", "begins with <html>"),
         (b'<!DOCTYPE opml [<!ENTITY a "a">]><opml>&a;</opml>', "DTD"),
         (b"<opml><body><outline", "broken in line 1"),

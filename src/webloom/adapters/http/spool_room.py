@@ -2,9 +2,9 @@
 
     share: wait in line for room -> download -> more: as it grows | no room: start again later
 
-All files in the folder count, whoever has written them; so do bytes that a download of this process
-was promised and has not written yet. Where there is no room, the oldest download waits for a while
-and the others end, so that it can go on: two that wait for each other would wait for ever.
+All files in the folder count, also those of other programs; so do bytes that a download of this
+process was promised and has not written yet. Where there is no room, the oldest download waits for
+a while and the others end, so that it can go on: two that wait for each other would wait for ever.
 """
 
 from __future__ import annotations

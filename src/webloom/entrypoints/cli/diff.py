@@ -90,9 +90,9 @@ def diff(
 ) -> None:
     """Show what differs between two pages or texts. Nothing is stored.
 
-    Of HTML, title, text, images and links are compared. White space is no difference, nor is the
-    order of images and links. Exits with 0 when there is no difference, with 1 when there is one,
-    and with 2 when they could not be compared.
+    Of HTML, title, text, images and links are compared. White space makes no difference, nor does
+    the order of images and links. Exits with 0 if nothing differs, with 1 if something does, and
+    with 2 if they could not be compared.
     """
     try:
         code = _run(old, new, form, as_text=as_text, as_json=as_json)

@@ -1,6 +1,6 @@
 """Dates as feeds write them, in UTC.
 
-A date without a zone is UTC. One that can't be, or lies outside of 1950 to 2200, is no date.
+A date without a zone is UTC. One that can't be, or lies outside of 1950 to 2200, is not a date.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Encoding:
     def __init__(self, head: bytes, content_type: str | None) -> None:
         self.bom = b""
         self.transcoded: str | None = None  # the codec that everything goes through
-        self.one_byte = "cp1252"  # of what is no UTF-8
+        self.one_byte = "cp1252"  # of what is not UTF-8
         self.says_utf8 = True  # or nothing, which means the same
         self.is_contradicted = False  # by the bytes themselves
         for bom, codec in _BOMS:

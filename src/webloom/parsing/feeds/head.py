@@ -51,7 +51,7 @@ class Prolog:
 
 
 def read_prolog(raw: bytes, repairs: Repairs) -> Prolog:
-    """Of the first HEAD_SIZE bytes. Raises FeedUnreadable for what is no feed, or refused."""
+    """Of the first HEAD_SIZE bytes. Raises FeedUnreadable if it is not a feed, or refused."""
     text = raw.decode("utf-8", "replace")
     if not text.strip():
         raise FeedUnreadable("The answer is empty; a feed without postings has a root element.")
@@ -65,7 +65,7 @@ def read_prolog(raw: bytes, repairs: Repairs) -> Prolog:
     _read_elements(text, prolog.head)
     root = prolog.head.root
     if not root:
-        raise FeedUnreadable("The answer is neither XML nor JSON, so it is no feed.")
+        raise FeedUnreadable("The answer is neither XML nor JSON, so it is not a feed.")
     if root in _HTML:
         raise FeedUnreadable(
             "The answer is a web page (HTML), not a feed; the address may ask for a login, or have"

@@ -212,7 +212,7 @@ class JsonItems:
         return value
 
     def _pass_over(self, defect: int) -> bool:
-        """Go behind an item that is no JSON: where its brackets close, or the next one begins."""
+        """Go behind an item that is not JSON: where its brackets close, or the next one begins."""
         if self._has_lines:
             self._at = defect
             return True
@@ -267,7 +267,7 @@ class JsonItems:
                 return
             if character != "{" or not self._enter():
                 raise FeedUnreadable(
-                    "The answer is JSON without a list of items or jobs, so it is no feed."
+                    "The answer is JSON without a list of items or jobs, so it is not a feed."
                 )
 
     def _are_lines(self) -> bool:

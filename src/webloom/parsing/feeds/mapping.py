@@ -88,12 +88,11 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
     for field, path in mapping.items():
         if field not in FIELDS:
             raise ValueError(
-                f"{field!r} is no field of a posting that can be mapped; there are "
-                f"{', '.join(FIELDS)}"
+                f"{field!r} can't be mapped: the fields of a posting are {', '.join(FIELDS)}"
             )
         if not isinstance(path, str) or not _is_path(path):
             raise ValueError(
-                f"{path!r} is no path to map {field} from; write element names, divided by "
+                f"{path!r} is not a path to map {field} from; write element names, divided by "
                 "slashes, and at most one @attribute at the end, such as job_listing:company, "
                 "office/name or @id"
             )

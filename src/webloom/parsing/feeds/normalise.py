@@ -295,7 +295,7 @@ def _lacking(title: str, values: Values) -> str:
     if not title:
         return "It has no title."
     if "jobUrl" in values:
-        return "It has no id, and its link is no web address."
+        return "It has no id, and its link is not a web address."
     return "It has neither an id nor a link."
 
 

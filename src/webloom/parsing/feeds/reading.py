@@ -100,11 +100,11 @@ class FeedReading:
         yield self._batch(jobs, known, is_last=True)
 
     def _refuse_wrong_format(self) -> None:
-        """A feed that was said to be in a format of which it has no record."""
+        """Raises FeedUnreadable if there is no record of the chosen format, but of another."""
         head = self._records.head
         try:
             likely = detect(head, AUTO)
-        except FeedUnreadable:  # it is like no feed; then the one who chose the format knows
+        except FeedUnreadable:  # it looks like no format: the choice stands
             return
         if likely.name != self._format.name and likely.record_names & set(head.names):
             raise FeedUnreadable(

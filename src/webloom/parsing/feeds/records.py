@@ -32,7 +32,7 @@ class Unreadable:
 class Records:
     """The records of one feed, in its order.
 
-    The head is read at once; FeedUnreadable is raised for what is no feed, or is refused, and
+    The head is read at once; FeedUnreadable is raised for what is not a feed, or is refused, and
     later for one that is too large.
     """
 

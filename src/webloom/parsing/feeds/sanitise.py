@@ -187,7 +187,7 @@ class _Template:
 
     def __init__(self, order: tuple[str, ...]) -> None:
         tags: list[str] = []
-        # Groups of the expression with what they become. A link has two, and is made anew.
+        # Groups of the expression with what they become. A link has two, and is rebuilt.
         self._odd: list[tuple[int, str | None]] = []
         groups = 0
         for tag in order:

@@ -30,8 +30,8 @@ _TAG = re.compile(rb"<(/?)([^\s<>/!?]++)[^<>]*?(/?)>")
 class Flaw(Enum):
     TOO_LARGE = "the record is larger than 16 MB"
     CUT_OFF = "the feed ends within the record"
-    NO_JSON = "the record is no valid JSON"
-    NO_OBJECT = "the record is no JSON object"
+    NO_JSON = "the record is not valid JSON"
+    NO_OBJECT = "the record is not a JSON object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Scanner:
     # Reading on
 
     def _more(self) -> bool:
-        """As much again as is held, so that looking at it anew costs little in sum."""
+        """As much again as is held, so that scanning it again costs little in sum."""
         held = self._data[self._at :]
         piece = self._read(max(CHUNK, len(held)))
         if not piece:

@@ -136,7 +136,7 @@ class Tree:
 
     def _read_spaced(self, at: int) -> int | None:
         """A tag with a blank behind its bracket, if an element of its name is open, or is closed
-        before another one begins. It is written anew, to be read from there."""
+        before another one begins. It is rewritten, to be read from there."""
         text, spaced = self._text, _SPACED.match(self._text, at)
         if spaced is None or not self._spaced_to_read:
             return None

@@ -28,7 +28,7 @@ Read = Callable[[int], bytes]
 
 
 def unwrapped(head: bytes, read: Read) -> tuple[bytes, Read] | None:
-    """Its beginning, and what reads on behind that; None: it is no such document."""
+    """Its beginning, and what reads on behind that; None: it is not such a document."""
     wrapper = _WRAPPER.match(head)
     if wrapper is None:
         return None

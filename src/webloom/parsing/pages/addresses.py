@@ -50,7 +50,7 @@ class Base:
             self._known.clear()
 
     def absolute(self, address: str) -> str | None:
-        """None for what is no other place on the web: a fragment, a script, data, nonsense."""
+        """None for what leads nowhere else on the web: a fragment, a script, data, nonsense."""
         path = address.removeprefix(self._root)
         if _USUAL_PATH.fullmatch(path) and "/." not in path and self._root:
             address = self._root + path

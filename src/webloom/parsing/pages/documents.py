@@ -1,4 +1,4 @@
-"""Text that is no HTML: plain text, JSON, XML and feeds."""
+"""Text other than HTML: plain text, JSON, XML and feeds."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def document_text(text: str, kind: Kind) -> tuple[str | None, str]:
 
 
 def _json_lines(text: str) -> str:
-    """Keys in one order, so that the order in which they are sent is no change."""
+    """Keys in one order, so that another order is not a change."""
     try:
         value = msgspec.json.decode(text)
         ordered = msgspec.json.encode(value, order="deterministic")

@@ -2,7 +2,7 @@
 
 Lexbor takes time that is quadratic in the attributes of one tag and in the depth of the tree.
 Both are looked at before it begins; pages that people write are far from either bound. What hides
-from the quick look is left to whoever watches the time.
+from the quick look is left to the limit on CPU time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHALLOW: Final = frozenset(
 
 
 def parse_markup(text: str, utf8: bytes | None = None) -> LexborHTMLParser:
-    """The tree as a browser that runs scripts builds it: what is in noscript is no element. Quicker
+    """The tree as a browser that runs scripts builds it: noscript has no elements. Quicker
     with the text in UTF-8, where that is at hand."""
     if len(text) > MAX_CHARACTERS:
         raise too_long(text)

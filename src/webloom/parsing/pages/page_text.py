@@ -96,7 +96,7 @@ def text_of(html: str) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """The lines of text that is no markup, as `text_of` makes them."""
+    """The lines of text without markup, as `text_of` makes them."""
     return _visible_lines(text.replace("\r\n", "\n").replace("\n", _BREAK))
 
 

@@ -164,7 +164,7 @@ def _read_document(text: str, kind: Kind, status_code: int, selection: Selection
 class _Kept(NamedTuple):
     nodes: list[LexborNode]
     strings: list[str]
-    missing: PageUnreadable | None  # a selector that finds nothing; on a wall that is no wonder
+    missing: PageUnreadable | None  # a selector that finds nothing; as on a wall
 
     def text(self) -> str:
         texts = [text_of(node.html or "") for node in self.nodes]
@@ -208,7 +208,7 @@ def _reading(
 
 
 def _hash(text: str, price: Price | None, availability: Availability) -> str:
-    """Where a price was found, and how many zeros it is written with, is no change."""
+    """Where a price was found, and how many zeros it is written with, is not a change."""
     amounts = (_plain(price.current), _plain(price.list), price.currency or "") if price else ()
     seen = "\x00".join((text, availability, *amounts))
     return hashlib.blake2b(seen.encode(), digest_size=16).hexdigest()

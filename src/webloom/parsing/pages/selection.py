@@ -56,7 +56,7 @@ def _check_patterns(patterns: Sequence[str]) -> None:
             if steps > _MAX_REGEX_STEPS:
                 raise ValueError("ignore_pattern: all patterns together are too large")
     finally:
-        re2.purge()  # it would keep megabytes of each, for whoever checks and never searches
+        re2.purge()  # it would keep megabytes of each, although a check never searches
 
 
 def _depth_of(xpath: str) -> int:
@@ -77,7 +77,7 @@ def _depth_of(xpath: str) -> int:
 
 
 def drop(tree: LexborHTMLParser, selectors: Sequence[str]) -> LexborHTMLParser:
-    """The tree without what the selectors find, none of which has to find anything."""
+    """The tree without what the selectors find; a selector may find nothing."""
     if marked := [selector for selector in selectors if _is_xpath(selector)]:
         tree, _ = _mark(tree, marked)
     for node in _found(tree, selectors):
@@ -91,7 +91,7 @@ def keep(
 ) -> tuple[LexborHTMLParser, list[LexborNode], list[str]]:
     """The tree, what is found in it, in its order and nothing twice, and the strings found.
 
-    Raises PageUnreadable when a selector finds nothing: a part that comes and goes is no change.
+    Raises PageUnreadable when a selector finds nothing: a part that comes and goes is not a change.
     """
     strings: list[str] = []
     if marked := [selector for selector in selectors if _is_xpath(selector)]:
@@ -162,7 +162,7 @@ def _outermost(nodes: Sequence[LexborNode]) -> list[LexborNode]:
 def _mark(
     tree: LexborHTMLParser, selectors: Sequence[str], *, must_find: bool = False
 ) -> tuple[LexborHTMLParser, list[str]]:
-    """The tree anew, the elements that the XPaths find marked; and the strings that they find."""
+    """The tree, parsed again, with what the XPaths find marked; and the strings that they find."""
     for node in tree.css(f"[{_MARK}]"):
         del node.attrs[_MARK]
     source = tree.html or ""

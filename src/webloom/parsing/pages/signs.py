@@ -137,7 +137,7 @@ class Signs:
     text: str  # the beginning of the main text, lower case
     main_length: int  # characters without menus and the like, white space not counted
     card_count: int  # of things side by side that look alike, each with a link
-    source: str  # the markup; empty for a page that is no wall for sure
+    source: str  # the markup; empty for a page that is certainly not a wall
     types: frozenset[str]  # of structured data, lower case
     product_count: int
     open_graph_type: str

@@ -1,4 +1,4 @@
-"""What the product of a page costs and whether it can be had.
+"""What the product of a page costs, and whether it is in stock.
 
 json-ld -> microdata -> OpenGraph and metas -> what people see -> what scripts start with; the first
 that has a price, and the first that has an availability, both of the product that the page is of.
@@ -172,7 +172,7 @@ class _Page:
         )
 
     def _marked_price(self) -> Price | None:
-        """In an attribute of an element that is no part of an item."""
+        """In an attribute of an element outside of any item."""
         marked = (
             node.attributes.get("content") or node.attributes.get("data-price")
             for node in self._tree.css(_MARKED_PRICE)[:_MOST_MARKED]

@@ -54,8 +54,8 @@ class PageIdentity(NamedTuple):
         return min((sum(sorted(one)[: -(-len(one) // 2)]) for one in halves), default=0)
 
     def telling_words(self) -> list[str]:
-        """Of which a text has one at least if `is_title` holds for it: the longer half of each
-        title's words."""
+        """The longer half of each title's words: a text for which `is_title` holds has one of them
+        at least."""
         longest_first = (sorted(one, key=len, reverse=True) for one in self.titles)
         return [word for one in longest_first for word in one[: len(one) // 2 + 1]]
 

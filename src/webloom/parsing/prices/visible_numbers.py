@@ -106,7 +106,7 @@ def numbers(
 
 
 def _ends_words(visible: VisibleText, at: int, regional: Sequence[str]) -> bool:
-    """Whether a number ends the name of a product, or the like: what follows is no cents of it."""
+    """Whether a number ends the name of a product or the like, so that no cents follow it."""
     if visible.headline <= at < visible.headline_end:
         return True
     before = visible.text[max(visible.piece_at(at)[0], at - BEFORE_NUMBER) : at]

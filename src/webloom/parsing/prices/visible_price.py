@@ -55,7 +55,7 @@ _FORMER_CLASS: Final = re.compile(
 _NET_CLASS: Final = re.compile(r"price[-\w]*without-?tax|ex(?:cl[a-z]*)?-?_?(?:tax|vat)")
 _SURCHARGE: Final = re.compile(r"(?<![\d+])\+[ \u00a0]?(?:[^\s\d+]{1,4}[ \u00a0]?)?$")  # "+ 6,90 €"
 _BARE_PIECE: Final = 24  # characters of an element that can be a price with no currency in it
-_PROSE: Final = 80  # characters of an element that is no price, but a sentence with one in it
+_PROSE: Final = 80  # characters of an element that is not a price but a sentence with one in it
 _PERCENT: Final = re.compile(r"(?<![\d.,])([1-9]\d|[5-9])[ \u00a0]?%")
 
 

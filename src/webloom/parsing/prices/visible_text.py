@@ -309,7 +309,7 @@ class _Reader:
         )
 
     def _titled_piece(self, starts: list[int]) -> tuple[LexborNode, int, int] | None:
-        """Some text that is the title, on pages whose headline is no h1."""
+        """Some text that is the title, on pages whose headline is not an h1."""
         shortest = max(8, self._identity.shortest_title())
         telling = self._identity.telling_words()
         for node, start, piece in zip(

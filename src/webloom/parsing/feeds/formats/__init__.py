@@ -49,12 +49,12 @@ _BY_NAME: Final = {each.name: each for each in _ALL}
 FORMATS: Final = {each.name: each.about for each in _ALL}  # what a person can choose
 
 _NO_FEEDS: Final = {
-    "html": "It is a web page and no feed; look on the page for the address of the feed.",
-    "opml": "It is a list of feeds (OPML) and no feed; import the list instead.",
-    "urlset": "It is a sitemap and no feed.",
-    "sitemapindex": "It is a sitemap and no feed.",
-    "svg": "It is an image and no feed.",
-    "error": "The server answered with an error document and no feed.",
+    "html": "This is a web page, not a feed; look on the page for the feed's address.",
+    "opml": "This is a list of feeds (OPML), not a feed; import the list instead.",
+    "urlset": "This is a sitemap, not a feed.",
+    "sitemapindex": "This is a sitemap, not a feed.",
+    "svg": "This is an image, not a feed.",
+    "error": "The server answered with an error document, not a feed.",
 }
 
 
@@ -83,8 +83,8 @@ def detect(head: Head, wanted: str) -> Format:
     fitted = generic.fitted(head)
     if fitted is None:
         raise FeedUnreadable(
-            f"It is XML that is like no feed: nothing under its root {head.root!r} repeats and has "
-            "a title; choose its format, or map its fields."
+            f"This XML does not look like a feed: nothing under its root {head.root!r} repeats and "
+            "has a title; choose its format, or map its fields."
         )
     return fitted
 

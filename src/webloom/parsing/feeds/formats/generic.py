@@ -50,7 +50,7 @@ FORMAT = Format(
 
 
 def fitted(head: Head) -> Format | None:
-    """The generic format with the record element of this very feed; None: it is like no feed."""
+    """The generic format with this feed's record element; None: it does not look like a feed."""
     name = _record_name(head)
     if name is not None:
         return replace(FORMAT, record_names=frozenset({name}))

@@ -24,7 +24,7 @@ FIELDS: Paths = {
         "atom:updated",
     ),
 }
-# Whoever wrote an item of a job feed is most often the one who hires.
+# The author of an item of a job feed is most often the employer.
 LAST_RESORT: Paths = {
     "company": ("dc:publisher", "atom:author/atom:name", "author", "dc:creator", "source"),
     "title": ("media:title",),
