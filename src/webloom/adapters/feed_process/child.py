@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from webloom.adapters.feed_process.frames import Order, Refused, Told, encode, orders
+from webloom.adapters.feed_process.frames import Order, Refused, BatchRead, encode, orders
 from webloom.adapters.feed_process.known import KnownRecords, KnownWriter, fingerprint
 from webloom.adapters.sandbox.child import run
 from webloom.domain.errors import FeedUnreadable
@@ -51,7 +51,7 @@ def _batches(order: Order) -> Iterator[tuple[bytes, bytes]]:
                 Path(order.keys_path).write_bytes(memoryview(reading.keys.table).cast("B"))
             if order.counts_only:
                 jobs, progress = b"", msgspec.structs.replace(progress, known=b"")
-            yield encode(Told(progress=progress)), jobs
+            yield encode(BatchRead(progress=progress)), jobs
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     counts_only: bool  # frames come without postings
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class BatchRead(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     progress: Progress
 
 
@@ -33,4 +33,4 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 encode = msgspec.msgpack.Encoder().encode
 orders = msgspec.msgpack.Decoder(Order)
-answers: msgspec.msgpack.Decoder[Told | Refused] = msgspec.msgpack.Decoder(Told | Refused)
+answers: msgspec.msgpack.Decoder[BatchRead | Refused] = msgspec.msgpack.Decoder(BatchRead | Refused)
