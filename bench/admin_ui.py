@@ -28,7 +28,7 @@ from bench.processes import PYTHON, ROOT, ProcessFailed, running, wait_for_url
 from bench.stack import running_server
 from bench.table import Row, print_table
 from servers.mongod import MongoServer
-from webloom.bootstrap import open_copy
+from webloom.bootstrap import open_whole
 from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStatus
 from webloom.settings import load_settings
 
@@ -226,11 +226,10 @@ async def _first_page(folder: Path, store: str, database: str, count: int) -> fl
         "WEBLOOM_LOG_LEVEL": "warning",
     }
     settings = load_settings(env)
-    other = f"sqlite:///{folder / f'{database}-other.db'}"
-    async with open_copy(other, store, settings) as collections:
-        archive = collections["import_logs"].target
+    async with open_whole(store, settings) as whole:
         for first in range(0, count, 1000):
-            await archive.write([_run(number) for number in range(first, min(count, first + 1000))])
+            runs = [_run(number) for number in range(first, min(count, first + 1000))]
+            await whole.put_if_newer("import_logs", runs)
     base = f"http://{HOST}:{env['WEBLOOM_PORT']}"
     loop = asyncio.get_running_loop()
     async with running([PYTHON, "-m", "webloom", "api"], env=env):

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,6 +28,7 @@ from servers.mongod import MongoServer
 from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
+from webloom.application.move.load import Load, scanned
 from webloom.bootstrap import open_copy
 from webloom.settings import load_settings
 
@@ -182,13 +184,17 @@ def _add_sources(path: Path) -> None:
 
 async def _copy(source: Path, target: str, database: str) -> float:
     settings = load_settings({"WEBLOOM_MONGODB_DATABASE": database})
-    async with open_copy(f"sqlite:///{source}", target, settings) as collections:
+    async with (
+        open_copy(f"sqlite:///{source}", target, settings) as (origin, goal),
+        origin.snapshot() as snapshot,
+    ):
         started = time.perf_counter()
-        for collection in collections.values():
-            copied = await collection.copy(lambda _: None)
-            verdict = await collection.verify(copied, lambda _: None)
-            if verdict.equal != RECORDS:
-                raise RuntimeError(f"the copy is not whole: {verdict}")
+        load = Load(
+            target=goal, name="bench", now=datetime.now(UTC), progress=lambda name, items: None
+        )
+        verdicts = await load.run(lambda: scanned(snapshot), resume=True)
+        if verdicts["metadata"].equal != RECORDS:
+            raise RuntimeError(f"the copy is not whole: {verdicts['metadata']}")
         return RECORDS / (time.perf_counter() - started)
 
 

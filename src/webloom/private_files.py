@@ -4,6 +4,7 @@ keep_private()    at the start of a process: its umask, which its children and S
 make_folder()     puts a marker into a folder that we make, by which we know it later
 protect()         at start-up: closes what an older version or somebody else has left too open
 open_for_user()   a file that a person asked for by name follows that person's umask
+open_private()    unless it holds secrets
 read_trusted()    a file that tells us what to do is read only if nobody else could have written it
 
 A folder that somebody else has made is theirs: its mode stays, and `webloom doctor` warns. Nothing
@@ -83,6 +84,13 @@ def open_for_user(path: Path, *, must_be_new: bool = False) -> BinaryIO:
         with suppress(OSError):  # a file system without modes
             os.fchmod(file, 0o666 & ~_users_umask)
     return os.fdopen(file, "wb")
+
+
+def open_private(path: Path) -> BinaryIO:
+    """To be written: a new file that only its owner can read."""
+    return os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE), "wb"
+    )
 
 
 class NotTrusted(Exception):

@@ -33,7 +33,7 @@ from browser.checks import (
 from browser.conftest import UI, Watched
 from browser.site import HOSTILE, Site, feed
 from e2e.running import Webloom, running_for_module
-from webloom.bootstrap import open_copy
+from webloom.bootstrap import open_whole
 from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStatus
 from webloom.settings import load_settings
 
@@ -64,9 +64,8 @@ def webloom(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[We
 
 async def write_past(data: Path) -> None:
     settings = load_settings({"WEBLOOM_DATA_DIR": str(data)})
-    nothing = f"sqlite:///{data.parent / 'nothing.db'}"
-    async with open_copy(nothing, settings.store_url, settings) as collections:
-        await collections["import_logs"].target.write([old_run(day) for day in range(OLD_RUNS)])
+    async with open_whole(settings.store_url, settings) as store:
+        await store.put_if_newer("import_logs", [old_run(day) for day in range(OLD_RUNS)])
 
 
 def old_run(day: int) -> ImportRun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from contracts.adapters import (
     WatchProcesses,
 )
 from contracts.mongodb_backend import open_mongodb_at
+from contracts.whole_samples import Whole
 from fakes.clock import FakeClock
 from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
@@ -188,3 +190,30 @@ async def watching(watchings: WatchProcesses) -> AsyncIterator[Watching]:
 @pytest.fixture
 def page_store(watching: Watching) -> PageStore:
     return watching.pages
+
+
+# Dumps: a test names the adapters of both, by PAIRS of whole_samples.
+
+
+@pytest.fixture
+def clock_of_today() -> FakeClock:
+    """It begins now: MongoDB removes what has expired by its own clock."""
+    return FakeClock(datetime.now(UTC).replace(microsecond=0))
+
+
+@pytest.fixture
+async def source(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+) -> AsyncIterator[Whole]:
+    adapter: PortAdapter[Whole] = request.param
+    async with adapter.open(place_for(adapter, request, tmp_path / "source"), clock) as whole:
+        yield whole
+
+
+@pytest.fixture
+async def target(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+) -> AsyncIterator[Whole]:
+    adapter: PortAdapter[Whole] = request.param
+    async with adapter.open(place_for(adapter, request, tmp_path / "target"), clock) as whole:
+        yield whole

@@ -1,4 +1,4 @@
-"""`webloom copy`, killed again and again, and servers that die under it.
+"""`webloom copy` and `webloom load`, killed again and again, and servers that die under a copy.
 
 The checker: what the source holds is in the target, each record once, whatever happened; and a copy
 goes on from where the one before was, which the note in the target tells.
@@ -12,7 +12,7 @@ import random
 import sqlite3
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from e2e.running import environment
-from e2e.test_copy import Documents, by_url, fill, held, records, start_copy
+from e2e.test_copy import Documents, by_url, fill, held, records, start
 from faults.processes import eventually
 from servers.mongod import MongoServer
 from servers.shared import SharedServers
@@ -34,12 +34,12 @@ class Size:
 
 
 SIZES = [
-    pytest.param(Size(records=6_000, kills=3), id="6,000"),
+    pytest.param(Size(records=4_000, kills=2), id="4,000"),
     pytest.param(Size(records=15_000, kills=6), id="15,000", marks=LARGE),
 ]
 
 Say = Callable[[str], None]
-Position = Callable[[], str]  # in the source, as the target's note tells it; "": there is none
+Position = Callable[[], int]  # items that are loaded, by the target's note; 0: there is none
 
 
 @pytest.fixture(params=SIZES)
@@ -68,46 +68,44 @@ def address_of(server: MongoServer) -> str:
     return f"mongodb://127.0.0.1:{server.port}/copied?directConnection=true"
 
 
-def position_of(note: str) -> str:
-    """A number, which a store may follow by a key. They can be compared as texts."""
-    return note.split(" ", 3)[3].partition(" ")[0].zfill(20)
+def position_of(note: str) -> int:
+    return sum(each.get("items", 0) for each in json.loads(note)["verdicts"].values())
 
 
-def position_in_file(file: Path) -> str:
+def position_in_file(file: Path) -> int:
     try:
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
             row = connection.execute("SELECT position FROM copies").fetchone()
     except sqlite3.OperationalError:  # there is no file yet, or no table in it
-        return ""
-    return "" if row is None else position_of(row[0])
+        return 0
+    return 0 if row is None else position_of(row[0])
 
 
 @asynccontextmanager
 async def position_in(server: MongoServer) -> AsyncIterator[Position]:
     with Documents(address_of(server)) as client:
 
-        def look() -> str:
+        def look() -> int:
             found = client["copied"]["copies"].find_one()
-            return "" if found is None else position_of(found["position"])
+            return 0 if found is None else position_of(found["position"])
 
         yield look
 
 
-class Copying:
-    """Runs of one copy, one after the other."""
+class Runs:
+    """Runs of one command, one after the other."""
 
-    def __init__(self, source: str, target: str, env: dict[str, str], position: Position) -> None:
-        self._source = source
-        self._target = target
+    def __init__(self, command: Sequence[str], env: dict[str, str], position: Position) -> None:
+        self._command = [*command, "--json"]
         self._env = env
         self._position = position
-        self.lowest_notes: list[tuple[str, str]] = []  # at the start of a run; the least it made
+        self.lowest_notes: list[tuple[int, int]] = []  # at the start of a run; the least it made
 
-    async def killed(self, notes: int, seconds: float) -> str:
+    async def killed(self, notes: int, seconds: float) -> int:
         """Start it, and kill it after so many notes and some time more; where it was then."""
         before = reached = self._position()
-        made: list[str] = []
-        process = start_copy(self._source, self._target, "--json", env=self._env, slowly=True)
+        made: list[int] = []
+        process = start(*self._command, env=self._env, slowly=True)
         try:
             deadline = time.monotonic() + 60
             while len(made) < notes and process.poll() is None:
@@ -131,8 +129,11 @@ class Copying:
         return report
 
     async def ended(self) -> tuple[int, str, str]:
-        process = start_copy(self._source, self._target, "--json", env=self._env)
-        return await told(process)
+        return await told(start(*self._command, env=self._env))
+
+
+def copying(source: str, target: str, env: dict[str, str], position: Position = int) -> Runs:
+    return Runs(["copy", "--from", source, "--to", target], env, position)
 
 
 async def told(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -147,7 +148,7 @@ async def told(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-async def kill_often(copying: Copying, size: Size, rng: random.Random, say: Say) -> None:
+async def kill_often(copying: Runs, size: Size, rng: random.Random, say: Say) -> None:
     """Run until it has been killed at every stage, then to the end; check the figures."""
     reached = [await copying.killed(notes=0, seconds=rng.uniform(0, 1.0))]
     for _ in range(size.kills):
@@ -174,13 +175,13 @@ async def test_a_copy_to_mongodb_survives_being_killed(
     items = records(size.records)
     source = await fill(tmp_path / "source.db", items)
     async with position_in(server) as position:
-        await kill_often(Copying(source, address_of(server), env, position), size, rng, say)
-        assert position() == ""
+        await kill_often(copying(source, address_of(server), env, position), size, rng, say)
+        assert position() == 0
     with Documents(address_of(server)) as client:
         collection = client["copied"]["metadata"]
         assert collection.count_documents({}) == len(collection.distinct("url")) == size.records
     back = tmp_path / "back.db"
-    await Copying(address_of(server), f"sqlite:///{back}", env, lambda: "").finished()
+    await copying(address_of(server), f"sqlite:///{back}", env).finished()
     assert await held(back) == by_url(items)
 
 
@@ -194,11 +195,9 @@ async def test_a_copy_to_a_file_survives_being_killed(
 ) -> None:
     items = records(size.records)
     source, target = await fill(tmp_path / "source.db", items), tmp_path / "target.db"
-    await Copying(source, address_of(server), env, lambda: "").finished()
-    copying = Copying(
-        address_of(server), f"sqlite:///{target}", env, lambda: position_in_file(target)
-    )
-    await kill_often(copying, size, rng, say)
+    await copying(source, address_of(server), env).finished()
+    runs = copying(address_of(server), f"sqlite:///{target}", env, lambda: position_in_file(target))
+    await kill_often(runs, size, rng, say)
     assert await held(target) == by_url(items)
     with closing(sqlite3.connect(target)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -213,6 +212,22 @@ async def test_a_copy_to_a_file_survives_being_killed(
     assert sources == sum(item.metadata.page_source is not None for item in items)
 
 
+async def test_a_load_survives_being_killed(
+    tmp_path: Path, env: dict[str, str], size: Size, rng: random.Random, say: Say
+) -> None:
+    items = records(size.records)
+    await fill(tmp_path / "source.db", items)
+    of_source = env | {"WEBLOOM_STORE": f"sqlite:///{tmp_path / 'source.db'}"}
+    dump = tmp_path / "dump"
+    done = await told(start("dump", str(dump), env=of_source))
+    assert done[0] == 0, done
+    target = tmp_path / "target.db"
+    into = env | {"WEBLOOM_STORE": f"sqlite:///{target}"}
+    runs = Runs(["load", str(dump)], into, lambda: position_in_file(target))
+    await kill_often(runs, size, rng, say)
+    assert await held(target) == by_url(items)
+
+
 @pytest.mark.parametrize("role", ["source", "target"])
 async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
     tmp_path: Path, env: dict[str, str], server: MongoServer, size: Size, say: Say, role: str
@@ -220,13 +235,14 @@ async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
     items = records(size.records)
     source, file = await fill(tmp_path / "source.db", items), tmp_path / "target.db"
     if role == "source":
-        await Copying(source, address_of(server), env, lambda: "").finished()
+        await copying(source, address_of(server), env).finished()
         addresses = (address_of(server), f"sqlite:///{file}")
     else:
         addresses = (source, address_of(server))
     async with position_in(server) as in_server:
         position = in_server if role == "target" else lambda: position_in_file(file)
-        process = start_copy(*addresses, "--json", env=env, slowly=True)
+        command = ("copy", "--from", addresses[0], "--to", addresses[1], "--json")
+        process = start(*command, env=env, slowly=True)
         await eventually(position, what="a first note")
         server.kill()
         begun = time.monotonic()
@@ -244,10 +260,7 @@ async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
                 assert client["copied"]["metadata"].count_documents({}) == size.records
         else:
             assert left
-        copying = Copying(*addresses, env, position)
-        assert await copying.killed(notes=1, seconds=0) > left
-        assert copying.lowest_notes[0][1] > left
-        report = await copying.finished()
+        report = await copying(*addresses, env).finished()
     assert report["items"] == report["equal"] == size.records
     if role == "source":
         assert await held(file) == by_url(items)

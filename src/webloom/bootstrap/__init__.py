@@ -1,6 +1,6 @@
 """Settings -> adapters -> use cases: the only wiring there is.
 
-connections.py: open_services, open_copy
+connections.py: open_services, open_whole, open_copy
   +-- backends.py ---- sqlite.py, mongodb.py, brokers.py: a backend for an address
   +-- services.py ---- use_cases.py: what the entry points call
                          +-- network.py: the way out of the process
@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from webloom.adapters.cron import next_match
     from webloom.bootstrap.brokers import queue_limits
-    from webloom.bootstrap.connections import open_copy, open_services
+    from webloom.bootstrap.connections import open_copy, open_services, open_whole
     from webloom.bootstrap.network import (
         feed_reader,
         http_downloader,
@@ -44,6 +45,7 @@ __all__ = [
     "http_downloader",
     "http_fetcher",
     "network_policy",
+    "next_match",
     "open_check_page",
     "open_copy",
     "open_preview_feed",
@@ -51,6 +53,7 @@ __all__ = [
     "open_run_import",
     "open_services",
     "open_tell_people",
+    "open_whole",
     "page_downloader",
     "page_reader",
     "places_of",

@@ -1,17 +1,15 @@
-"""Settings -> services, or the collections of two stores."""
+"""Settings -> services, or whole stores."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.adapters.routed_broker import RoutedBroker
 from webloom.adapters.system_clock import SystemClock
 from webloom.application.host_turns import HostTurns
 from webloom.application.inventory.recent_records import RecentRecords
-from webloom.application.move.copy_collection import CopyCollection
 from webloom.bootstrap.backends import Backends
 from webloom.bootstrap.network import network_policy
 from webloom.bootstrap.places import protect_files
@@ -25,6 +23,7 @@ from webloom.domain.politeness import HostLimits
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
 from webloom.ports.connection import BrokerLink
+from webloom.ports.dump import WholeStore
 from webloom.ports.heartbeats import ALIVE_SECONDS
 from webloom.settings import Settings
 
@@ -120,10 +119,17 @@ def _pipelines(settings: Settings, queues: Collection[str] | None) -> list[Pipel
 
 
 @asynccontextmanager
+async def open_whole(url: str, settings: Settings) -> AsyncIterator[WholeStore]:
+    """A store, to be dumped or loaded. Raises what `open_services` does."""
+    async with AsyncExitStack() as stack:
+        yield (await Backends(settings, SystemClock(), stack).stores(url)).whole
+
+
+@asynccontextmanager
 async def open_copy(
     source: str, target: str, settings: Settings
-) -> AsyncIterator[dict[str, CopyCollection[Any]]]:
-    """Every collection of a store, to be copied to another. Raises what `open_services` does."""
+) -> AsyncIterator[tuple[WholeStore, WholeStore]]:
+    """Two stores, of which the first is not in use. Raises what `open_services` does."""
     async with AsyncExitStack() as stack:
         backends = Backends(settings, SystemClock(), stack)
         origin, goal = await backends.stores(source), await backends.stores(target)
@@ -134,28 +140,4 @@ async def open_copy(
                 f"{alive[0].age:.0f} s ago. Stop every process, so that nothing changes while it "
                 f"is copied; one that was killed is forgotten after {ALIVE_SECONDS:.0f} s"
             )
-        yield {
-            name: CopyCollection(
-                source=archive,
-                target=goal.archives[name],
-                source_name=f"{shown(source)} {name}",
-                key=_KEYS[name],
-            )
-            for name, archive in origin.archives.items()
-        }
-
-
-# What an item of a collection is called by.
-_KEYS: dict[str, Callable[[Any], str]] = {
-    "metadata": lambda record: record.url,
-    "feeds": lambda feed: feed.config.url,
-    "import_logs": lambda run: run.run_id,
-    "jobs": lambda stored: stored.posting.dedupe_key,
-    "watches": lambda watch: watch.watch_id,
-    "job_runs": lambda whole: whole.run.run_id,
-    "snapshots": lambda version: f"{version.url} version {version.number}",
-    "price_history": lambda record: f"{record.url} at {record.ts}",
-    "pages": lambda page: page.url,
-    "change_logs": lambda log: f"{log.url} version {log.number}",
-    "notices": lambda notice: notice.notice_id,
-}
+        yield origin.whole, goal.whole

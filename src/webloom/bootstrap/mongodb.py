@@ -5,31 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
-from webloom.adapters.mongodb.archive import MongoInventoryArchive
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
+from webloom.adapters.mongodb.dump import MongoDump
+from webloom.adapters.mongodb.dump_pages import page_kinds
+from webloom.adapters.mongodb.dump_tables import kinds
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
-from webloom.adapters.mongodb.import_archives import (
-    MongoFeedArchive,
-    MongoPostingArchive,
-    MongoRunArchive,
-)
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
-from webloom.adapters.mongodb.page_archives import (
-    MongoChangeLogArchive,
-    MongoPageArchive,
-    MongoPriceArchive,
-)
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.revisions import MongoRevisions
 from webloom.adapters.mongodb.sizes import MongoSizes
-from webloom.adapters.mongodb.version_archives import MongoVersionArchive
-from webloom.adapters.mongodb.watch_archives import (
-    MongoNoticeArchive,
-    MongoWatchArchive,
-    MongoWatchRunArchive,
-)
 from webloom.adapters.mongodb.watch_store import MongoWatchStore
 from webloom.bootstrap.stores import Stores, retention
 from webloom.domain.pipeline import Pipeline
@@ -69,19 +55,7 @@ async def open_mongodb_stores(
             imports=MongoImportStore(database),
             pages=MongoPageStore(database, retention=kept, budget=settings.storage_budget),
             watches=MongoWatchStore(database, retention=kept),
-            archives={
-                "metadata": MongoInventoryArchive(database),
-                "feeds": MongoFeedArchive(database),
-                "import_logs": MongoRunArchive(database),
-                "jobs": MongoPostingArchive(database),
-                "watches": MongoWatchArchive(database),
-                "job_runs": MongoWatchRunArchive(database),
-                "snapshots": MongoVersionArchive(database),
-                "price_history": MongoPriceArchive(database),
-                "pages": MongoPageArchive(database),
-                "change_logs": MongoChangeLogArchive(database),
-                "notices": MongoNoticeArchive(database),
-            },
+            whole=MongoDump(database, kinds(database) | page_kinds(database, kept)),
             heartbeats=MongoHeartbeats(database),
             revisions=MongoRevisions(database),
             lock=mongodb_locks(database),

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from webloom.adapters.sqlite.archive import SqliteInventoryArchive
 from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.dump import SqliteDump
+from webloom.adapters.sqlite.dump_pages import Expiry, page_tables
+from webloom.adapters.sqlite.dump_tables import TABLES
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
-from webloom.adapters.sqlite.import_archives import (
-    SqliteFeedArchive,
-    SqlitePostingArchive,
-    SqliteRunArchive,
-)
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import sqlite_locks
-from webloom.adapters.sqlite.page_archives import (
-    SqliteChangeLogArchive,
-    SqlitePageArchive,
-    SqlitePriceArchive,
-)
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.revisions import SqliteRevisions
 from webloom.adapters.sqlite.sizes import SqliteSizes
-from webloom.adapters.sqlite.version_archives import SqliteVersionArchive
-from webloom.adapters.sqlite.watch_archives import (
-    SqliteNoticeArchive,
-    SqliteWatchArchive,
-    SqliteWatchRunArchive,
-)
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.bootstrap.stores import Stores, retention
 from webloom.settings import Settings
@@ -39,19 +25,7 @@ def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) 
         imports=SqliteImportStore(file, durable_batches=durable_batches),
         pages=SqlitePageStore(file, retention=kept, budget=settings.storage_budget),
         watches=SqliteWatchStore(file, retention=kept),
-        archives={
-            "metadata": SqliteInventoryArchive(file),
-            "feeds": SqliteFeedArchive(file),
-            "import_logs": SqliteRunArchive(file),
-            "jobs": SqlitePostingArchive(file),
-            "watches": SqliteWatchArchive(file),
-            "job_runs": SqliteWatchRunArchive(file),
-            "snapshots": SqliteVersionArchive(file),
-            "price_history": SqlitePriceArchive(file),
-            "pages": SqlitePageArchive(file),
-            "change_logs": SqliteChangeLogArchive(file),
-            "notices": SqliteNoticeArchive(file),
-        },
+        whole=SqliteDump(file, TABLES | page_tables(lambda: Expiry.at(file.wall_ms(), kept))),
         heartbeats=SqliteHeartbeats(file),
         revisions=SqliteRevisions(file),
         lock=sqlite_locks(file),

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from webloom.ports.archive import Archive
 from webloom.ports.connection import Connected
+from webloom.ports.dump import WholeStore
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
@@ -22,7 +21,7 @@ class Stores:
     imports: ImportStore
     pages: PageStore
     watches: WatchStore
-    archives: dict[str, Archive[Any]]  # by collection; what depends on another comes later
+    whole: WholeStore
     heartbeats: Heartbeats
     revisions: Revisions
     lock: Locks

@@ -20,6 +20,7 @@ WebloomError
 ├── WatchRefused             a watch's settings are wrong; names the setting
 ├── NotSent                  a message to people did not get there; says whether to try again
 ├── EventRefused             what was sent to `storage-agent` can't be stored
+├── DumpRefused              a dump that can't be loaded: damaged, truncated, or something else
 ├── StorageFull              the budget is used up, and nothing is left to prune
 └── PageUnreadable           what was fetched can't be read as a page
 """
@@ -116,6 +117,10 @@ class WatchRefused(WebloomError):
 
 class EventRefused(WebloomError):
     """The text is one sentence for the sender of the event."""
+
+
+class DumpRefused(WebloomError):
+    pass
 
 
 class StorageFull(WebloomError):

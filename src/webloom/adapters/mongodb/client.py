@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from bson.codec_options import CodecOptions
 from pymongo import AsyncMongoClient, ReadPreference
+from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import ConfigurationError, InvalidURI
 
@@ -179,6 +180,19 @@ class MongoDatabase:
             raise
         if self._state != READY:
             self._note_ready()
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncClientSession | None]:
+        """For reads that all see one moment; None: a standalone server can't do that."""
+        with self.use():
+            hello = await self._client.admin.command("hello")
+        if "setName" not in hello and hello.get("msg") != "isdbgrid":
+            yield None
+            return
+        async with self._client.start_session(snapshot=True) as session:
+            with self.use():  # the first read decides on the moment
+                await self.records.find_one({}, {"_id": True}, session=session)
+            yield session
 
     async def check_room(self) -> None:
         """Before a write that takes room. Raises StoreFull when the limit is reached."""

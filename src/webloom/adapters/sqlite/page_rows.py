@@ -67,6 +67,9 @@ price_parts = msgspec.json.Decoder(_Price)
 @contextmanager
 def one_view(connection: sqlite3.Connection) -> Iterator[None]:
     """What several queries see is of one moment."""
+    if connection.in_transaction:
+        yield
+        return
     connection.execute("BEGIN")
     try:
         yield

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import msgspec
@@ -22,8 +19,8 @@ from webloom.bootstrap import open_services
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import Record, RecordFilter, Status
 from webloom.entrypoints.cli.output import console, pipe_may_close, utf8_argument, visible
+from webloom.entrypoints.cli.output_file import whole_file
 from webloom.ports.inventory_store import InventoryStore
-from webloom.private_files import open_for_user
 from webloom.settings import load_settings
 
 PAGE = 200
@@ -81,7 +78,7 @@ def export(
         created_from=instant("--from", since),
         created_to=instant("--to", until),
     )
-    with pipe_may_close(), _opened(output) as stream:
+    with pipe_may_close(), whole_file(output) as stream:
         uvloop.run(_export(chosen, form, source, stream))
 
 
@@ -166,40 +163,6 @@ def _harmless(cell: str | int | None) -> str | int | None:
     if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
         return f"'{cell}"
     return cell
-
-
-@contextmanager
-def _opened(output: str) -> Iterator[BinaryIO]:
-    """The file comes into being complete or not at all."""
-    if output == "-":
-        yield sys.stdout.buffer
-        return
-    target = Path(output).resolve()
-    if target.exists() and not target.is_file():  # a device or a named pipe; a folder fails to open
-        with _writing(output, target, must_be_new=False) as stream:
-            yield stream
-        return
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with _writing(output, part, must_be_new=True) as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(named: str, path: Path, *, must_be_new: bool) -> Iterator[BinaryIO]:
-    try:
-        with open_for_user(path, must_be_new=must_be_new) as stream:
-            yield stream
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        reason = error.strerror or error
-        raise WebloomError(f"can't write {visible(named)}: {reason}") from error
 
 
 @contextmanager

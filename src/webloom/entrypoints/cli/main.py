@@ -98,6 +98,15 @@ COMMANDS = {
         "export:export",
         "Write the records, the newest first. A date is 2026-01-31 or 2026-01-31T12:00:00+01:00.",
     ),
+    "dump": Command(
+        "dump:dump",
+        "Write everything but queues and dead letters to a file: zstd-compressed JSON, line by "
+        "line.",
+    ),
+    "load": Command(
+        "dump:load",
+        "Read a dump into the store, and verify what has arrived by count and fingerprint.",
+    ),
     "copy": Command(
         "copy:copy",
         "Copy every collection from one store to another, and verify the copy by count and hash.",

@@ -1,0 +1,220 @@
+"""A MongoDB database as a whole: read from one snapshot where the server has them, filled item by
+item.
+
+A collection says how its documents become items and back. All the rest is the same for all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import bson
+from bson.raw_bson import DEFAULT_RAW_BSON_OPTIONS, RawBSONDocument
+from pymongo import ReplaceOne
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.errors import OperationFailure
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.indexes import Collection
+from webloom.adapters.mongodb.insertion import insert_new
+from webloom.domain.errors import StoreUnavailable
+from webloom.ports.dump import Line
+from webloom.stores.whole import LARGE, MOST_TOGETHER, line_of, merged
+
+log = logging.getLogger(__name__)
+
+Session = AsyncClientSession | None
+MOST_ROUNDS = 10  # of writing documents that others change at the same time
+_TOO_OLD = (239, 246)  # what the server keeps for snapshots, five minutes as a rule, is gone
+_ID = {"_id": True}
+_SMALL = 1000  # bytes of a value that is compared to see whether a document has changed
+
+
+class Kind:
+    """A collection of a dump."""
+
+    fields: Document | None = None  # that are read
+    sort: Sequence[tuple[str, int]] = (("_id", 1),)
+    kept: tuple[str, ...] = ()  # fields that a document which is replaced keeps
+
+    def __init__(self, database: MongoDatabase, collection: Collection) -> None:
+        self.db = database
+        self.collection = collection
+
+    def key(self, item: Any) -> str:
+        raise NotImplementedError
+
+    def item(self, document: Document) -> Any:
+        """None: another program has made something else of it."""
+        raise NotImplementedError
+
+    def document(self, item: Any) -> Document:
+        raise NotImplementedError
+
+    async def items(
+        self, documents: AsyncIterator[Document], session: Session
+    ) -> AsyncIterator[tuple[Document, Any]]:
+        async for document in documents:
+            yield document, self.item(document)
+
+    async def documents(self, items: Sequence[Any], *, are_new: bool = True) -> list[Document]:
+        return [self.document(item) for item in items]
+
+    def replacement(self, new: Document, here: Document) -> Document:
+        return new | {name: here[name] for name in self.kept if name in here}
+
+    def behind(self, document: Document) -> Document:
+        """What comes after it in a scan."""
+        return {"_id": {"$gt": document["_id"]}}
+
+    async def settle(self, items: Sequence[Any]) -> None:
+        """What depends on several documents, after these were written."""
+
+    async def find(self, items: Sequence[Any]) -> dict[str, tuple[Document, Any]]:
+        """Documents with their items, by key."""
+        keys = [self.key(item) for item in items]
+        found = self.collection.find({"_id": {"$in": keys}}, self.fields, sort=list(self.sort))
+        return {
+            document["_id"]: (document, item)
+            async for document, item in self.items(found, None)
+            if item is not None
+        }
+
+    async def put(self, items: Sequence[Any]) -> list[Any]:
+        """What is there afterwards. To be called within `use`."""
+        keys = {self.key(item): item for item in items}
+        known = {each["_id"] async for each in self.collection.find({"_id": {"$in": [*keys]}}, _ID)}
+        new = [item for key, item in keys.items() if key not in known]
+        sent = [bson.encode(each) for each in await self.documents(new)]
+        raw: list[Any] = [RawBSONDocument(each) for each in sent]
+        made = await insert_new(self.collection, raw)
+        if made < len(items):
+            await self.replace(items)
+        await self.settle(items)
+        found = await self._unchanged(new, sent)
+        others = await self.find([item for key, item in keys.items() if key not in found])
+        found |= {key: item for key, (_, item) in others.items()}
+        return [found.get(self.key(item)) for item in items]
+
+    async def _unchanged(self, items: Sequence[Any], sent: Sequence[bytes]) -> dict[str, Any]:
+        """Those that are stored byte for byte as they were sent: they need not be decoded."""
+        by_data = dict(zip(sent, items, strict=True))
+        keys = [self.key(item) for item in items]
+        raw = self.collection.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
+        stored = (
+            [bytes(each.raw) async for each in raw.find({"_id": {"$in": keys}})] if keys else []
+        )
+        same = [by_data[data] for data in stored if data in by_data]
+        return {self.key(item): item for item in same}
+
+    async def replace(self, items: Sequence[Any]) -> None:
+        """Documents that are there, as `merged` decides; overtaken: decide again."""
+        for _ in range(MOST_ROUNDS):
+            here = await self.find(items)
+            pairs = [(*here[self.key(it)], it) for it in items if self.key(it) in here]
+            news = [(old, new) for old, it, item in pairs if (new := merged(it, item)) != it]
+            documents = await self.documents([new for _, new in news], are_new=False)
+            changes = [
+                ReplaceOne(_as_read(old), wanted)
+                for (old, _), document in zip(news, documents, strict=True)
+                if (wanted := self.replacement(document, old)) != old
+            ]
+            if not changes:
+                return
+            await self.collection.bulk_write(changes, ordered=False)
+        raise StoreUnavailable(
+            f"MongoDB at {self.db.address}: {self.collection.name} is changed by others all the "
+            "time: stop them, and try again"
+        )
+
+
+def _as_read(document: Document) -> Document:
+    """Large values don't change without a small one."""
+    small = {
+        name: {"$eq": value}
+        for name, value in document.items()
+        if name != "_id" and len(bson.encode({"": value})) <= _SMALL
+    }
+    return small | {"_id": document["_id"]}
+
+
+class MongoDump:
+    def __init__(self, database: MongoDatabase, kinds: dict[str, Kind]) -> None:
+        self._db = database
+        self._kinds = kinds
+        self._notes = database.copies
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[_Snapshot]:
+        async with self._db.snapshot() as session:
+            yield _Snapshot(self._db, self._kinds, session)
+
+    async def put_if_newer(self, collection: str, items: Sequence[Any]) -> list[Any]:
+        with self._db.use():
+            return await self._kinds[collection].put(items)
+
+    async def noted(self, name: str) -> str | None:
+        with self._db.use():
+            found = await self._notes.find_one({"_id": plain(name)})
+        return None if found is None else str(found["position"])
+
+    async def note(self, name: str, text: str | None) -> None:
+        key = {"_id": plain(name)}
+        with self._db.use():
+            if text is None:
+                await self._notes.delete_one(key)
+            else:
+                await self._notes.replace_one(key, key | {"position": text}, upsert=True)
+
+
+class _Snapshot:
+    def __init__(self, database: MongoDatabase, kinds: dict[str, Kind], session: Session) -> None:
+        self._db = database
+        self._kinds = kinds
+        self._session = session
+
+    async def count(self, collection: str) -> int:
+        with self._db.use():
+            return await self._kinds[collection].collection.estimated_document_count()
+
+    async def scan(self, collection: str) -> AsyncIterator[list[Line]]:
+        kind = self._kinds[collection]
+        lines, size = list[Line](), 0
+        behind: Document = {}
+        while True:
+            try:
+                with self._db.use():
+                    async for document, item in self._read(kind, behind):
+                        behind = kind.behind(document)
+                        if item is None:
+                            continue
+                        lines.append(line_of(item))
+                        size += len(lines[-1].raw)
+                        if len(lines) == MOST_TOGETHER or size >= LARGE:
+                            yield lines
+                            lines, size = [], 0
+                break
+            except StoreUnavailable as error:
+                if self._session is None or not _is_too_old(error):
+                    raise
+                # Without it, the order of the collections keeps every invariant.
+                log.warning("the snapshot has expired; the rest is read as it is now")
+                self._session = None
+        if lines:
+            yield lines
+
+    async def _read(self, kind: Kind, behind: Document) -> AsyncIterator[tuple[Document, Any]]:
+        found = kind.collection.find(
+            behind, kind.fields, sort=list(kind.sort), session=self._session
+        )
+        async with found as documents:
+            async for pair in kind.items(documents, self._session):
+                yield pair
+
+
+def _is_too_old(error: StoreUnavailable) -> bool:
+    return isinstance(error.__cause__, OperationFailure) and error.__cause__.code in _TOO_OLD

@@ -1,0 +1,271 @@
+"""A dump as lines of JSON, and back.
+
+    {"format": "webloom-dump", "version": 1, "webloom": "...", "id": "...", "collections": [...]}
+    {"collection": "metadata", "item": {...}}
+    ...
+    {"end": {"metadata": {"items": 3, "fingerprint": "..."}, ...}}
+
+Collections follow each other in the order of the first line. A fingerprint is the sum of the items'
+hashes, so that it does not depend on their order. What is read is not trusted: a line has limits,
+and whatever is wrong with one is reported with its number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+import zstandard
+
+from webloom.domain.errors import DumpRefused
+from webloom.domain.schedule import NextMatch
+from webloom.domain.storage_event import Place
+from webloom.domain.watch import Watch
+from webloom.parsing.json_limits import DEEPEST, JsonLimits, JsonTooLarge, refuse_too_large
+from webloom.parsing.storage_event import MOST_VALUES
+from webloom.ports.dump import COLLECTIONS, WholeLog, WholePage, WholePrice, WholeVersion
+from webloom.stores.whole import LARGE, MOST_TOGETHER
+
+FORMAT, VERSION = "webloom-dump", 1
+MODULUS = 1 << 128
+LONGEST_LINE = 160_000_000  # bytes: the largest version takes 64 MB, and an escape six bytes
+_LIMITS = JsonLimits(values=MOST_VALUES + 1000, depth=DEEPEST + 8)
+_NUMBERS, _MOMENTS = 1 << 63, 1 << 62
+_KEY = re.compile("[0-9a-f]{32}")
+_READ = 1 << 20
+_WINDOW = 1 << 27  # bytes of memory that a stream may ask for
+
+
+class Header(msgspec.Struct, kw_only=True):
+    format: str
+    version: int
+    webloom: str
+    id: str  # no two dumps have the same
+    collections: list[str]
+
+
+class Total(msgspec.Struct, kw_only=True):
+    items: int = 0
+    fingerprint: str = f"{0:032x}"
+
+
+class _Item(msgspec.Struct):
+    collection: str | None = None
+    item: msgspec.Raw = msgspec.Raw()
+    end: dict[str, Total] | None = None
+
+
+class Entry(NamedTuple):
+    item: Any
+    hash: int
+    line: int = 0  # of the stream it was read from; 0: it comes from a store
+
+
+class Batch(NamedTuple):
+    collection: str
+    entries: list[Entry]
+
+
+_lines = msgspec.json.Decoder(_Item)
+_headers = msgspec.json.Decoder(Header)
+_items: dict[str, msgspec.json.Decoder[Any]] = {
+    name: msgspec.json.Decoder(kind) for name, kind in COLLECTIONS.items()
+}
+
+
+def hash_of(raw: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=16).digest(), "big")
+
+
+class Totals:
+    """Counts and fingerprints of what went by."""
+
+    def __init__(self) -> None:
+        self._totals = dict.fromkeys(COLLECTIONS, (0, 0))
+
+    def add(self, collection: str, hashed: int) -> None:
+        items, total = self._totals[collection]
+        self._totals[collection] = items + 1, (total + hashed) % MODULUS
+
+    def shown(self) -> dict[str, Total]:
+        return {
+            name: Total(items=items, fingerprint=f"{total:032x}")
+            for name, (items, total) in self._totals.items()
+        }
+
+
+class DumpWriter:
+    """To be closed by `end`; without it, a dump is known to be truncated."""
+
+    def __init__(self, file: BinaryIO, webloom: str, identity: str) -> None:
+        compressor = zstandard.ZstdCompressor(level=6, write_checksum=True)
+        self._stream = compressor.stream_writer(file, closefd=False)
+        self._totals = Totals()
+        header = Header(
+            format=FORMAT,
+            version=VERSION,
+            webloom=webloom,
+            id=identity,
+            collections=list(COLLECTIONS),
+        )
+        self._write(header)
+
+    def write(self, collection: str, raw: bytes) -> None:
+        self._totals.add(collection, hash_of(raw))
+        self._write({"collection": collection, "item": msgspec.Raw(raw)})
+
+    @property
+    def totals(self) -> dict[str, Total]:
+        return self._totals.shown()
+
+    def end(self) -> None:
+        self._write({"end": self.totals})
+        self._stream.flush(zstandard.FLUSH_FRAME)
+
+    def _write(self, line: object) -> None:
+        self._stream.write(msgspec.json.encode(line) + b"\n")
+
+
+class DumpReader:
+    """Raises DumpRefused."""
+
+    def __init__(self, file: BinaryIO, cron: NextMatch) -> None:
+        self._cron = cron  # decides whether a schedule can be used
+        self._lines = _numbered(file)
+        number, first = next(self._lines, (0, b""))
+        if not number:
+            raise DumpRefused("the dump is empty, or truncated before its first line ends")
+        try:
+            self.header = _headers.decode(first)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise DumpRefused("this is not a dump of Webloom: its first line is another") from None
+        if self.header.format != FORMAT:
+            raise DumpRefused("this is not a dump of Webloom: it has another format")
+        if self.header.version > VERSION or set(self.header.collections) - COLLECTIONS.keys():
+            raise DumpRefused(
+                f"the dump was made by Webloom {self.header.webloom[:40]} in a format that this "
+                "version does not know: use that version, or a newer one"
+            )
+
+    def batches(self) -> Iterator[Batch]:
+        """Neither long nor large; each of one collection."""
+        totals, name, size = Totals(), "", 0
+        entries: list[Entry] = []
+        for number, raw in self._lines:
+            line = _decoded(number, raw)
+            is_full = len(entries) == MOST_TOGETHER or size >= LARGE
+            if entries and (is_full or line.collection != name):
+                yield Batch(name, entries)
+                entries, size = [], 0
+            if line.end is not None:
+                _compare(totals.shown(), line.end)
+                return
+            name = line.collection or ""
+            entries.append(self._entry(number, name, line.item))
+            totals.add(name, entries[-1].hash)
+            size += len(raw)
+        if entries:
+            yield Batch(name, entries)
+        raise DumpRefused(
+            "the dump is truncated: its last line is missing. What it holds is loaded; get the "
+            "whole dump, and load it again"
+        )
+
+    def _entry(self, number: int, collection: str, raw: msgspec.Raw) -> Entry:
+        try:
+            item = _items[collection].decode(raw)
+            _refuse_unsound(item)
+            if isinstance(item, Watch):
+                item.config.schedule.refuse_bad(self._cron)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise DumpRefused(f"line {number}, of {collection}: {error}") from None
+        return Entry(item, hash_of(bytes(raw)), number)
+
+
+def _numbered(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    stream = decompressor.stream_reader(file, closefd=False)
+    buffer, searched, number = bytearray(), 0, 0
+    while True:
+        end = buffer.find(b"\n", searched)
+        if end >= 0:
+            number += 1
+            yield number, bytes(buffer[:end])
+            del buffer[: end + 1]
+            searched = 0
+            continue
+        searched = len(buffer)
+        if searched > LONGEST_LINE:
+            raise DumpRefused(f"line {number + 1}: it has more than {LONGEST_LINE:,} bytes")
+        try:
+            more = stream.read(_READ)
+        except zstandard.ZstdError as error:
+            where = f"behind line {number}" if number else "it does not begin as a dump does"
+            raise DumpRefused(f"the dump can't be decompressed, {where}: {error}") from error
+        if not more:
+            return
+        buffer += more
+
+
+def _decoded(number: int, raw: bytes) -> _Item:
+    try:
+        refuse_too_large(raw, _LIMITS)
+        line = _lines.decode(raw)
+    except (JsonTooLarge, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DumpRefused(f"line {number}: {error}") from None
+    if line.end is None and line.collection not in COLLECTIONS:
+        raise DumpRefused(f"line {number}: it is of no collection that a dump has")
+    return line
+
+
+def _compare(found: dict[str, Total], expected: dict[str, Total]) -> None:
+    for name, total in found.items():
+        wanted = expected.get(name, Total())
+        if wanted != total:
+            raise DumpRefused(
+                f"the dump is damaged: {name} has {total.items:,} items with the fingerprint "
+                f"{total.fingerprint}, and according to the last line {wanted.items:,} with "
+                f"{wanted.fingerprint[:32]}"
+            )
+
+
+def _refuse_unsound(item: Any) -> None:
+    """What its type allows and no store could use. Raises ValueError."""
+    _refuse_large_numbers(item)
+    if isinstance(item, WholeVersion | WholeLog):
+        _refuse_bad_place(item.place)
+        if item.number < 1:
+            raise ValueError(f"a version can't have the number {item.number}")
+    if isinstance(item, WholeVersion | WholeLog | WholePrice) and not _KEY.fullmatch(item.key):
+        raise ValueError("its key is not a hash")
+    if isinstance(item, WholePrice) and not _KEY.fullmatch(item.version_key):
+        raise ValueError("the key of its version is not a hash")
+    if isinstance(item, WholePage):
+        for part in (item.classification, item.price, item.availability):
+            if part is not None:
+                _refuse_bad_place(part.place)
+        if item.classification is not None and not isinstance(item.classification.value, dict):
+            raise ValueError("its classification is not an object")
+
+
+def _refuse_bad_place(place: Place) -> None:
+    if not (abs(place.ts) < _MOMENTS and place.claimed >= 0):
+        raise ValueError("its place is out of range")
+
+
+def _refuse_large_numbers(value: Any) -> None:
+    if isinstance(value, int) and not -_NUMBERS <= value < _NUMBERS:
+        raise ValueError("a number has more than 64 bits")
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise ValueError("a date has no time zone")
+    if is_dataclass(value):
+        for field in fields(value):
+            _refuse_large_numbers(getattr(value, field.name))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            _refuse_large_numbers(each)

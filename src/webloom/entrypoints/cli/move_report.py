@@ -1,0 +1,93 @@
+"""What `webloom dump`, `load` and `copy` show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from webloom.application.move.load import Verdict
+from webloom.entrypoints.cli.output import console, json_line, plain, visible
+from webloom.ports.dump import COLLECTIONS, StoreSnapshot
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """One line of --json for each collection."""
+
+    collection: str
+    items: int
+    equal: int
+    newer_in_target: int
+    expired: int
+    missing: int
+    different: int
+    source_hash: str
+    target_hash: str
+    verified: bool
+    samples: list[str]
+
+
+class Bars(Progress):
+    """Progress on standard error, a line for each collection that has something."""
+
+    def __init__(self, verb: str, *, is_shown: bool) -> None:
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console(err=True),
+            disable=not is_shown,
+        )
+        self._bars = {
+            name: self.add_task(f"{verb} {name}", total=None, visible=False) for name in COLLECTIONS
+        }
+
+    async def count(self, snapshot: StoreSnapshot) -> None:
+        for name, bar in self._bars.items():
+            self.update(bar, total=await snapshot.count(name))
+
+    def more(self, collection: str, items: int) -> None:
+        self.update(self._bars[collection], advance=items, visible=True)
+
+
+def tell(verdicts: Mapping[str, Verdict], as_json: bool) -> None:
+    for name, verdict in verdicts.items():
+        if as_json:
+            json_line(_report(name, verdict))
+        else:
+            _print(name, verdict)
+
+
+def _report(name: str, verdict: Verdict) -> Report:
+    return Report(
+        collection=name,
+        items=verdict.items,
+        equal=verdict.equal,
+        newer_in_target=verdict.newer,
+        expired=verdict.expired,
+        missing=verdict.missing,
+        different=verdict.different,
+        source_hash=verdict.source_hash,
+        target_hash=verdict.target_hash,
+        verified=verdict.holds,
+        samples=verdict.samples,
+    )
+
+
+def _print(name: str, verdict: Verdict) -> None:
+    out = console()
+    out.print(f"{name}: {verdict.items:,} items, {verdict.equal:,} equal in the target")
+    out.print(f"  hash of the source  {verdict.source_hash}")
+    out.print(f"  hash of the target  {verdict.target_hash}")
+    for count, what in (
+        (verdict.newer, "are newer in the target and were left as they are"),
+        (verdict.expired, "have expired, or are about to, and were left out"),
+        (verdict.missing, "are missing in the target"),
+        (verdict.different, "are different in the target"),
+    ):
+        if count:
+            out.print(f"  {count:,} {what}")
+    for sample in verdict.samples:
+        out.print(f"    {plain(visible(sample))}")

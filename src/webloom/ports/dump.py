@@ -1,0 +1,180 @@
+"""A store as a whole: what a dump holds of each aggregate, and how a store is read and filled.
+
+Each value is the same from whichever store it was read. What a store derives is not in it: how a
+version's content is packed, the number of the version before, what a page shows of its newest
+version. Ledgers, leases and heartbeats are not in it either: a running attempt is returned to the
+queue, a watch run in progress has ended, an import run in progress is not claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol
+
+from webloom.domain.feed import Feed
+from webloom.domain.import_run import ImportRun
+from webloom.domain.inventory import Metadata, Processing, Status
+from webloom.domain.storage_event import EventPrice, Place
+from webloom.domain.watch import Outcome, Watch, WatchRun
+from webloom.ports.import_store import StoredPosting
+from webloom.ports.page_store import Validators
+from webloom.ports.watch_store import Notice
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeRecord:
+    url: str
+    status: Status
+    metadata: Metadata
+    processing: Processing  # last_request_id is the last one that an attempt was begun for
+    additional_details: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+    token: int
+    request_id: str | None  # the outstanding request
+    background: bool
+    waits: bool  # for its retry
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeRun:
+    run: WatchRun
+    expires_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PagePart:
+    """What one event says of a page."""
+
+    place: Place
+    value: Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PagePrice:
+    place: Place
+    price: EventPrice
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholePage:
+    job_id: str
+    url: str
+    last_updated: int | None
+    classification: PagePart | None
+    price: PagePrice | None
+    availability: PagePart | None
+    checked_at: int | None
+    outcome: Outcome | None
+    error: str | None
+    validated_at: int | None
+    validators: Validators
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeVersion:
+    key: str
+    job_id: str
+    url: str
+    number: int
+    place: Place
+    content: dict[str, Any] | None  # None: only its change is known
+    expires_at: datetime | None  # None: it is the newest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholePrice:
+    key: str
+    job_id: str
+    url: str
+    ts: int
+    price: Decimal
+    currency: str | None
+    change_percent: Decimal | None
+    claimed: int
+    version_key: str
+    expires_at: datetime | None  # None: it is the latest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeLog:
+    key: str  # of its version
+    job_id: str
+    url: str
+    number: int  # of its version
+    place: Place  # of the event that reported the change
+    run_id: str | None
+    changes: dict[str, Any]
+    alerts: list[str]
+    expires_at: datetime
+    batch: str | None = None
+    untold: bool = False
+    is_keyed: bool = False  # `key` of ChangeLog is that of its version
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeNotice:
+    notice: Notice
+    expires_at: datetime | None  # None: it is not sent yet
+
+
+# In the order in which they are read and written. Where a store has no snapshots, this order keeps
+# every invariant although others write meanwhile: what a later collection refers to is older, or is
+# repaired while it is loaded.
+#   feeds, import_logs, jobs   all postings that a run has counted are read after the run
+#   job_runs, watches          a watch has counted at least what its runs have
+#   pages, snapshots           validators are never newer than the content
+#   change_logs, notices       a change is announced twice rather than never
+COLLECTIONS: dict[str, type] = {
+    "metadata": WholeRecord,
+    "feeds": Feed,
+    "import_logs": ImportRun,
+    "jobs": StoredPosting,
+    "job_runs": WholeRun,
+    "watches": Watch,
+    "pages": WholePage,
+    "snapshots": WholeVersion,
+    "price_history": WholePrice,
+    "change_logs": WholeLog,
+    "notices": WholeNotice,
+}
+
+
+class Line(NamedTuple):
+    item: Any  # of its collection's type
+    raw: bytes  # the item as JSON
+
+
+class StoreSnapshot(Protocol):
+    """Raises StoreUnavailable."""
+
+    async def count(self, collection: str) -> int:
+        """About as many items as `scan` will give."""
+
+    def scan(self, collection: str) -> AsyncIterator[list[Line]]:
+        """Every item once; a few megabytes at a time. The versions of a page come together, the
+        latest first, and so do its prices."""
+
+
+class WholeStore(Protocol):
+    """Raises StoreUnavailable."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[StoreSnapshot]:
+        """All collections as of one moment, where the store has snapshots. Otherwise each as of
+        the time when it is read."""
+
+    async def put_if_newer(self, collection: str, items: Sequence[Any]) -> list[Any]:
+        """Write each item as `stores.whole.merged` decides. The same call again changes nothing.
+
+        Returns, for each, what the store holds under its key, read after the write; None for
+        nothing. Raises ValueError, TypeError or EventRefused for what the store can't hold."""
+
+    async def noted(self, name: str) -> str | None:
+        """What was noted last under that name."""
+
+    async def note(self, name: str, text: str | None) -> None:
+        """Overwrites what was noted; None removes it."""

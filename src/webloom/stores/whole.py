@@ -1,0 +1,359 @@
+"""What a dump holds of an aggregate, which of two states stands, and how versions are packed.
+
+The rules are the same for every store. A store reads the state that it holds, asks `merged`, and
+writes the answer on the condition that nothing has changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from webloom.deltas import compressed, delta
+from webloom.domain.feed import Feed
+from webloom.domain.import_run import ImportRun
+from webloom.domain.inventory import Record, RequestState, Status
+from webloom.domain.storage_event import EventPrice
+from webloom.domain.watch import (
+    MOST_FAILURES,
+    Metrics,
+    Outcome,
+    PageFailure,
+    RunStatus,
+    Watch,
+    WatchRun,
+    status_at_end,
+)
+from webloom.parsing.storage_event import canonical
+from webloom.ports.dump import (
+    Line,
+    WholeLog,
+    WholeNotice,
+    WholePage,
+    WholePrice,
+    WholeRecord,
+    WholeRun,
+    WholeVersion,
+)
+from webloom.ports.import_store import StoredPosting
+from webloom.ports.page_store import Retention
+
+Item = TypeVar("Item")
+
+KEPT_IN_PROGRESS = timedelta(days=Retention().job_runs)  # since the last sign of life
+NOT_CHECKED = "it was not checked before the watch was moved"
+MOST_CHAINED = 63  # deltas, each read with the next
+MOST_TOGETHER = 500  # items
+LARGE = 16_000_000  # bytes of JSON, after which no more items are read together
+_OUTCOMES = (None, Outcome.FAILED, Outcome.UNCHANGED, Outcome.CHANGED)  # the last of a moment wins
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def line_of(item: Any) -> Line:
+    return Line(item, _encode(item))
+
+
+def chunks(items: Iterator[Any]) -> Iterator[list[Line]]:
+    """Lists that are neither long nor large."""
+    taken, size = list[Line](), 0
+    for item in items:
+        taken.append(line_of(item))
+        size += len(taken[-1].raw)
+        if len(taken) == MOST_TOGETHER or size >= LARGE:
+            yield taken
+            taken, size = [], 0
+    if taken:
+        yield taken
+
+
+# As they are dumped
+
+
+def whole_record(record: Record, state: RequestState) -> WholeRecord:
+    """A running attempt is returned: it does not count."""
+    status, attempts = record.status, record.processing.attempt_number
+    if state.in_progress_for is not None:
+        attempts -= 1
+        status = Status.PENDING if status is Status.IN_PROGRESS else status
+    return WholeRecord(
+        url=record.url,
+        status=status,
+        metadata=record.metadata,
+        processing=replace(
+            record.processing,
+            attempt_number=attempts,
+            error_message=without_nul(record.processing.error_message),
+            last_request_id=state.last_request_id,
+        ),
+        additional_details=record.additional_details,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        token=int(state.token),  # a driver may have a type of its own for it
+        request_id=state.request_id,
+        background=state.background,
+        waits=state.waits_for is not None,
+    )
+
+
+def without_nul(text: str | None) -> str | None:
+    """SQLite can't hold one."""
+    return text and text.replace("\0", "\ufffd")
+
+
+def whole_watch(watch: Watch) -> Watch:
+    config = watch.config
+    schedule, thresholds = config.schedule, config.thresholds
+    config = replace(
+        config,
+        schedule=replace(schedule, every_minutes=_float(schedule.every_minutes)),
+        thresholds=replace(
+            thresholds,
+            price_below=plain_amount(thresholds.price_below),
+            price_change_percent=plain_amount(thresholds.price_change_percent),
+        ),
+        targets=[
+            replace(each, digest_minutes=_float(each.digest_minutes)) for each in config.targets
+        ],
+    )
+    return replace(watch, active_run_id=None, config=config)
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def whole_run(run: WatchRun, expires_at: datetime | None, missed: Sequence[str] = ()) -> WholeRun:
+    """`missed` are the URLs of a run in progress that have no outcome yet."""
+    if expires_at is not None and run.status is not RunStatus.IN_PROGRESS:
+        return WholeRun(run=run, expires_at=expires_at)
+    tally = replace(
+        run.tally,
+        processed=run.tally.processed + len(missed),
+        failed=run.tally.failed + len(missed),
+    )
+    failures = [PageFailure(url=url, reason=NOT_CHECKED) for url in missed]
+    ended = replace(
+        run,
+        status=status_at_end(tally),
+        finished_at=run.updated_at,
+        tally=tally,
+        failures=[*run.failures, *failures][:MOST_FAILURES],
+    )
+    return WholeRun(run=ended, expires_at=expires_at or run.updated_at + KEPT_IN_PROGRESS)
+
+
+def plain_amount(value: Decimal | None) -> Decimal | None:
+    """Without trailing zeros."""
+    return None if value is None else Decimal(f"{value.normalize():f}")
+
+
+def plain_price(price: EventPrice) -> EventPrice:
+    return EventPrice(
+        current=Decimal(f"{price.current.normalize():f}"),
+        list=plain_amount(price.list),
+        currency=price.currency,
+        change_percent=plain_amount(price.change_percent),
+    )
+
+
+def json_value(stored: bytes | str) -> Any:
+    """A lone surrogate, which only some stores can hold, is replaced."""
+    try:
+        return msgspec.json.decode(stored)
+    except msgspec.DecodeError:
+        return mended(json.loads(stored))
+
+
+def mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {mended(name): mended(each) for name, each in value.items()}
+    return [mended(each) for each in value] if isinstance(value, list) else value
+
+
+# Which of two stands: the one that the store holds, the one that is loaded, or parts of both
+
+
+def merged(here: Any, new: Any) -> Any:
+    return new if here is None else _RULES[type(new)](here, new)
+
+
+def is_settled(here: Any, new: Any) -> bool:
+    """Whether a store that holds one has nothing to learn from the other."""
+    wanted = merged(here, new)
+    names = _DERIVED.get(type(new), ())
+    return bool(replace(wanted, **{name: getattr(here, name) for name in names}) == here)
+
+
+def _by_time(moment: Callable[[Item], Any]) -> Callable[[Item, Item], Item]:
+    return lambda here, new: here if moment(here) > moment(new) else new
+
+
+def _record(here: WholeRecord, new: WholeRecord) -> WholeRecord:
+    """A token never goes back."""
+    if (here.updated_at, here.token) > (new.updated_at, new.token):
+        return here
+    return replace(new, token=max(here.token, new.token))
+
+
+def _feed(here: Feed, new: Feed) -> Feed:
+    """A run that has been started since the same state was loaded stays active."""
+    mine, theirs = _last_change(here), _last_change(new)
+    if mine == theirs:
+        return replace(new, active_run_id=here.active_run_id or new.active_run_id)
+    return here if mine > theirs else new
+
+
+def _watch(here: Watch, new: Watch) -> Watch:
+    """Metrics only grow."""
+    mine, theirs = here.metrics, new.metrics
+    metrics = Metrics(
+        pages_processed=max(mine.pages_processed, theirs.pages_processed),
+        changes=max(mine.changes, theirs.changes),
+        price_changes=max(mine.price_changes, theirs.price_changes),
+    )
+    return replace(here if _last_change(here) > _last_change(new) else new, metrics=metrics)
+
+
+def _last_change(it: Feed | Watch) -> datetime:
+    return max(it.updated_at, it.last_run_at or it.updated_at)
+
+
+def _version(here: WholeVersion, new: WholeVersion) -> WholeVersion:
+    """The earliest place, and content as soon as there is one. What is superseded stays so."""
+    if here.content is None and new.content is not None:
+        return replace(new, place=min(here.place, new.place))
+    return replace(
+        new,
+        place=min(here.place, new.place),
+        content=here.content if new.content is None else new.content,
+        expires_at=_later(here.expires_at, new.expires_at),
+    )
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    return max(one, other) if one is not None and other is not None else one or other
+
+
+def _page(here: WholePage, new: WholePage) -> WholePage:
+    """Of each part the latest."""
+    checked, validated = _later_check(here, new), _later_validation(here, new)
+    return replace(
+        new,
+        last_updated=max(here.last_updated, new.last_updated, key=_or_never),
+        classification=_latest(here.classification, new.classification),
+        price=_latest(here.price, new.price),
+        availability=_latest(here.availability, new.availability),
+        checked_at=checked.checked_at,
+        outcome=checked.outcome,
+        error=checked.error,
+        validated_at=validated.validated_at,
+        validators=validated.validators,
+    )
+
+
+def _or_never(moment: int | None) -> tuple[bool, int]:
+    return moment is not None, moment or 0
+
+
+def _latest(here: Any, new: Any) -> Any:
+    return here if new is None or (here is not None and here.place > new.place) else new
+
+
+_later_check: Callable[[WholePage, WholePage], WholePage] = _by_time(
+    lambda page: (_or_never(page.checked_at), _OUTCOMES.index(page.outcome))
+)
+_later_validation: Callable[[WholePage, WholePage], WholePage] = _by_time(
+    lambda page: _or_never(page.validated_at)
+)
+
+
+def _log(here: WholeLog, new: WholeLog) -> WholeLog:
+    """The earliest event describes the change. What was announced stays so."""
+    return replace(
+        new if new.place <= here.place else here,
+        number=new.number,
+        batch=here.batch or new.batch,
+        untold=here.untold and new.untold,
+    )
+
+
+def _price(here: WholePrice, new: WholePrice) -> WholePrice:
+    return replace(new, expires_at=_later(here.expires_at, new.expires_at))
+
+
+def _notice(here: WholeNotice, new: WholeNotice) -> WholeNotice:
+    return new if _progress(new) > _progress(here) else here
+
+
+def _progress(it: WholeNotice) -> tuple[bool, int]:
+    return it.notice.sent_at is not None or it.notice.given_up, it.notice.attempts
+
+
+_RULES: dict[type, Callable[[Any, Any], Any]] = {
+    WholeRecord: _record,
+    Feed: _feed,
+    ImportRun: _by_time(lambda run: run.updated_at),
+    StoredPosting: _by_time(lambda it: max(it.updated_at, it.closed_at or it.updated_at)),
+    WholeRun: _by_time(lambda it: it.run.updated_at),
+    Watch: _watch,
+    WholePage: _page,
+    WholeVersion: _version,
+    WholePrice: _price,
+    WholeLog: _log,
+    WholeNotice: _notice,
+}
+# What a store may have to decide otherwise: it knows other versions of the page.
+_DERIVED: dict[type, tuple[str, ...]] = {
+    WholeVersion: ("number", "expires_at"),
+    WholePrice: ("expires_at",),
+    WholeLog: ("number",),
+}
+
+
+# How versions are packed
+
+
+class Packed(NamedTuple):
+    body: bytes
+    base: str | None  # the version that it is a delta against
+    below: int  # how many deltas depend on it, each on the next
+
+
+def packed(
+    versions: Sequence[WholeVersion], may_be_delta: Callable[[WholeVersion, WholeVersion], bool]
+) -> dict[str, Packed]:
+    """The contents of versions, by key, in a sequence with the latest of each page first.
+    `may_be_delta` gets a version and the next newer one."""
+    made: dict[str, Packed] = {}
+    chained: list[str] = []  # the last is to be the base of the next
+    newer: WholeVersion | None = None
+    newer_data = b""
+    for version in versions:
+        if version.content is None:
+            continue
+        data = canonical(version.content)
+        body, base = compressed(data), None
+        if (
+            newer is not None
+            and (newer.job_id, newer.url) == (version.job_id, version.url)
+            and len(chained) <= MOST_CHAINED
+            and may_be_delta(version, newer)
+        ):
+            against = delta(data, newer_data)
+            if len(against) < len(body):
+                body, base = against, newer.key
+        made[version.key] = Packed(body, base, 0)
+        chained = [version.key] if base is None else [*chained, version.key]
+        for below, key in enumerate(reversed(chained)):
+            made[key] = made[key]._replace(below=max(below, made[key].below))
+        newer, newer_data = version, data
+    return made
