@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
-from webloom.domain.inventory import Metadata, Processing, Record, RequestState, Status
+from webloom.domain.inventory import Metadata, Processing, Record, Status
+from webloom.domain.request_state import RequestState
 
 Item = TypeVar("Item")
 

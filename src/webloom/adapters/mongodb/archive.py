@@ -14,22 +14,18 @@ from pymongo.errors import BulkWriteError
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import (
-    WITH_SOURCE,
     Document,
     literal,
     moment_of,
-    new_document,
     plain,
     plain_texts,
     plain_values,
-    record_of,
-    shelf_of,
-    state_of,
-    url_key,
 )
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.indexes import BY_CREATION
 from webloom.adapters.mongodb.marks import Places
+from webloom.adapters.mongodb.record_codec import WITH_SOURCE, new_document, record_of, state_of
+from webloom.domain.inventory import shelf_of, url_key
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice, StoredRecord
 
 SCANNED_AT_ONCE = 1000

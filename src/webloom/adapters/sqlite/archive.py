@@ -13,14 +13,13 @@ from typing import Any, overload
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.page_sources import compress, decompress, write_sources
-from webloom.adapters.sqlite.record_rows import (
+from webloom.adapters.sqlite.record_codec import (
     RECORD_COLUMNS,
     STATE_COLUMNS,
     record_of,
-    shelf_of,
     state_of,
-    url_key,
 )
+from webloom.domain.inventory import shelf_of, url_key
 from webloom.parsing.web_url import host_of
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice, StoredRecord
 
