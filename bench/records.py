@@ -6,8 +6,8 @@ import sqlite3
 import time
 from pathlib import Path
 
-from webloom.adapters.sqlite.record_rows import url_key
 from webloom.bootstrap import open_services
+from webloom.domain.inventory import url_key
 from webloom.settings import load_settings
 
 HOSTS = 500

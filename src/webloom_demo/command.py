@@ -165,7 +165,7 @@ class _Show:
     async def _sum_up(self, services: Services) -> None:
         base = f"http://{self.site.address}"
         found = [
-            (path, about, await services.store.find(base + path, with_source=False))
+            (path, about, await services.store.find(base + path, most=0))
             for path, about in INTERESTING.items()
         ]
         self.report.records(

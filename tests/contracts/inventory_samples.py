@@ -15,11 +15,11 @@ from webloom.domain.inventory import (
     GiveUp,
     Received,
     Record,
-    RequestState,
     RetryLater,
     Status,
 )
-from webloom.ports.inventory_store import InventoryStore, NotedRequest
+from webloom.domain.request_state import NotedRequest, RequestState
+from webloom.ports.inventory_store import InventoryStore
 
 URL = "http://site.example/page"
 LEASE = 15.0

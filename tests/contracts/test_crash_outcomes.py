@@ -18,9 +18,8 @@ from contracts.inventory_samples import (
 )
 from fakes.clock import FakeClock
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import url_key
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.domain.inventory import AlreadyDone, Attempt, GivenBack, Outcome, Status
+from webloom.domain.inventory import AlreadyDone, Attempt, GivenBack, Outcome, Status, url_key
 
 KEY = {"_id": url_key(URL)}
 OUTCOMES: list[tuple[Outcome, Status]] = [

@@ -33,11 +33,10 @@ from fakes.clock import FakeClock
 from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb import client
-from webloom.adapters.mongodb.attempts import Attempts
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
-from webloom.adapters.mongodb.requests import Requests
+from webloom.adapters.mongodb.records import Changes
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.inventory import (
@@ -274,14 +273,14 @@ async def test_a_decision_that_was_overtaken_is_made_again(
     wanted = request()
     slow = await begin(store, wanted)
     clock.advance(LEASE + 1)
-    write = Attempts._make
+    save = Changes._save
 
-    async def overtaken(self: Attempts, planned: Any) -> int:
+    async def overtaken(self: Changes, plans: Any) -> int:
         monkeypatch.undo()
         assert await store.finish_attempt(slow, COMPLETED)
-        return await write(self, planned)
+        return await save(self, plans)
 
-    monkeypatch.setattr(Attempts, "_make", overtaken)
+    monkeypatch.setattr(Changes, "_save", overtaken)
     assert await begin_any(store, wanted) == AlreadyDone()
     assert await status_of(store) is Status.COMPLETED
 
@@ -291,14 +290,14 @@ async def test_a_record_that_got_a_request_meanwhile_is_not_deleted(
 ) -> None:
     await complete(store)
     token = (await state_of(store)).token
-    leave_word = Requests._leave_word
+    delete = Changes._delete
 
-    async def overtaken(self: Requests, document: Any) -> None:
+    async def overtaken(self: Changes, *plan: Any) -> int:
         monkeypatch.undo()
         await note(store, request("new"), token)
-        await leave_word(self, document)
+        return await delete(self, *plan)
 
-    monkeypatch.setattr(Requests, "_leave_word", overtaken)
+    monkeypatch.setattr(Changes, "_delete", overtaken)
     assert await store.forget(URL)
     record = await found(store)
     assert (record.status, record.metadata) == (Status.PENDING, Metadata())

@@ -13,10 +13,10 @@ from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.listing import MOST_SCANNED, MOST_WORDS
+from webloom.adapters.mongodb.record_listing import MOST_SCANNED, MOST_WORDS
 from webloom.adapters.mongodb.words import Phrase, words_of
 from webloom.domain.inventory import RecordFilter, Status
-from webloom.ports.inventory_store import NotedRequest
+from webloom.domain.request_state import NotedRequest
 
 SITE = "http://a.example/"
 

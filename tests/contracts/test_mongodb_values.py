@@ -162,11 +162,11 @@ async def test_a_request_id_acts_as_nothing_but_itself(
     assert attempt.request_id == kept
     assert await store.finish_attempt(attempt, later(1))
     clock.advance(100)
-    await store.touch_requests([wanted])
+    await note(store, wanted, (await state_of(store)).token)
     assert await store.forgotten_requests(quiet_for=60, limit=10) == []
     clock.advance(100)
     [forgotten] = await store.forgotten_requests(quiet_for=60, limit=10)
-    assert forgotten.request_id == kept
+    assert forgotten.request.request_id == kept
     assert await store.finish_attempt(await begin(store, wanted), COMPLETED)
     assert await begin_any(store, wanted) == AlreadyDone()
     await note(store, replace(wanted, background=True), (await state_of(store)).token)

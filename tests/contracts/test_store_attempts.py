@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -34,7 +33,8 @@ from webloom.domain.inventory import (
     Metadata,
     Status,
 )
-from webloom.ports.inventory_store import InventoryStore, NotedRequest
+from webloom.domain.request_state import NotedRequest
+from webloom.ports.inventory_store import InventoryStore
 
 Stores = Processes[InventoryStore]
 OTHER = "http://other.example/"
@@ -431,10 +431,13 @@ async def test_requests_that_nothing_happens_to_are_found(stores: Stores) -> Non
         await stores.pass_time(100)
         await note(store, request("fresh", url=OTHER + "fresh"))
         forgotten = await store.forgotten_requests(quiet_for=60, limit=100)
-        names = {each.request_id for each in forgotten}
+        requests = [each.request for each in forgotten]
+        names = {each.request_id for each in requests}
         assert names == {"noted", "given-back", "retry-due", "lost", "refreshing"}
-        assert all(each.url == OTHER + each.request_id for each in forgotten)
-        assert [each.request_id for each in forgotten if each.background] == ["refreshing"]
+        assert all(each.url == OTHER + each.request_id for each in requests)
+        assert [each.request_id for each in requests if each.background] == ["refreshing"]
+        for each in forgotten:
+            assert each.token == (await state_of(store, each.request.url)).token
         assert len(await store.forgotten_requests(quiet_for=60, limit=2)) == 2
 
 
@@ -445,11 +448,17 @@ async def test_a_request_that_was_seen_to_is_not_forgotten_until_it_is_quiet_aga
         for name in ("a", "b", "c"):
             await note(store, request(name, url=OTHER + name))
         await stores.pass_time(100)
-        strange = replace(request("b", url=OTHER + "b"), request_id="another request")
-        await store.touch_requests([request("a", url=OTHER + "a"), strange])
-        await store.touch_requests([request("unknown", url=OTHER + "unknown")])
+        quiet = {
+            each.request.request_id: each
+            for each in await store.forgotten_requests(quiet_for=60, limit=100)
+        }
+        another = quiet["b"]._replace(request=request("another request", url=OTHER + "b"))
+        earlier = quiet["c"]._replace(token=quiet["c"].token - 1)
+        await store.note_requests([quiet["a"], another, earlier])
+        await note(store, request("unknown", url=OTHER + "unknown"), quiet["a"].token)
+        assert await store.find(OTHER + "unknown") is None
         forgotten = await store.forgotten_requests(quiet_for=60, limit=100)
-        assert {each.request_id for each in forgotten} == {"b", "c"}
+        assert {each.request.request_id for each in forgotten} == {"b", "c"}
         await stores.pass_time(61)
         assert len(await store.forgotten_requests(quiet_for=60, limit=100)) == 3
 

@@ -15,7 +15,8 @@ from contracts.adapters import Processes
 from contracts.inventory_samples import begin, complete, later, note, request
 from webloom.domain.errors import BadCursor
 from webloom.domain.inventory import Failed, Record, RecordFilter, RecordPage, Status
-from webloom.ports.inventory_store import InventoryStore, NotedRequest
+from webloom.domain.request_state import NotedRequest
+from webloom.ports.inventory_store import InventoryStore
 
 Stores = Processes[InventoryStore]
 HOSTS = ("a.example", "b.example")
@@ -117,7 +118,7 @@ async def test_every_combination_of_filters_lists_exactly_what_it_should(stores:
 async def test_a_listed_record_is_the_found_one_without_its_source(store: InventoryStore) -> None:
     await complete(store, "http://a.example/")
     [listed] = await listing(store, RecordFilter())
-    assert listed == await store.find("http://a.example/", with_source=False)
+    assert listed == await store.find("http://a.example/", most=0)
     assert listed.metadata.headers
 
 

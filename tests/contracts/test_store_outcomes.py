@@ -29,12 +29,13 @@ from webloom.domain.inventory import (
     Completed,
     Failed,
     GivenBack,
+    LargeSource,
     Metadata,
     Outcome,
     RecordFilter,
     Status,
 )
-from webloom.ports.inventory_store import InventoryStore, LargeSource
+from webloom.ports.inventory_store import InventoryStore
 
 Stores = Processes[InventoryStore]
 
@@ -86,7 +87,7 @@ async def test_a_completed_attempt_is_stored_whole(stores: Stores) -> None:
         assert (record.created_at, record.updated_at) == (created, stores.clock.now())
         state = await state_of(other)
         assert (state.request_id, state.in_progress_for, state.waits_for) == (None, None, None)
-        bare = await other.find(URL, with_source=False)
+        bare = await other.find(URL, most=0)
         assert bare == replace(record, metadata=replace(record.metadata, page_source=None))
 
 
@@ -175,7 +176,7 @@ async def test_an_outcome_is_written_once(stores: Stores, outcome: Outcome) -> N
         assert not await store.finish_attempt(attempt, COMPLETED)
         assert await found(store) == before[0]
         state = await state_of(store)
-        assert replace(state, waits_for=None) == replace(before[1], waits_for=None)
+        assert state._replace(as_of=before[1].as_of) == before[1]
 
 
 async def test_an_outcome_that_is_written_twice_at_once_counts_once(store: InventoryStore) -> None:
@@ -345,11 +346,11 @@ async def test_a_source_is_read_with_its_record_up_to_a_size(stores: Stores) -> 
             received = replace(RECEIVED, page_source=source)
             await complete(store, url, Completed(received=received))
         small, large, none, unknown = await asyncio.gather(
-            *(store.find_up_to(url, 1000) for url in (*sources, "http://d.test/"))
+            *(store.find(url, most=1000) for url in (*sources, "http://d.test/"))
         )
         assert small == await found(store, "http://a.test/")
         assert none == await found(store, "http://c.test/")
         assert unknown is None
         whole = await found(store, "http://b.test/")
         bare = replace(whole, metadata=replace(whole.metadata, page_source=None))
-        assert large == LargeSource(record=bare, size=1002)
+        assert large == LargeSource.of(bare, 1002)

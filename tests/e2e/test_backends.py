@@ -23,8 +23,8 @@ from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.bootstrap import open_services
 from webloom.domain.inventory import METADATA_QUEUE, FetchRequest
+from webloom.domain.request_state import NotedRequest
 from webloom.ports.broker import Message
-from webloom.ports.inventory_store import NotedRequest
 from webloom.settings import load_settings
 
 PASSWORD = "hunter2"

@@ -13,9 +13,9 @@ from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.application.inventory.requeue_forgotten import QUIET_SECONDS, RequeueForgotten
 from webloom.domain.inventory import METADATA_QUEUE, FetchRequest
+from webloom.domain.request_state import NotedRequest
 from webloom.ports.broker import Message
 from webloom.ports.heartbeats import Heartbeat
-from webloom.ports.inventory_store import NotedRequest
 
 REQUESTS = [FetchRequest(url=f"http://site.example/{n}", request_id=f"r{n}") for n in range(3)]
 BEAT = Heartbeat(
@@ -49,7 +49,8 @@ class Room:
         )()
 
     async def forgotten(self) -> list[FetchRequest]:
-        return await self.store.forgotten_requests(quiet_for=QUIET_SECONDS, limit=10)
+        quiet = await self.store.forgotten_requests(quiet_for=QUIET_SECONDS, limit=10)
+        return [each.request for each in quiet]
 
     async def queued(self) -> list[str]:
         """Ids of all messages that are ready; they are gone then."""

@@ -24,11 +24,10 @@ from webloom.domain.inventory import (
     FetchRequest,
     Received,
     Record,
-    RequestState,
     Status,
 )
+from webloom.domain.request_state import NotedRequest, RequestState
 from webloom.parsing.web_url import normalise
-from webloom.ports.inventory_store import LargeSource, NotedRequest
 
 URL = "http://site.example/page"
 TTL = 3600.0
@@ -66,13 +65,9 @@ class Store(SqliteInventoryStore):
         await self._may_fail()
         await super().note_requests(noted)
 
-    async def find(self, url: str, *, with_source: bool = True) -> Record | None:
+    async def find(self, url: str, *, most: int | None = None) -> Record | None:
         await self._may_fail()
-        return await super().find(url, with_source=with_source)
-
-    async def find_up_to(self, url: str, most: int) -> Record | LargeSource | None:
-        await self._may_fail()
-        return await super().find_up_to(url, most)
+        return await super().find(url, most=most)
 
     async def forget(self, url: str) -> bool:
         await self._may_fail()

@@ -1,4 +1,4 @@
-"""The inventory: what is known of a URL, and the decisions about its next attempt.
+"""The inventory: what is known of a URL, and what is asked and answered about it.
 
     PENDING -> IN_PROGRESS -> COMPLETED
                    |  ^   \\-> FAILED_PERMANENT
@@ -6,16 +6,18 @@
             FAILED_RETRYABLE
 
 A *request* asks for one fetch of a URL; an *attempt* is one try at it. A record answers at most one
-request at a time, and an attempt belongs to the worker that holds its token.
+request at a time, and an attempt belongs to the worker that holds its token. How each event changes
+a record is in request_state.py.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 METADATA_QUEUE = "metadata_queue"
 MAX_ATTEMPTS = 3
@@ -31,7 +33,20 @@ class Status(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        return self in (Status.COMPLETED, Status.FAILED_PERMANENT)
+        return self is Status.COMPLETED or self is Status.FAILED_PERMANENT
+
+
+OPEN = "OPEN"
+SHELVES = (Status.COMPLETED.value, Status.FAILED_PERMANENT.value, OPEN)
+
+
+def shelf_of(status: Status) -> str:
+    """What indexes hold instead of the status, which changes more often: a final one, or OPEN."""
+    return status.value if status.is_final else OPEN
+
+
+def url_key(url: str) -> str:
+    return hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +90,17 @@ class Record:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LargeSource(Record):
+    """A record whose page source was not read."""
+
+    size: int  # of the source, in bytes
+
+    @classmethod
+    def of(cls, record: Record, size: int) -> LargeSource:
+        return cls(**{each.name: getattr(record, each.name) for each in fields(record)}, size=size)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Received:
     """A response as the fetcher saw it, ready to be stored."""
 
@@ -87,35 +113,13 @@ class Received:
     retry_after: float | None = None  # seconds that the server asked us to wait
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RequestState:
-    """Where a record stands with its outstanding request, as a decision needs it."""
-
-    status: Status
-    token: int  # grows with every attempt; what an older token writes is ignored
-    request_id: str | None = None  # the outstanding request, None when there is none
-    background: bool = False
-    last_request_id: str | None = None
-    attempt_number: int = 0
-    retry_count: int = 0
-    in_progress_for: float | None = None  # seconds that the running attempt's lease has left
-    waits_for: float | None = None  # seconds until the retry is due
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """The right to write the outcome of one attempt; void once the record has a newer token."""
 
     url: str
     request_id: str
-    token: int
+    token: int  # the fencing token
     number: int  # 1 for the first attempt of the request
-    retry_count: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Begin:
-    number: int
     retry_count: int
 
 
@@ -137,36 +141,6 @@ class GiveUp:
 
     reason: str
     retry_count: int
-
-
-def decide_attempt(
-    state: RequestState | None, request_id: str
-) -> Begin | Busy | AlreadyDone | GiveUp:
-    """May an attempt for this request begin now?"""
-    if state is None:
-        return Begin(number=1, retry_count=0)
-    if state.in_progress_for is not None:
-        if state.in_progress_for > 0:
-            return Busy(seconds=state.in_progress_for)
-        return _after_lost_attempt(state)
-    if state.waits_for is not None:
-        if state.waits_for > 0:
-            return Busy(seconds=state.waits_for)
-        return Begin(number=state.attempt_number + 1, retry_count=state.retry_count)
-    if state.request_id is None and state.last_request_id == request_id:
-        return AlreadyDone()
-    if state.request_id is not None and state.last_request_id == state.request_id:
-        return Begin(number=state.attempt_number + 1, retry_count=state.retry_count)
-    return Begin(number=1, retry_count=0)
-
-
-def _after_lost_attempt(state: RequestState) -> Begin | GiveUp:
-    failures = state.retry_count + 1
-    if failures >= MAX_ATTEMPTS:
-        return GiveUp(
-            reason=f"the worker stopped during each of {failures} attempts", retry_count=failures
-        )
-    return Begin(number=state.attempt_number + 1, retry_count=failures)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

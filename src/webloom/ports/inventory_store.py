@@ -1,36 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from webloom.domain.inventory import (
-    AlreadyDone,
     Attempt,
-    Busy,
     FetchRequest,
-    GiveUp,
     Outcome,
     Record,
     RecordFilter,
     RecordPage,
-    RequestState,
     Status,
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NotedRequest:
-    request: FetchRequest
-    token: int  # of the state that the requester saw, 0 when the URL was unknown
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LargeSource:
-    """A record whose page source was not read."""
-
-    record: Record
-    size: int  # of the source, in bytes
+from webloom.domain.request_state import Begun, NotedRequest, RequestState
 
 
 class InventoryStore(Protocol):
@@ -40,29 +22,27 @@ class InventoryStore(Protocol):
     store can't be reached; nothing was changed then, or the same call can be made again.
     """
 
-    async def find(self, url: str, *, with_source: bool = True) -> Record | None:
-        """The record; without its page source when that is not wanted."""
-
-    async def find_up_to(self, url: str, most: int) -> Record | LargeSource | None:
-        """The record; without its page source when that has more bytes than `most`."""
+    async def find(self, url: str, *, most: int | None = None) -> Record | None:
+        """The record, as LargeSource when its page source has more bytes than `most`. 0: without
+        looking at its source."""
 
     async def states(self, urls: Sequence[str]) -> list[RequestState | None]:
         """For each URL, in order, where it stands; None for an unknown one."""
 
     async def note_requests(self, noted: Sequence[NotedRequest]) -> None:
         """Show requests whose messages are durable: new URLs appear as PENDING, and a record that
-        is fetched again goes back to PENDING unless the request is a background one.
+        is fetched again goes back to PENDING unless the request is a background one. A request that
+        is outstanding already is quiet from now on.
 
         A request whose record has begun an attempt since (its token has grown) is left alone:
-        the worker was quicker and what it wrote is newer.
+        the worker was faster and what it wrote is newer.
         """
 
-    async def begin_attempt(
-        self, request: FetchRequest, *, lease: float
-    ) -> Attempt | Busy | AlreadyDone | GiveUp:
-        """Decide (`decide_attempt`) and write the decision, as one step.
+    async def begin_attempt(self, request: FetchRequest, *, lease: float) -> Begun:
+        """Decide (`request_state.begin_attempt`) and write the decision, as one step.
 
-        For Attempt the record is IN_PROGRESS under a new token for `lease` seconds, and nobody else
+        For Attempt the record is IN_PROGRESS for `lease` seconds under a new token, which is the
+        time in microseconds or one more than the token before, whichever is greater; nobody else
         gets an attempt meanwhile. For GiveUp it is FAILED_PERMANENT. An unknown URL is created.
         """
 
@@ -90,9 +70,6 @@ class InventoryStore(Protocol):
 
     async def count_by_status(self) -> dict[Status, int]: ...
 
-    async def forgotten_requests(self, *, quiet_for: float, limit: int) -> list[FetchRequest]:
+    async def forgotten_requests(self, *, quiet_for: float, limit: int) -> list[NotedRequest]:
         """Outstanding requests that nothing has happened to for so many seconds: no attempt runs,
         no retry is due later. Their messages may have been lost with their broker."""
-
-    async def touch_requests(self, requests: Sequence[FetchRequest]) -> None:
-        """Something has been done for these outstanding requests: they are quiet from now on."""

@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 _encoder = msgspec.json.Encoder()
+_lists = msgspec.json.Decoder(list[list[Any]])
+
+
+class Moment(NamedTuple):
+    now: float  # on the timeline
+    wall: int  # milliseconds
 
 
 def as_json(values: object) -> str:
@@ -37,18 +43,25 @@ def change(
 
 
 def select_all(
-    connection: sqlite3.Connection, columns: str, source: str, **values: object
-) -> list[list[Any]]:
-    """All rows of `SELECT columns FROM source`, as lists; the columns must be numbers or text."""
+    connection: sqlite3.Connection,
+    columns: str,
+    source: str,
+    decoder: msgspec.json.Decoder[Any] = _lists,
+    **values: object,
+) -> list[Any]:
+    """All rows of `SELECT columns FROM source`, as lists or as the decoder makes them; the columns
+    must be numbers, text or JSON."""
     [found] = connection.execute(
         f"SELECT CAST(json_group_array(json_array({columns})) AS BLOB) FROM {source}",
         values,
     ).fetchone()
     # SQLite takes any bytes for text; a row that somebody put in by hand must not hide the others.
-    rows: list[list[Any]] = msgspec.json.decode(found.decode(errors="replace"))
+    rows: list[Any] = decoder.decode(found.decode(errors="replace"))
     return rows
 
 
 def plain(text: str) -> str:
     """Text as SQLite and its JSON can carry it: no lone surrogates, no NUL."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.encode(errors="replace").decode().replace("\0", "\ufffd")

@@ -10,7 +10,7 @@ from dataclasses import replace
 import msgspec
 
 from webloom.adapters.sqlite import import_feeds
-from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.batches import Moment, plain
 from webloom.adapters.sqlite.import_runs_rows import (
     Row,
     find,
@@ -19,7 +19,6 @@ from webloom.adapters.sqlite.import_runs_rows import (
     one,
     write,
 )
-from webloom.adapters.sqlite.inventory_writes import Moment
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.feed import Feed, FeedConfig, failures_after
 from webloom.domain.import_run import (

@@ -14,8 +14,8 @@ from webloom.adapters.sqlite import (
     posting_rows,
     posting_writes,
 )
+from webloom.adapters.sqlite.batches import Moment
 from webloom.adapters.sqlite.database import Database, Verb
-from webloom.adapters.sqlite.inventory_writes import Moment
 from webloom.adapters.sqlite.posting_keys import open_keys
 from webloom.adapters.sqlite.posting_search import count_postings, postings_page
 from webloom.adapters.sqlite.posting_writes import Apply, Writing

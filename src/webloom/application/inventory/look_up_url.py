@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.inventory.submit_url import Accepted, SubmitUrl
 from webloom.domain.errors import BackendRefused, QueueFull, StoreUnavailable, Unavailable
-from webloom.domain.inventory import Record, Status
+from webloom.domain.inventory import LargeSource, Record, Status
 from webloom.ports.clock import Clock
-from webloom.ports.inventory_store import InventoryStore, LargeSource
+from webloom.ports.inventory_store import InventoryStore
 
 log = logging.getLogger(__name__)
 
@@ -62,14 +62,13 @@ class LookUpUrl:
         known = self.recent.get(url, with_source=with_source)
         try:
             async with asyncio.timeout(None if known is None else STORE_SECONDS):
-                found = await self._find(url, with_source=with_source)
+                record = await self.store.find(url, most=SMALL_SOURCE if with_source else 0)
         except (TimeoutError, StoreUnavailable, BackendRefused) as error:
             if known is None:
                 raise
             log.warning("answering without the store", extra={"url": url, "error": str(error)})
             return Found(record=known, stale=True)
-        large = found if isinstance(found, LargeSource) else None
-        record = found.record if isinstance(found, LargeSource) else found
+        large = record.size if isinstance(record, LargeSource) else None
         if record is None:
             self.recent.drop(url)
         elif record.status.is_final:
@@ -84,7 +83,7 @@ class LookUpUrl:
         stale = age > self.cache_ttl
         if stale and not only_look:
             await self._refresh(url)
-        return Found(record=record, stale=stale, large_source=None if large is None else large.size)
+        return Found(record=record, stale=stale, large_source=large)
 
     async def with_large_source(self, found: Found) -> Found | Waiting | None:
         """As it is now: another process may have asked for it again, or forgotten it."""
@@ -95,11 +94,6 @@ class LookUpUrl:
             return _waiting_of(record)
         self.recent.put(record, has_source=True)
         return Found(record=record, stale=found.stale)
-
-    async def _find(self, url: str, *, with_source: bool) -> Record | LargeSource | None:
-        if with_source:
-            return await self.store.find_up_to(url, SMALL_SOURCE)
-        return await self.store.find(url, with_source=False)
 
     async def _refresh(self, url: str) -> None:
         try:

@@ -30,19 +30,17 @@ class RequeueForgotten:
 
     async def __call__(self) -> int:
         """How many were put back. What does not fit into a full queue is found again next time."""
-        requests = await self.store.forgotten_requests(quiet_for=self.quiet_for, limit=MOST_AT_ONCE)
-        if not requests or not await self._is_served():
+        quiet = await self.store.forgotten_requests(quiet_for=self.quiet_for, limit=MOST_AT_ONCE)
+        if not quiet or not await self._is_served():
             return 0
         depth = await self.broker.depth(METADATA_QUEUE)
-        if depth.ready + depth.delayed >= len(requests):  # their messages may all be there
+        if depth.ready + depth.delayed >= len(quiet):  # their messages may all be there
             return 0
         standing = await self.broker.publish_many(
-            METADATA_QUEUE, [message_for(each) for each in requests]
+            METADATA_QUEUE, [message_for(each.request) for each in quiet]
         )
-        queued = [
-            request for request, mid in zip(requests, standing, strict=True) if mid is not None
-        ]
-        await self.store.touch_requests(queued)
+        queued = [noted for noted, mid in zip(quiet, standing, strict=True) if mid is not None]
+        await self.store.note_requests(queued)
         return len(queued)
 
     async def _is_served(self) -> bool:

@@ -12,7 +12,6 @@ at its record. At worst it is fetched once more than necessary.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,9 +21,10 @@ from typing import TypeVar
 import msgspec
 
 from webloom.domain.errors import BackendRefused, QueueFull, StoreUnavailable, UrlRefused
-from webloom.domain.inventory import METADATA_QUEUE, FetchRequest, RequestState, Status
+from webloom.domain.inventory import METADATA_QUEUE, FetchRequest, Status, url_key
+from webloom.domain.request_state import NotedRequest, RequestState
 from webloom.ports.broker import Broker, Message
-from webloom.ports.inventory_store import InventoryStore, NotedRequest
+from webloom.ports.inventory_store import InventoryStore
 
 log = logging.getLogger(__name__)
 
@@ -171,5 +171,5 @@ class _Store:
 
 
 def message_for(request: FetchRequest) -> Message:
-    key = hashlib.blake2b(request.url.encode(), digest_size=16).hexdigest()
+    key = url_key(request.url)
     return Message(id=request.request_id, key=key, body=msgspec.json.encode(request))

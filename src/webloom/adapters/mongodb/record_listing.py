@@ -1,4 +1,4 @@
-"""Pages of records, the newest first.
+"""Pages of records, the newest first; counts; requests that nothing happens to.
 
 A page is read along one index, which is already in the order of the listing, from behind the last
 record of the page before. What the index does not know of a filter is looked at record by record;
@@ -7,30 +7,42 @@ after MOST_SCANNED of them the page ends where it is, and says where to go on.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import pymongo
 from bson.max_key import MaxKey
 
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import (
-    SHELVES,
-    WITHOUT_SOURCE,
-    Document,
-    first_place_of,
-    plain,
-    record_of,
-    shelf_of,
+from webloom.adapters.mongodb.documents import Document, first_place_of, plain
+from webloom.adapters.mongodb.indexes import (
+    BY_HOST,
+    BY_SHELF,
+    BY_WORD,
+    NEWEST_FIRST,
+    REFRESHING,
+    Collection,
 )
-from webloom.adapters.mongodb.indexes import BY_HOST, BY_SHELF, BY_WORD, NEWEST_FIRST, Collection
+from webloom.adapters.mongodb.record_codec import WITHOUT_SOURCE, record_of
 from webloom.adapters.mongodb.walk import Path, walk
 from webloom.adapters.mongodb.words import Phrase
 from webloom.domain.errors import BadCursor
-from webloom.domain.inventory import RecordFilter, RecordPage
+from webloom.domain.inventory import (
+    OPEN,
+    SHELVES,
+    FetchRequest,
+    RecordFilter,
+    RecordPage,
+    Status,
+    shelf_of,
+)
+from webloom.domain.request_state import NotedRequest
 
+COUNT_SECONDS = 60.0
 MOST_SCANNED = 1000  # records looked at for one page
 MOST_WORDS = 50  # of one beginning, which an index can be asked for at once
 _LAST_LETTER = "\U0010ffff"
@@ -160,3 +172,51 @@ def _period(chosen: RecordFilter, start: _Place | None) -> Document:
 
 def _place(moment: datetime) -> int:
     return max(-(1 << 63), min(first_place_of(moment), (1 << 63) - 1))
+
+
+async def counts(db: MongoDatabase) -> dict[Status, int]:
+    """Records with a final status are counted in the index; the open ones are few."""
+    with db.use(), pymongo.timeout(COUNT_SECONDS):
+        final = await asyncio.gather(
+            *(_count(db.records, each) for each in SHELVES if each != OPEN)
+        )
+        grouped = await db.records.aggregate(
+            [{"$match": {"shelf": OPEN}}, {"$group": {"_id": "$status", "count": {"$sum": 1}}}]
+        )
+        found = {Status(each["_id"]): each["count"] for each in await grouped.to_list()}
+    return dict.fromkeys(Status, 0) | found | dict(final)
+
+
+async def _count(records: Collection, shelf: str) -> tuple[Status, int]:
+    counted = await records.database.command("count", records.name, query={"shelf": shelf})
+    return Status(shelf), counted["n"]
+
+
+async def quiet_requests(db: MongoDatabase, before: float, limit: int) -> list[NotedRequest]:
+    """Requests that nothing has happened to since `before`, on the timeline. Open records are few;
+    refreshes behind readable ones have an index."""
+    not_later = {"$not": {"$gt": before}}
+    quiet = {
+        "work.request_id": {"$ne": None},
+        "work.touched": {"$lte": before},
+        "work.lease": not_later,
+        "work.retry_due": not_later,
+    }
+    behind = REFRESHING | {"shelf": {"$ne": OPEN}}
+    documents: list[Document] = []
+    with db.use():
+        for where in ({"shelf": OPEN}, behind):
+            found = db.records.find(
+                where | quiet,
+                {"url": True, "work": True},
+                sort={"work.touched": 1},
+                limit=limit,
+            )
+            documents += await found.to_list()
+    documents.sort(key=lambda document: document["work"]["touched"])
+    return [_noted(document["url"], document["work"]) for document in documents[:limit]]
+
+
+def _noted(url: str, work: Document) -> NotedRequest:
+    request = FetchRequest(url=url, request_id=work["request_id"], background=work["background"])
+    return NotedRequest(request, work["token"])

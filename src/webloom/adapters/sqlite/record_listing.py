@@ -1,135 +1,28 @@
-"""Rows of `records` as values, and the pages of a listing."""
+"""Pages of records, the newest first; counts; requests that nothing happens to."""
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
-from webloom.adapters.sqlite.batches import as_json, plain, select_all
-from webloom.adapters.sqlite.page_sources import LONGEST_HEAD, decompress, size_of
+from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.record_codec import RECORD_COLUMNS, record_of
 from webloom.domain.errors import BadCursor
 from webloom.domain.inventory import (
-    Metadata,
-    Processing,
-    Record,
+    SHELVES,
+    FetchRequest,
     RecordFilter,
     RecordPage,
-    RequestState,
     Status,
+    shelf_of,
 )
-from webloom.ports.inventory_store import LargeSource
+from webloom.domain.request_state import NotedRequest
 
-RECORD_COLUMNS = (
-    "id, url, status, status_code, headers, cookies, final_url, retry_count, attempt_number, "
-    "error_message, last_attempt_at, coalesce(request_id, last_request_id), details, "
-    "created_at, updated_at"
-)
-STATE_COLUMNS = (
-    "status, token, request_id, background, last_request_id, attempt_number, retry_count, "
-    "lease, retry_due"
-)
-OPEN = "OPEN"
-SHELVES = (Status.COMPLETED.value, Status.FAILED_PERMANENT.value, OPEN)
 MOST_WORDS_SCANNED = 1000  # matches of a text looked at for one page
-
-_texts = msgspec.json.Decoder(dict[str, str])
-_anything = msgspec.json.Decoder(dict[str, Any])
-
-
-def url_key(url: str) -> str:
-    return hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
-
-
-def shelf_of(status: Status) -> str:
-    return status.value if status.is_final else OPEN
-
-
-def state_of(row: Sequence[Any], now: float) -> RequestState:
-    lease, retry_due = row[7], row[8]
-    return RequestState(
-        status=Status(row[0]),
-        token=row[1],
-        request_id=row[2],
-        background=bool(row[3]),
-        last_request_id=row[4],
-        attempt_number=row[5],
-        retry_count=row[6],
-        in_progress_for=None if lease is None else lease - now,
-        waits_for=None if retry_due is None else retry_due - now,
-    )
-
-
-def record_of(row: Sequence[Any], source: str | None = None) -> Record:
-    return Record(
-        url=row[1],
-        status=Status(row[2]),
-        metadata=Metadata(
-            status_code=row[3],
-            headers=row[4] and _texts.decode(row[4]),
-            cookies=row[5] and _texts.decode(row[5]),
-            page_source=source,
-            final_url=row[6],
-        ),
-        processing=Processing(
-            retry_count=row[7],
-            attempt_number=row[8],
-            error_message=row[9],
-            last_attempt_at=None if row[10] is None else _instant(row[10]),
-            last_request_id=row[11],
-        ),
-        additional_details=row[12] and _anything.decode(row[12]),
-        created_at=_instant(row[13]),
-        updated_at=_instant(row[14]),
-    )
-
-
-def find_records(
-    connection: sqlite3.Connection, items: list[tuple[str, int | None]]
-) -> list[Record | LargeSource | None]:
-    """Records by URL key, each with its page source if that is wanted, up to so many bytes."""
-    rows = select_all(
-        connection,
-        f"url_key, {RECORD_COLUMNS}",
-        "records WHERE url_key IN (SELECT value FROM json_each(:keys))",
-        keys=as_json([key for key, _ in items]),
-    )
-    by_key = {row[0]: row[1:] for row in rows}
-    found: list[Record | LargeSource | None] = []
-    for key, most in items:
-        row = by_key.get(key)
-        if row is None:
-            found.append(None)
-            continue
-        source = None if most is None else _source(connection, row[0], most)
-        if isinstance(source, int):
-            found.append(LargeSource(record=record_of(row), size=source))
-        else:
-            found.append(record_of(row, source))
-    return found
-
-
-def _source(connection: sqlite3.Connection, record_id: int, most: int) -> str | int | None:
-    """Its size, of a source that has more bytes."""
-    row = connection.execute(
-        "SELECT CASE WHEN length(source) <= ?1 THEN source ELSE substr(source, 1, ?2) END "
-        "FROM page_sources WHERE record_id = ?3",
-        (most, LONGEST_HEAD, record_id),
-    ).fetchone()
-    if row is None:
-        return None
-    size = size_of(row[0])
-    return decompress(row[0]) if size <= most else size
-
-
-def _instant(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,3 +149,42 @@ def _period(chosen: RecordFilter) -> tuple[int, int]:
     since = 0 if chosen.created_from is None else int(chosen.created_from.timestamp() * 1000)
     until = 1 << 62 if chosen.created_to is None else int(chosen.created_to.timestamp() * 1000)
     return since, until
+
+
+def counts(connection: sqlite3.Connection) -> dict[Status, int]:
+    rows = connection.execute(
+        """
+        SELECT shelf, count(*) FROM records WHERE shelf <> 'OPEN' GROUP BY shelf
+        UNION ALL
+        SELECT status, count(*) FROM records WHERE shelf = 'OPEN' GROUP BY status
+        """
+    )
+    return dict.fromkeys(Status, 0) | {Status(status): count for status, count in rows}
+
+
+def quiet_requests(before: float, limit: int) -> Callable[[sqlite3.Connection], list[NotedRequest]]:
+    """Requests that nothing has happened to since `before`, on the timeline."""
+    columns = "url, request_id, background, token, touched"
+    quiet = """
+        request_id IS NOT NULL AND touched <= :before
+        AND coalesce(lease, 0) <= :before AND coalesce(retry_due, 0) <= :before
+    """
+
+    def query(connection: sqlite3.Connection) -> list[NotedRequest]:
+        rows = connection.execute(
+            f"""
+            SELECT {columns} FROM records WHERE shelf = 'OPEN' AND {quiet}
+            UNION ALL
+            SELECT {columns} FROM records WHERE background = 1 AND shelf <> 'OPEN' AND {quiet}
+            ORDER BY touched LIMIT :limit
+            """,
+            {"before": before, "limit": limit},
+        )
+        return [
+            NotedRequest(
+                FetchRequest(url=url, request_id=request_id, background=bool(background)), token
+            )
+            for url, request_id, background, token, _ in rows
+        ]
+
+    return query
