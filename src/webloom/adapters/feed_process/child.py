@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from webloom.adapters.feed_process.frames import Order, Refused, BatchRead, encode, orders
+from webloom.adapters.feed_process.frames import BatchRead, Order, Refused, encode, orders
 from webloom.adapters.feed_process.known import KnownRecords, KnownWriter, fingerprint
 from webloom.adapters.sandbox.child import run
 from webloom.domain.errors import FeedUnreadable
