@@ -212,7 +212,7 @@ async def test_requests_are_queued_and_served_once(
     store = target.inventory
     quiet = await store.forgotten_requests(quiet_for=600, limit=100)
     outstanding = sorted((wanted(kind) for kind in OUTSTANDING), key=lambda each: each.url)
-    assert sorted(quiet, key=lambda each: each.url) == outstanding
+    assert sorted((each.request for each in quiet), key=lambda each: each.url) == outstanding
     second = {"retrying", "refresh-retrying", "running-again"}
     for kind, background in OUTSTANDING.items():
         before = await state_of(source.inventory, url(kind))

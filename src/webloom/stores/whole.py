@@ -18,7 +18,8 @@ import msgspec
 from webloom.deltas import compressed, delta
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
-from webloom.domain.inventory import Record, RequestState, Status
+from webloom.domain.inventory import Record, Status
+from webloom.domain.request_state import RequestState
 from webloom.domain.storage_event import EventPrice
 from webloom.domain.watch import (
     MOST_FAILURES,

@@ -8,18 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import (
-    WITH_SOURCE,
-    Document,
-    new_document,
-    plain,
-    plain_texts,
-    plain_values,
-    record_of,
-    shelf_of,
-    state_of,
-    url_key,
-)
+from webloom.adapters.mongodb.documents import Document, plain, plain_texts, plain_values
 from webloom.adapters.mongodb.dump import Kind, Session
 from webloom.adapters.mongodb.import_feeds import feed_document, feed_of
 from webloom.adapters.mongodb.import_runs_documents import run_document, run_of
@@ -33,6 +22,7 @@ from webloom.adapters.mongodb.postings_documents import (
     new_document as new_posting,
 )
 from webloom.adapters.mongodb.postings_words import list_of
+from webloom.adapters.mongodb.record_codec import WITH_SOURCE, new_document, record_of, state_of
 from webloom.adapters.mongodb.watch_documents import (
     failure_documents,
     metrics_fields,
@@ -50,6 +40,7 @@ from webloom.adapters.mongodb.watch_documents import (
 from webloom.adapters.mongodb.watch_ledger import page_in_run, tally_of
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.domain.inventory import shelf_of, url_key
 from webloom.domain.watch import EVENTS, MOST_FAILURES, PageFailure, Watch, WatchRun
 from webloom.domain.watch import RunStatus as WatchStatus
 from webloom.ports.dump import WholeNotice, WholeRecord, WholeRun

@@ -28,17 +28,16 @@ from webloom.adapters.sqlite.posting_rows import (
     words_of,
 )
 from webloom.adapters.sqlite.posting_writes import Writing
-from webloom.adapters.sqlite.record_rows import (
+from webloom.adapters.sqlite.record_codec import (
     RECORD_COLUMNS,
     STATE_COLUMNS,
     record_of,
-    shelf_of,
     state_of,
-    url_key,
 )
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.domain.inventory import shelf_of, url_key
 from webloom.domain.watch import RunStatus as WatchStatus
 from webloom.domain.watch import Watch
 from webloom.parsing.web_url import host_of
