@@ -27,14 +27,13 @@ from webloom.domain.schedule import NextMatch
 from webloom.domain.storage_event import Place
 from webloom.domain.watch import Watch
 from webloom.parsing.json_limits import DEEPEST, JsonLimits, JsonTooLarge, refuse_too_large
-from webloom.parsing.storage_event import MOST_VALUES
 from webloom.ports.dump import COLLECTIONS, WholeLog, WholePage, WholePrice, WholeVersion
 from webloom.stores.whole import LARGE, MOST_TOGETHER
 
 FORMAT, VERSION = "webloom-dump", 1
 MODULUS = 1 << 128
 LONGEST_LINE = 160_000_000  # bytes: the largest version takes 64 MB, and an escape six bytes
-_LIMITS = JsonLimits(values=MOST_VALUES + 1000, depth=DEEPEST + 8)
+_LIMITS = JsonLimits(values=1_000_000, depth=DEEPEST + 8)
 _NUMBERS, _MOMENTS = 1 << 63, 1 << 62
 _KEY = re.compile("[0-9a-f]{32}")
 _READ = 1 << 20
