@@ -12,12 +12,20 @@ from typing import Any
 
 import pytest
 
-from contracts.adapters import Place, PortAdapter, Watching, database_file, move_clock
+from contracts.adapters import (
+    Place,
+    PortAdapter,
+    Watching,
+    database_file,
+    move_clock,
+    watching_in,
+    watching_on,
+)
 from contracts.conftest import place_for
 from contracts.mongodb_backend import measured_once
 from contracts.page_samples import TS, URL, event, numbers, parsed, state_of
 from contracts.page_samples import page as page_now
-from contracts.watch_samples import check, config, end, new_run, notice, run_now, url
+from contracts.watch_samples import check, config, end, new_run, notification, run_now, url
 from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
@@ -26,41 +34,36 @@ from webloom.adapters.mongodb.page_archives import (
     MongoPageArchive,
     MongoPriceArchive,
 )
-from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.version_archives import MongoVersionArchive
 from webloom.adapters.mongodb.watch_archives import (
     MongoNoticeArchive,
     MongoWatchArchive,
     MongoWatchRunArchive,
 )
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.page_archives import (
     SqliteChangeLogArchive,
     SqlitePageArchive,
     SqlitePriceArchive,
 )
-from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.version_archives import SqliteVersionArchive
 from webloom.adapters.sqlite.watch_archives import (
     SqliteNoticeArchive,
     SqliteWatchArchive,
     SqliteWatchRunArchive,
 )
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.application.move.copy_collection import CopyCollection, Verdict
 from webloom.domain.page import Selection
 from webloom.domain.watch import Outcome, RunStatus, Target, Thresholds
 from webloom.parsing.storage_event import canonical
 from webloom.ports.archive import Archive
 from webloom.ports.clock import Clock
-from webloom.ports.page_store import ChangeFilter, Checked, Retention, Validators
+from webloom.ports.page_store import ChangeFilter, Checked, Validators
 from webloom.ports.watch_archive import NOT_CHECKED, WholeLog, WholeVersion
-from webloom.ports.watch_store import RunFilter
+from webloom.ports.watch_runs import RunFilter
 
 pytestmark = pytest.mark.usefixtures("patient")
 
-BUDGET = 1 << 40
 JOB = "id of shop"
 
 
@@ -75,10 +78,7 @@ async def open_sqlite_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]:
     place.folder.mkdir(exist_ok=True)
     async with open_database(database_file(place), clock) as database:
         yield Whole(
-            store=Watching(
-                pages=SqlitePageStore(database, retention=Retention(), budget=BUDGET),
-                watches=SqliteWatchStore(database, retention=Retention()),
-            ),
+            store=watching_in(database),
             archives={
                 "watches": SqliteWatchArchive(database),
                 "job_runs": SqliteWatchRunArchive(database),
@@ -113,10 +113,7 @@ async def open_mongodb_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]
         ):
             await collection.delete_many({})
         yield Whole(
-            store=Watching(
-                pages=MongoPageStore(database, retention=Retention(), budget=BUDGET),
-                watches=MongoWatchStore(database, retention=Retention()),
-            ),
+            store=watching_on(database),
             archives={
                 "watches": MongoWatchArchive(database),
                 "job_runs": MongoWatchRunArchive(database),
@@ -181,16 +178,18 @@ async def furnish(whole: Whole, clock: FakeClock) -> None:
     store, now = whole.store, clock.now()
     await store.watches.add_watch("odd", ODD, next_run_at=None)
     await store.watches.add_watch(JOB, config(), next_run_at=now)
-    run = await store.watches.start_run(JOB, new_run("ended"))
+    run = await store.runs.start_run(JOB, new_run("ended"))
     assert run is not None
     await check(store, run, "a", validators=Validators(etag='"a"', body_hash="b"), at=now)
     await check(store, run, "b", "it said \0 nö", at=now)
     changed = event("c1", job_id=JOB, url=url("c"), price="12.50", previous="13", is_change=True)
     await store.pages.store_event(replace(changed, run_id=run.run_id, alerts=["ä"]))
     await end(store, run, next_run_at=now + timedelta(hours=1))
-    await store.watches.add_notices([notice("sent"), notice("open"), notice("tried")])
-    await store.watches.note_sent(["notice sent"], now)
-    await store.watches.note_unsent(["notice tried"], error="nö", due_at=now)
+    await store.notifications.add(
+        [notification("sent"), notification("open"), notification("tried")]
+    )
+    await store.notifications.note_sent(["notice sent"], now)
+    await store.notifications.note_failed(["notice tried"], error="nö", retry_at=now)
     clock.advance(60)
     for each in (
         event("one", version=1, price="10.00", classification={"type": "product", "$x": [1, 2.5]}),
@@ -202,7 +201,7 @@ async def furnish(whole: Whole, clock: FakeClock) -> None:
     ):
         clock.advance(1)
         await store.pages.store_event(each)
-    running = await store.watches.start_run(JOB, new_run("running"))
+    running = await store.runs.start_run(JOB, new_run("running"))
     assert running is not None
     await check(store, running, "a", at=clock.now())
     await check(store, running, "b", "nö", at=clock.now())
@@ -304,17 +303,17 @@ async def test_a_run_in_progress_arrives_as_ended_and_its_watch_is_due(
     watch = await target.store.watches.find_watch(JOB)
     assert watch is not None
     assert (watch.active_run_id, watch.last_run_id) == (None, "ended")
-    assert await target.store.watches.attended(limit=9) == []
+    assert await target.store.runs.active_runs(limit=9) == []
     due = await target.store.watches.due_watches(clock.now() + timedelta(hours=1), limit=9)
     assert [each.watch_id for each in due] == [JOB]
-    again = await target.store.watches.start_run(JOB, new_run("again"))
+    again = await target.store.runs.start_run(JOB, new_run("again"))
     assert again is not None
     assert again.status is RunStatus.IN_PROGRESS
     assert all(verdict.holds for verdict in (await carry(source, target)).values())
     watch = await target.store.watches.find_watch(JOB)
     assert watch is not None
     assert watch.active_run_id == "again"
-    runs, _ = await target.store.watches.runs(RunFilter(watch_id=JOB), limit=9)
+    runs, _ = await target.store.runs.runs(RunFilter(watch_id=JOB), limit=9)
     assert [each.run_id for each in runs][:2] == ["again", "running"]
 
 
@@ -324,15 +323,15 @@ async def test_only_what_is_not_sent_is_told_again(
 ) -> None:
     await furnish(source, clock)
     await carry(source, target)
-    due = await target.store.watches.due_notices(clock.now(), limit=9)
-    assert {(each.notice_id, each.attempts) for each in due} == {
+    due = await target.store.notifications.due(clock.now(), limit=9)
+    assert {(each.notification_id, each.attempts) for each in due} == {
         ("notice open", 0),
         ("notice tried", 1),
     }
-    await target.store.watches.note_sent([each.notice_id for each in due], clock.now())
+    await target.store.notifications.note_sent([each.notification_id for each in due], clock.now())
     verdict = (await carry(source, target))["notices"]
     assert (verdict.newer, verdict.holds) == (2, True)
-    assert await target.store.watches.due_notices(clock.now(), limit=9) == []
+    assert await target.store.notifications.due(clock.now(), limit=9) == []
 
 
 @ACROSS

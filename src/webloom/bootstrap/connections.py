@@ -69,6 +69,8 @@ async def open_services(
             imports=stores.imports,
             pages=stores.pages,
             watches=stores.watches,
+            watch_runs=stores.watch_runs,
+            notifications=stores.notifications,
             heartbeats=stores.heartbeats,
             revisions=stores.revisions,
             lock=stores.lock,
@@ -157,5 +159,5 @@ _KEYS: dict[str, Callable[[Any], str]] = {
     "price_history": lambda record: f"{record.url} at {record.ts}",
     "pages": lambda page: page.url,
     "change_logs": lambda log: f"{log.url} version {log.number}",
-    "notices": lambda notice: notice.notice_id,
+    "notices": lambda notification: notification.notification_id,
 }

@@ -16,6 +16,7 @@ from webloom.adapters.mongodb.import_archives import (
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
+from webloom.adapters.mongodb.notifications import MongoNotifications
 from webloom.adapters.mongodb.page_archives import (
     MongoChangeLogArchive,
     MongoPageArchive,
@@ -30,7 +31,8 @@ from webloom.adapters.mongodb.watch_archives import (
     MongoWatchArchive,
     MongoWatchRunArchive,
 )
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
+from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.bootstrap.stores import Stores, retention
 from webloom.domain.pipeline import Pipeline
 from webloom.ports.clock import Clock
@@ -68,7 +70,9 @@ async def open_mongodb_stores(
             inventory=MongoInventoryStore(database),
             imports=MongoImportStore(database),
             pages=MongoPageStore(database, retention=kept, budget=settings.storage_budget),
-            watches=MongoWatchStore(database, retention=kept),
+            watches=MongoWatches(database, retention=kept),
+            watch_runs=MongoWatchRuns(database, retention=kept),
+            notifications=MongoNotifications(database, retention=kept),
             archives={
                 "metadata": MongoInventoryArchive(database),
                 "feeds": MongoFeedArchive(database),

@@ -9,10 +9,12 @@ from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
+from webloom.ports.notifications import Notifications
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
 from webloom.ports.room import DatabaseSizes, Room
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watch_runs import WatchRuns
+from webloom.ports.watches import Watches
 from webloom.settings import Settings
 
 
@@ -21,7 +23,9 @@ class Stores:
     inventory: InventoryStore
     imports: ImportStore
     pages: PageStore
-    watches: WatchStore
+    watches: Watches
+    watch_runs: WatchRuns
+    notifications: Notifications
     archives: dict[str, Archive[Any]]  # by collection; what depends on another comes later
     heartbeats: Heartbeats
     revisions: Revisions

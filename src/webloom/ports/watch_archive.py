@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from webloom.deltas import compressed, delta
+from webloom.domain.notification import Notification
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.domain.watch import (
     MOST_FAILURES,
@@ -33,7 +34,6 @@ from webloom.domain.watch import (
 from webloom.parsing.storage_event import canonical
 from webloom.ports.archive import Archive, Fingerprint
 from webloom.ports.page_store import Retention, Validators
-from webloom.ports.watch_store import Notice
 
 SOON = timedelta(hours=1)
 KEPT_IN_PROGRESS = timedelta(days=Retention().job_runs)  # from when it was last heard of
@@ -134,6 +134,7 @@ def carried_watch(watch: Watch) -> Watch:
     return replace(
         watch,
         active_run_id=None,
+        begun=None,
         config=replace(
             config,
             schedule=replace(schedule, every_minutes=_float(schedule.every_minutes)),
@@ -308,7 +309,7 @@ def is_newer_log(one: WholeLog, other: WholeLog) -> bool:
     return (one.batch is not None, not one.untold) > (other.batch is not None, not other.untold)
 
 
-def is_newer_notice(one: Notice, other: Notice) -> bool:
+def is_newer_notice(one: Notification, other: Notification) -> bool:
     return one.attempts > other.attempts
 
 

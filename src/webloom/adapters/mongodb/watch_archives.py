@@ -16,22 +16,20 @@ from webloom.adapters.mongodb.archive import SCANNED_AT_ONCE
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import Collection
+from webloom.adapters.mongodb.notifications import made, notification_document, notification_of
 from webloom.adapters.mongodb.page_writes import bulk
-from webloom.adapters.mongodb.watch_documents import (
+from webloom.adapters.mongodb.watch_codec import (
     METRICS,
-    failure_documents,
     metrics_fields,
-    moment,
-    new_run,
-    new_watch,
-    notice_document,
-    notice_of,
-    run_of,
     tally_fields,
+    watch_document,
     watch_of,
 )
 from webloom.adapters.mongodb.watch_ledger import WatchLedger
+from webloom.adapters.mongodb.watch_run_codec import run_document, run_of
+from webloom.domain.notification import Notification
 from webloom.domain.watch import EVENTS, RunStatus, Watch, WatchRun
+from webloom.domain.watch_run import RunState
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
 from webloom.ports.watch_archive import (
     KEPT_IN_PROGRESS,
@@ -46,11 +44,8 @@ from webloom.ports.watch_archive import (
     is_newer_watch,
     moment_of_watch,
 )
-from webloom.ports.watch_store import Notice
 
 Item = TypeVar("Item")
-
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class WatchArchive(ABC, Generic[Item]):
@@ -164,37 +159,22 @@ class MongoWatchArchive(WatchArchive[Watch]):
 
     async def put(self, items: Sequence[Watch]) -> None:
         """A run that is active here stays so, and metrics never get smaller."""
-        documents = [_watch_document(each) for each in items]
+        documents = [{"_id": self.key(each)} | watch_document(each) for each in items]
         latest = {"$max": ["$updatedAt", "$lastRunAt"]}
         replacing = []
         for item, document in zip(items, documents, strict=True):
-            kept = {"activeRunId", *METRICS}
+            kept = {"activeRunId", "activeRun", *METRICS}
             wanted = {name: value for name, value in document.items() if name not in kept}
             counted = {name: document[name] for name in METRICS}
             here = {
                 "_id": document["_id"],
-                "$expr": {"$lte": [latest, moment(moment_of_watch(item))]},
+                "$expr": {"$lte": [latest, moment_of_watch(item)]},
             }
             replacing.append(UpdateOne(here, {"$set": wanted, "$max": counted}))
         await put_documents(self._documents, documents, replacing)
 
     def is_newer(self, one: Watch, other: Watch) -> bool:
         return is_newer_watch(one, other)
-
-
-def _watch_document(watch: Watch) -> Document:
-    document = new_watch(
-        watch.watch_id, watch.config, now=watch.created_at, next_run_at=watch.next_run_at
-    )
-    return document | {
-        "updatedAt": watch.updated_at,
-        "lastRunId": watch.last_run_id and plain(watch.last_run_id),
-        "lastStatus": watch.last_status and watch.last_status.value,
-        "lastRunAt": watch.last_run_at,
-        "failures": watch.failures,
-        **metrics_fields(watch.metrics),
-        "external": watch.is_external,
-    }
 
 
 class MongoWatchRunArchive(WatchArchive[WholeRun]):
@@ -239,23 +219,11 @@ class MongoWatchRunArchive(WatchArchive[WholeRun]):
 
 
 def _run_document(item: WholeRun) -> Document:
-    run = item.run
-    document = new_run(
-        run.run_id, {"_id": plain(run.watch_id), "urls": []}, run.trigger, run.started_at
+    document = {"_id": plain(item.run.run_id)} | run_document(
+        RunState(run=item.run, expires_at=item.expires_at)
     )
-    return document | {
-        "status": run.status.value,
-        "pagesTotal": run.pages_total,
-        **tally_fields(run.tally),
-        "runDuration": run.duration // _MILLISECOND,
-        "updatedAt": run.updated_at,
-        "lastRunAt": run.updated_at,
-        "finishedAt": run.finished_at,
-        "failures": failure_documents(run.failures),
-        "nextRunAt": None,
-        "expireAt": item.expires_at,
-        **(_carried_counts(run) if run.trigger == EVENTS else {}),
-    }
+    more = _carried_counts(item.run) if item.run.trigger == EVENTS else {}
+    return document | {"nextRunAt": None} | made() | more
 
 
 def _carried_counts(run: WatchRun) -> Document:
@@ -268,7 +236,7 @@ def _carried_counts(run: WatchRun) -> Document:
     }
 
 
-class MongoNoticeArchive(WatchArchive[Notice]):
+class MongoNoticeArchive(WatchArchive[Notification]):
     """Those that are not sent."""
 
     def __init__(self, database: MongoDatabase) -> None:
@@ -277,19 +245,24 @@ class MongoNoticeArchive(WatchArchive[Notice]):
     def carried(self) -> Document:
         return {"isOpen": True}
 
-    def key(self, item: Notice) -> str:
-        return plain(item.notice_id)
+    def key(self, item: Notification) -> str:
+        return plain(item.notification_id)
 
-    async def items(self, documents: list[Document]) -> list[Notice]:
-        return [_carried(notice_of(each)) for each in documents]
+    async def items(self, documents: list[Document]) -> list[Notification]:
+        return [_carried(notification_of(each)) for each in documents]
 
-    async def put(self, items: Sequence[Notice]) -> None:
-        await put_documents(self._documents, [notice_document(each) for each in items], [])
+    async def put(self, items: Sequence[Notification]) -> None:
+        await put_documents(
+            self._documents,
+            [{"_id": self.key(each)} | notification_document(each) | made() for each in items],
+            [],
+        )
 
-    def is_newer(self, one: Notice, other: Notice) -> bool:
+    def is_newer(self, one: Notification, other: Notification) -> bool:
         return is_newer_notice(one, other)
 
 
-def _carried(notice: Notice) -> Notice:
+def _carried(notification: Notification) -> Notification:
     """SQLite can't hold a NUL."""
-    return replace(notice, error=notice.error and notice.error.replace("\0", "\ufffd"))
+    error = notification.error and notification.error.replace("\0", "\ufffd")
+    return replace(notification, error=error)

@@ -75,7 +75,10 @@ class Table(Generic[State]):
                 values = tuple(new[name] for name in changed)
             statements.setdefault(statement, []).append((*values, key))
         for statement, rows in statements.items():
-            connection.executemany(statement, rows)
+            if len(rows) == 1:
+                connection.execute(statement, rows[0])
+            else:
+                connection.executemany(statement, rows)
 
     def _insertion(self, columns: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
         marks = ", ".join("?" * (len(columns) + 1))

@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from webloom.adapters.sqlite import watch_notices, watch_rows, watch_runs
+from webloom.adapters.sqlite import watch_runs
 from webloom.adapters.sqlite.archive import SCANNED_AT_ONCE, note_position
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.notifications import NOTIFICATIONS, notification_of
+from webloom.adapters.sqlite.primitives import Change
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
+from webloom.adapters.sqlite.watches import WATCHES, watch_of
+from webloom.domain.notification import Notification
 from webloom.domain.watch import Watch
 from webloom.ports.archive import LARGE_SLICE, Fingerprint, Slice
 from webloom.ports.watch_archive import (
@@ -31,7 +35,6 @@ from webloom.ports.watch_archive import (
     moment_of_watch,
     size_of,
 )
-from webloom.ports.watch_store import Notice
 
 Item = TypeVar("Item")
 Row = Sequence[Any]
@@ -166,7 +169,7 @@ def _text(place: Any) -> str:
 
 class SqliteWatchArchive(WatchArchive[Watch]):
     name = source = "watches"
-    columns = watch_rows.COLUMNS
+    columns = WATCHES.columns
     place, first = "watch_id", ""
     by_key = "watch_id = ?"
 
@@ -174,7 +177,7 @@ class SqliteWatchArchive(WatchArchive[Watch]):
         return plain(item.watch_id)
 
     def item(self, connection: sqlite3.Connection, row: Row) -> Watch:
-        return carried_watch(watch_rows.watch_of(row))
+        return carried_watch(watch_of(row))
 
     def put(self, connection: sqlite3.Connection, item: Watch) -> None:
         """A run that is active here stays so, and metrics never get smaller."""
@@ -230,10 +233,9 @@ class SqliteWatchRunArchive(WatchArchive[WholeRun]):
 
     def item(self, connection: sqlite3.Connection, row: Row) -> WholeRun:
         _, run_id, expire_at = row
-        run = watch_runs.one(connection, run_id)
-        assert run is not None  # noqa: S101 - its row was just read
+        [state] = watch_runs.find(connection, "run_id = ?", run_id)
         return carried_run(
-            run, instant(expire_at), lambda: watch_runs.unchecked(connection, run_id)
+            state.run, instant(expire_at), lambda: watch_runs.unchecked_in(connection, run_id)
         )
 
     def put(self, connection: sqlite3.Connection, item: WholeRun) -> None:
@@ -275,23 +277,25 @@ class SqliteWatchRunArchive(WatchArchive[WholeRun]):
         return is_newer_run(one, other)
 
 
-class SqliteNoticeArchive(WatchArchive[Notice]):
+class SqliteNoticeArchive(WatchArchive[Notification]):
     """Those that are not sent."""
 
     name = source = "notices"
-    columns = f"id, {watch_notices.NOTICE_COLUMNS}"
+    columns = f"id, {NOTIFICATIONS.columns}"
     place, first = "id", 0
     carried = "sent_at IS NULL AND given_up = 0"
     by_key = "notice_id = ?"
 
-    def key(self, item: Notice) -> str:
-        return plain(item.notice_id)
+    def key(self, item: Notification) -> str:
+        return plain(item.notification_id)
 
-    def item(self, connection: sqlite3.Connection, row: Row) -> Notice:
-        return watch_notices.notice_of(row[1:])
+    def item(self, connection: sqlite3.Connection, row: Row) -> Notification:
+        return notification_of(row[1:])
 
-    def put(self, connection: sqlite3.Connection, item: Notice) -> None:
-        watch_notices.add(connection, [item])
+    def put(self, connection: sqlite3.Connection, item: Notification) -> None:
+        key = self.key(item)
+        if not NOTIFICATIONS.load(connection, [key]):
+            NOTIFICATIONS.save(connection, [Change(key, None, item)])
 
-    def is_newer(self, one: Notice, other: Notice) -> bool:
+    def is_newer(self, one: Notification, other: Notification) -> bool:
         return is_newer_notice(one, other)
