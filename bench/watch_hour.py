@@ -29,7 +29,7 @@ from webloom.bootstrap import Services
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, WatchConfig, WatchRun
 from webloom.ports.page_store import Usage
-from webloom.ports.watch_store import RunFilter
+from webloom.ports.watch_runs import RunFilter
 
 DUE = 100_000
 HOUR = 3600.0
@@ -151,7 +151,8 @@ async def _check_all(up: _Up, configs: dict[str, WatchConfig]) -> _Round:
     before = usage(up.process.pid)
     async with asyncio.timeout(ROUND_SECONDS):
         while True:
-            if not await watches.due_watches(due, limit=1) and not await watches.attended(limit=1):
+            is_due = await watches.due_watches(due, limit=1)
+            if not is_due and not await up.services.watch_runs.active_runs(limit=1):
                 break
             await asyncio.sleep(POLL_SECONDS)
     cpu_seconds = usage(up.process.pid).cpu_since(before)
@@ -208,7 +209,7 @@ async def _runs(services: Services) -> Sequence[WatchRun]:
     found: list[WatchRun] = []
     cursor = None
     while True:
-        some, cursor = await services.watches.runs(RunFilter(), limit=500, cursor=cursor)
+        some, cursor = await services.watch_runs.runs(RunFilter(), limit=500, cursor=cursor)
         found += some
         if cursor is None:
             return found

@@ -24,7 +24,7 @@ from webloom.application.watch.check_page import CheckPage
 from webloom.bootstrap import Services, open_check_page
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import WatchConfig
-from webloom.ports.watch_store import NewRun
+from webloom.domain.watch_run import NewRun, NextRun
 
 HOST = "127.0.0.1"
 CHECKS = 50  # that are answered 304, and as many that get the same page
@@ -168,12 +168,12 @@ class _Checks:
             await self.run(f"run-{number}")
 
     async def run(self, run_id: str) -> None:
-        watches = self.services.watches
-        await watches.start_run(WATCH, NewRun(run_id=run_id, trigger="manual"))
+        runs = self.services.watch_runs
+        await runs.start_run(WATCH, NewRun(run_id=run_id, trigger="manual"))
         for url in self.urls:
             message: Mapping[str, str] = {"runId": run_id, "jobId": WATCH, "url": url}
             await self.check_page(_Delivery(body=json.dumps(message).encode()))
-        run = await watches.finish_run(run_id, next_run_at=None, instead_of=None)
+        run = await runs.finish_run(run_id, NextRun(None, None))
         if run is not None and run.tally.failed and run_id != "first":
             raise RuntimeError(f"a page could not be checked: {run.failures}")
 

@@ -58,7 +58,7 @@ async def _check(services: Services, stop: asyncio.Event) -> WatchRun | None:
     """One run to its end; that which is in progress, if there is one. None: it was stopped."""
     started = await services.start_watch(WATCH_ID, "manual")
     while started is not None and not stop.is_set():
-        run = await services.watches.find_run(started.run.run_id)
+        run = await services.watch_runs.find_run(started.run.run_id)
         if run is not None and run.status is not RunStatus.IN_PROGRESS:
             return run
         await asyncio.sleep(POLL_SECONDS)

@@ -23,7 +23,6 @@ from contracts.mongodb_backend import (
     open_mongodb_heartbeats,
     open_mongodb_imports,
     open_mongodb_lock,
-    open_mongodb_pages,
     open_mongodb_revisions,
     open_mongodb_store,
     tie_mongodb_feed,
@@ -34,20 +33,27 @@ from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import open_bullmq
+from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.locks import lock_codec
+from webloom.adapters.mongodb.notifications import MongoNotifications
+from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
+from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
+from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.sqlite.broker import SqliteBroker
-from webloom.adapters.sqlite.database import open_database
+from webloom.adapters.sqlite.database import Database, open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import LOCKS as LOCK_ROWS
 from webloom.adapters.sqlite.locks import sqlite_locks
+from webloom.adapters.sqlite.notifications import SqliteNotifications
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
 from webloom.adapters.sqlite.revisions import SqliteRevisions
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Mark
 from webloom.domain.lease import Lease
@@ -57,9 +63,11 @@ from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
+from webloom.ports.notifications import Notifications
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watch_runs import WatchRuns
+from webloom.ports.watches import Watches
 from webloom.stores.primitives import Documents, Pairs
 
 LEASE = 15.0  # of a delivery that is to be lost
@@ -131,6 +139,10 @@ class ImportAdapter(PortAdapter[ImportStore]):
     tie_feed: TieFeed  # to an active run that is none
 
 
+class LoseWatch(Protocol):
+    async def __call__(self, place: Place, clock: Clock, watch_id: str) -> None: ...
+
+
 class TieWatch(Protocol):
     async def __call__(self, place: Place, clock: Clock, watch_id: str, run_id: str) -> None: ...
 
@@ -140,12 +152,17 @@ class Watching:
     """The stores of the watch pipeline, over one backend."""
 
     pages: PageStore
-    watches: WatchStore
+    watches: Watches
+    runs: WatchRuns
+    notifications: Notifications
 
 
 @dataclass(frozen=True, kw_only=True)
 class WatchAdapter(PortAdapter[Watching]):
+    """With what a process that dies between two writes can leave behind."""
+
     tie_watch: TieWatch  # to an active run that is none
+    lose_watch: LoseWatch  # and leave its active run
 
 
 @dataclass(kw_only=True)
@@ -247,6 +264,9 @@ class WatchProcesses(Processes[Watching]):
     async def tie_watch(self, watch_id: str, run_id: str) -> None:
         await self.adapter.tie_watch(self.place, self.clock, watch_id, run_id)
 
+    async def lose_watch(self, watch_id: str) -> None:
+        await self.adapter.lose_watch(self.place, self.clock, watch_id)
+
 
 def database_file(place: Place) -> Path:
     return place.folder / "webloom.db"
@@ -293,23 +313,48 @@ def _change_file(place: Place, statement: str, values: tuple[Any, ...]) -> None:
 @asynccontextmanager
 async def open_sqlite_watching(place: Place, clock: Clock) -> AsyncIterator[Watching]:
     async with open_database(database_file(place), clock) as database:
-        retention = Retention()
-        yield Watching(
-            pages=SqlitePageStore(database, retention=retention, budget=1 << 40),
-            watches=SqliteWatchStore(database, retention=retention),
-        )
+        yield watching_in(database)
+
+
+def watching_in(database: Database, *, budget: int = 1 << 40) -> Watching:
+    retention = Retention()
+    return Watching(
+        pages=SqlitePageStore(database, retention=retention, budget=budget),
+        watches=SqliteWatches(database, retention=retention),
+        runs=SqliteWatchRuns(database, retention=retention),
+        notifications=SqliteNotifications(database, retention=retention),
+    )
 
 
 @asynccontextmanager
 async def open_mongodb_watching(place: Place, clock: Clock) -> AsyncIterator[Watching]:
-    async with open_mongodb_pages(place, clock) as (pages, watches):
-        yield Watching(pages=pages, watches=watches)
+    async with open_mongodb_at(place, clock) as database:
+        yield watching_on(database)
+
+
+def watching_on(database: MongoDatabase) -> Watching:
+    retention = Retention()
+    return Watching(
+        pages=MongoPageStore(database, retention=retention, budget=1 << 40),
+        watches=MongoWatches(database, retention=retention),
+        runs=MongoWatchRuns(database, retention=retention),
+        notifications=MongoNotifications(database, retention=retention),
+    )
 
 
 async def tie_sqlite_watch(place: Place, clock: Clock, watch_id: str, run_id: str) -> None:
     _change_file(
         place, "UPDATE watches SET active_run_id = ? WHERE watch_id = ?", (run_id, watch_id)
     )
+
+
+async def lose_sqlite_watch(place: Place, clock: Clock, watch_id: str) -> None:
+    _change_file(place, "DELETE FROM watches WHERE watch_id = ?", (watch_id,))
+
+
+async def lose_mongodb_watch(place: Place, clock: Clock, watch_id: str) -> None:
+    async with open_mongodb_at(place, clock) as database:
+        assert (await database.watches.delete_one({"_id": watch_id})).deleted_count == 1
 
 
 async def tie_mongodb_watch(place: Place, clock: Clock, watch_id: str, run_id: str) -> None:
@@ -463,6 +508,7 @@ WATCHING: tuple[WatchAdapter, ...] = (
         open=open_sqlite_watching,
         pass_time=move_clock,
         tie_watch=tie_sqlite_watch,
+        lose_watch=lose_sqlite_watch,
     ),
     *(
         WatchAdapter(
@@ -472,6 +518,7 @@ WATCHING: tuple[WatchAdapter, ...] = (
             server=server,
             is_second_topology=server == "replica_set",
             tie_watch=tie_mongodb_watch,
+            lose_watch=lose_mongodb_watch,
         )
         for name, server in (("mongodb", "mongod"), ("mongodb-replica-set", "replica_set"))
     ),

@@ -20,18 +20,14 @@ from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
-from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.revisions import MongoRevisions
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
 from webloom.domain.import_run import Mark
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
-from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
-from webloom.ports.watch_store import WatchStore
 
 if TYPE_CHECKING:
     from contracts.adapters import Place
@@ -123,18 +119,6 @@ async def open_mongodb_revisions(place: Place, clock: Clock) -> AsyncIterator[Re
 async def open_mongodb_imports(place: Place, clock: Clock) -> AsyncIterator[ImportStore]:
     async with open_mongodb_at(place, clock) as database:
         yield MongoImportStore(database)
-
-
-@asynccontextmanager
-async def open_mongodb_pages(
-    place: Place, clock: Clock
-) -> AsyncIterator[tuple[PageStore, WatchStore]]:
-    async with open_mongodb_at(place, clock) as database:
-        retention = Retention()
-        yield (
-            MongoPageStore(database, retention=retention, budget=1 << 40),
-            MongoWatchStore(database, retention=retention),
-        )
 
 
 async def lose_mongodb_row(place: Place, clock: Clock, mark: Mark) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from contracts.adapters import Watching
-from contracts.watch_samples import config, notice
+from contracts.watch_samples import config, notification
 from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
-from webloom.application.watch.tell_people import TellPeople
+from webloom.application.watch.send_notifications import SendNotifications
 from webloom.domain.errors import NotSent
 from webloom.domain.watch import Target
 
@@ -31,26 +31,26 @@ class Dying:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def note_unsent(self, *values: Any, **options: Any) -> None:
-        await self._store.note_unsent(*values, **options)
+    async def note_failed(self, *values: Any, **options: Any) -> None:
+        await self._store.note_failed(*values, **options)
         raise Killed
 
 
 async def test_a_digest_is_told_as_one_though_its_scheduler_died_after_a_failure(
     watching: Watching, clock: FakeClock
 ) -> None:
-    store, hook = watching.watches, FakeNotifier()
+    outbox, hook = watching.notifications, FakeNotifier()
     hook.failures[TARGET.url] = [NotSent(reason="no answer", retryable=True)]
-    await store.add_watch("id of shop", config(targets=[TARGET]), next_run_at=None)
+    await watching.watches.add_watch("id of shop", config(targets=[TARGET]), next_run_at=None)
     names = ["one", "two", "three"]
-    due = [replace(notice(name, due=clock.now()), target_url=TARGET.url) for name in names]
-    await store.add_notices(due)
-    tell = {"pages": watching.pages, "notifier": hook, "clock": clock}
-    make: Any = TellPeople
+    due = [replace(notification(name, due=clock.now()), target_url=TARGET.url) for name in names]
+    await outbox.add(due)
+    tell = {"watches": watching.watches, "pages": watching.pages, "notifier": hook, "clock": clock}
+    make: Any = SendNotifications
     with pytest.raises(Killed):
-        await make(store=Dying(store), **tell).send_due()
+        await make(notifications=Dying(outbox), **tell).send_due()
     for _ in range(3):
-        await make(store=store, **tell).send_due()
+        await make(notifications=outbox, **tell).send_due()
         clock.advance(120)
     [(_, message)] = hook.sent
     assert sorted(message.lines) == sorted(f"line {name}" for name in names)

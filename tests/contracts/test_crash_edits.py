@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from contracts.adapters import Watching
+from contracts.adapters import Watching, watching_on
 from contracts.watch_samples import add_watch, check, config, started, watch_now
 from fakes.clock import FakeClock
 from webloom.adapters.cron import next_match
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.page_store import MongoPageStore
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.application.watch.manage_watches import ManageWatches
 from webloom.application.watch.run_watches import RunWatches
 from webloom.domain.schedule import Schedule
@@ -81,10 +81,11 @@ def manage(store: Any, clock: FakeClock) -> ManageWatches:
     )
 
 
-async def look(store: Any, clock: FakeClock) -> None:
+async def look(watches: Any, runs: Any, clock: FakeClock) -> None:
     nothing_is_published: Any = None
     look_once = RunWatches(
-        store=store,
+        watches=watches,
+        runs=runs,
         broker=nothing_is_published,
         clock=clock,
         cron=next_match,
@@ -134,7 +135,8 @@ async def test_an_edit_stands_that_comes_as_the_scheduler_ends_the_run(
     async def edit() -> None:
         assert await manage(watching.watches, clock).edit(run.watch_id, **EDITS[kind])
 
-    await look(Interrupted(watching.watches, edit, **{moment: "finish_run"}), clock)
+    runs = Interrupted(watching.runs, edit, **{moment: "finish_run"})
+    await look(watching.watches, runs, clock)
     await verify(watching, run, kind, clock)
 
 
@@ -145,7 +147,7 @@ async def test_what_the_end_of_a_run_has_written_stands_when_an_edit_began_befor
     run = await begin(watching, clock)
 
     async def end() -> None:
-        await look(watching.watches, clock)
+        await look(watching.watches, watching.runs, clock)
 
     interrupted = Interrupted(watching.watches, end, before="edit_watch")
     assert await manage(interrupted, clock).edit(run.watch_id, **EDITS[kind])
@@ -165,7 +167,8 @@ async def test_what_is_edited_at_each_step_of_the_scheduler_stands(
         assert edited is not None
         made.append(edited)
 
-    await look(Interrupted(watching.watches, edit), clock)
+    watches, runs = (Interrupted(each, edit) for each in (watching.watches, watching.runs))
+    await look(watches, runs, clock)
     watch = await watch_now(watching)
     assert watch.last_run_id == run.run_id
     assert (watch.config, watch.next_run_at) == (made[-1].config, made[-1].next_run_at)
@@ -173,23 +176,30 @@ async def test_what_is_edited_at_each_step_of_the_scheduler_stands(
 
 @pytest.mark.parametrize("kind", EDITS)
 async def test_an_edit_stands_that_comes_between_the_end_of_a_run_and_its_watch_on_mongodb(
-    mongodb: MongoDatabase, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, kind: str
+    mongodb: MongoDatabase, clock: FakeClock, kind: str
 ) -> None:
     """These are two documents; the scheduler dies between them, and the next one goes on."""
-    store = MongoWatchStore(mongodb, retention=Retention())
-    pages = MongoPageStore(mongodb, retention=Retention(), budget=1 << 40)
-    watching = Watching(pages=pages, watches=store)
+    watching = watching_on(mongodb)
     run = await begin(watching, clock)
 
-    async def die(ended: Any) -> None:
-        raise Killed
+    class Dying:
+        """The collection of watches, at its first write."""
 
-    with monkeypatch.context() as patched:
-        patched.setattr(store._runs, "_set_free", die)
-        with pytest.raises(Killed):
-            await look(store, clock)
-    assert await manage(store, clock).edit(run.watch_id, **EDITS[kind])
-    await look(store, clock)
+        def __getattr__(self, name: str) -> Any:
+            if name == "update_one":
+                raise Killed
+            return getattr(mongodb.watches, name)
+
+    mortal = copy.copy(mongodb)
+    mortal.watches = Dying()  # type: ignore[assignment]
+    with pytest.raises(Killed):
+        await look(watching.watches, MongoWatchRuns(mortal, retention=Retention()), clock)
+    ended = await watching.runs.find_run(run.run_id)
+    assert ended is not None
+    assert ended.status is RunStatus.COMPLETED
+    assert (await watch_now(watching)).active_run_id == run.run_id
+    assert await manage(watching.watches, clock).edit(run.watch_id, **EDITS[kind])
+    await look(watching.watches, watching.runs, clock)
     await verify(watching, run, kind, clock)
 
 
@@ -202,6 +212,6 @@ async def test_a_paused_watch_that_was_left_due_is_not_due_after_its_run(
     run = await started(watching)
     await check(watching, run, "a", at=clock.now())
     clock.advance(60)
-    await look(watching.watches, clock)
+    await look(watching.watches, watching.runs, clock)
     watch = await watch_now(watching)
     assert (watch.last_run_id, watch.next_run_at) == (run.run_id, None)

@@ -28,8 +28,8 @@ class Dying:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def finish_run(self, run_id: str, **options: Any) -> None:
-        await self._store.finish_run(run_id, **options)
+    async def finish_run(self, *values: Any) -> None:
+        await self._store.finish_run(*values)
         raise Killed
 
 
@@ -46,7 +46,8 @@ async def test_a_watch_that_is_paused_while_its_run_ends_is_not_checked_again(
 
     any_broker: Any = None  # nothing is to be published
     dying = RunWatches(
-        store=Dying(watching.watches),
+        watches=watching.watches,
+        runs=Dying(watching.runs),
         broker=any_broker,
         clock=clock,
         cron=next_match,
@@ -55,7 +56,7 @@ async def test_a_watch_that_is_paused_while_its_run_ends_is_not_checked_again(
     with pytest.raises(Killed):
         await dying()
     clock.advance(7200)
-    await replace(dying, store=watching.watches)()
+    await replace(dying, runs=watching.runs)()
     watch = await watch_now(watching)
     assert (watch.config.enabled, watch.active_run_id) == (False, None)
     assert watch.last_run_id == run.run_id

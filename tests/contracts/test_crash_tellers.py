@@ -22,11 +22,12 @@ from contracts.watch_samples import config, event, url
 from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
 from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.notifications import MongoNotifications
 from webloom.adapters.mongodb.page_store import MongoPageStore
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
-from webloom.application.watch.tell_people import TellPeople
+from webloom.adapters.mongodb.watches import MongoWatches
+from webloom.application.watch.send_notifications import SendNotifications
 from webloom.domain.watch import RunStatus, Target
-from webloom.ports.notifier import Told
+from webloom.ports.notifier import NotificationMessage
 from webloom.ports.page_store import Retention
 
 JOB = "id of shop"
@@ -43,15 +44,16 @@ class Teller:
         pages = room.pages()
         alerts: Any = pages._alerts
         alerts._logs = Stepping(room.database.change_logs, self._step)
-        people = TellPeople(
-            store=Stepping(room.watches, self._step),
+        people = SendNotifications(
+            watches=Stepping(room.watches, self._step),
+            notifications=Stepping(room.notifications, self._step),
             pages=pages,
             notifier=Sink(),
             clock=room.clock,
         )
         self._work = asyncio.ensure_future(self._tell(people))
 
-    async def _tell(self, people: TellPeople) -> None:
+    async def _tell(self, people: SendNotifications) -> None:
         try:
             await people.gather_late()
         finally:
@@ -110,7 +112,7 @@ class Stepping:
 
 
 class Sink(FakeNotifier):
-    async def send(self, target: Target, message: Told) -> None:
+    async def send(self, target: Target, message: NotificationMessage) -> None:
         raise AssertionError("nothing is sent here")
 
 
@@ -118,7 +120,8 @@ class Room:
     def __init__(self, database: MongoDatabase, clock: FakeClock) -> None:
         self.database = database
         self.clock = clock
-        self.watches = MongoWatchStore(database, retention=Retention())
+        self.watches = MongoWatches(database, retention=Retention())
+        self.notifications = MongoNotifications(database, retention=Retention())
         self._store = self.pages()
 
     def pages(self) -> MongoPageStore:
@@ -136,13 +139,17 @@ class Room:
 
     async def told(self) -> list[str]:
         """By what is in the outbox when a last scheduler has looked."""
-        people = TellPeople(
-            store=self.watches, pages=self._store, notifier=Sink(), clock=self.clock
+        people = SendNotifications(
+            watches=self.watches,
+            notifications=self.notifications,
+            pages=self._store,
+            notifier=Sink(),
+            clock=self.clock,
         )
         await people.gather_late()
         assert await self._store.late_alerts(limit=9) == []
-        due = await self.watches.due_notices(FAR, limit=1000)
-        await self.watches.note_sent([each.notice_id for each in due], self.clock.now())
+        due = await self.notifications.due(FAR, limit=1000)
+        await self.notifications.note_sent([each.notification_id for each in due], self.clock.now())
         return sorted(line for each in due for line in each.lines)
 
 

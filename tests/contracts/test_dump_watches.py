@@ -24,10 +24,10 @@ from contracts.whole_samples import (
 )
 from fakes.clock import FakeClock
 from webloom.domain.watch import Outcome, RunStatus
+from webloom.domain.watch_run import NOT_CHECKED
 from webloom.ports.dump import WholeLog, WholePrice, WholeVersion
 from webloom.ports.page_store import ChangeFilter, Checked, Validators
-from webloom.ports.watch_store import RunFilter
-from webloom.stores.whole import NOT_CHECKED
+from webloom.ports.watch_runs import RunFilter
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -96,17 +96,17 @@ async def test_a_run_in_progress_arrives_as_ended_and_its_watch_is_due(
     watch = await target.watching.watches.find_watch(JOB)
     assert watch is not None
     assert (watch.active_run_id, watch.last_run_id) == (None, "ended")
-    assert await target.watching.watches.attended(limit=9) == []
+    assert await target.watching.runs.active_runs(limit=9) == []
     due = await target.watching.watches.due_watches(clock.now() + timedelta(hours=1), limit=9)
     assert [each.watch_id for each in due] == [JOB]
-    again = await target.watching.watches.start_run(JOB, new_run("again"))
+    again = await target.watching.runs.start_run(JOB, new_run("again"))
     assert again is not None
     assert again.status is RunStatus.IN_PROGRESS
     assert all(verdict.holds for verdict in (await carry(source, target, clock)).values())
     watch = await target.watching.watches.find_watch(JOB)
     assert watch is not None
     assert watch.active_run_id == "again"
-    runs, _ = await target.watching.watches.runs(RunFilter(watch_id=JOB), limit=9)
+    runs, _ = await target.watching.runs.runs(RunFilter(watch_id=JOB), limit=9)
     assert [each.run_id for each in runs][:2] == ["again", "running"]
 
 
@@ -116,15 +116,17 @@ async def test_only_what_is_not_sent_is_sent_again(
 ) -> None:
     await furnish_watches(source.watching, clock)
     await carry(source, target, clock)
-    due = await target.watching.watches.due_notices(clock.now(), limit=9)
-    assert {(each.notice_id, each.attempts) for each in due} == {
+    due = await target.watching.notifications.due(clock.now(), limit=9)
+    assert {(each.notification_id, each.attempts) for each in due} == {
         ("notice open", 0),
         ("notice tried", 1),
     }
-    await target.watching.watches.note_sent([each.notice_id for each in due], clock.now())
+    await target.watching.notifications.note_sent(
+        [each.notification_id for each in due], clock.now()
+    )
     verdict = (await carry(source, target, clock))["notices"]
     assert (verdict.newer, verdict.holds) == (2, True)
-    assert await target.watching.watches.due_notices(clock.now(), limit=9) == []
+    assert await target.watching.notifications.due(clock.now(), limit=9) == []
 
 
 @ACROSS

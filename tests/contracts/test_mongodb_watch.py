@@ -37,15 +37,16 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_budget import Budget
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
-from webloom.adapters.mongodb.watch_documents import METRICS
+from webloom.adapters.mongodb.watch_codec import METRICS
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
+from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Metrics, RunStatus, WatchConfig
+from webloom.domain.watch_run import NewRun, NextRun
 from webloom.ports.page_store import ChangeFilter, Retention
-from webloom.ports.watch_store import NewRun
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -479,16 +480,17 @@ async def test_metrics_are_exact_whatever_is_settled(
 async def test_an_idle_run_whose_closing_is_cut_off_is_closed_by_the_next_look(
     database: MongoDatabase,
 ) -> None:
-    watches = MongoWatchStore(database, retention=Retention())
+    watches = MongoWatches(database, retention=Retention())
+    runs = MongoWatchRuns(database, retention=Retention())
     now = database.wall()
     for writes in range(5):
         job, run = f"job {writes}", f"run {writes}"
         await store_on(database).store_event(replace(event("a"), job_id=job, run_id=run))
         mortal = dying_database(database, partial(int.__gt__, writes))
         with suppress(Died):
-            await MongoWatchStore(mortal, retention=Retention()).close_idle_runs(now)
-        await watches.close_idle_runs(now)
-        closed = await watches.find_run(run)
+            await MongoWatchRuns(mortal, retention=Retention()).close_idle_runs(now)
+        await runs.close_idle_runs(now)
+        closed = await runs.find_run(run)
         watch = await watches.find_watch(job)
         assert closed is not None
         assert watch is not None
@@ -499,13 +501,14 @@ async def test_an_idle_run_whose_closing_is_cut_off_is_closed_by_the_next_look(
 async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     database: MongoDatabase,
 ) -> None:
-    watches = MongoWatchStore(database, retention=Retention())
+    watches = MongoWatches(database, retention=Retention())
+    runs = MongoWatchRuns(database, retention=Retention())
     for watch_id in ("ours", "busy"):
         config = WatchConfig(name=watch_id, urls=[URL], schedule=Schedule(every_minutes=60))
         await watches.add_watch(watch_id, config, next_run_at=None)
-        await watches.start_run(watch_id, NewRun(run_id=f"first of {watch_id}", trigger="manual"))
-        await watches.finish_run(f"first of {watch_id}", next_run_at=None, instead_of=None)
-    await watches.start_run("busy", NewRun(run_id="second", trigger="manual"))
+        await runs.start_run(watch_id, NewRun(run_id=f"first of {watch_id}", trigger="manual"))
+        await runs.finish_run(f"first of {watch_id}", NextRun(None, None))
+    await runs.start_run("busy", NewRun(run_id="second", trigger="manual"))
     store = store_on(database)
     for ts in (TS, TS + 1, TS + 24 * 3600 * 1000):
         await store.store_event(event("a", ts=ts, is_change=True))
@@ -524,7 +527,7 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
             "busy": Metrics(pages_processed=1),
             JOB: Metrics(pages_processed=3, changes=3),
         }
-    await watches.finish_run("second", next_run_at=None, instead_of=None)
+    await runs.finish_run("second", NextRun(None, None))
     busy = await watches.find_watch("busy")
     assert busy is not None
     assert busy.metrics == Metrics(pages_processed=2)

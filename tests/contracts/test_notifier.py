@@ -16,11 +16,11 @@ from webloom.adapters.notify.notifier import TargetNotifier
 from webloom.domain.errors import NotSent
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
-from webloom.ports.notifier import Notifier, Told
+from webloom.ports.notifier import NotificationMessage, Notifier
 
 TOKEN = "t0ken"  # a part of every target's URL that nobody else may see
-MESSAGE = Told(
-    told_id="0123abcd",
+MESSAGE = NotificationMessage(
+    message_id="0123abcd",
     at=datetime(2026, 3, 1, 12, tzinfo=UTC),
     title="My shop: 1 change",
     lines=["https://shop.test/1: the price fell"],

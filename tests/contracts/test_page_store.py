@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from contracts.adapters import WatchProcesses
+from contracts.adapters import Watching, WatchProcesses
 from contracts.page_samples import (
     JOB,
     TS,
@@ -25,6 +25,7 @@ from contracts.page_samples import (
 from webloom.domain.errors import BadCursor
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Outcome, PageFailure, RunStatus, Tally, WatchConfig
+from webloom.domain.watch_run import NewRun, NextRun
 from webloom.ports.page_store import (
     ChangeFilter,
     Checked,
@@ -33,21 +34,20 @@ from webloom.ports.page_store import (
     Stored,
     Validators,
 )
-from webloom.ports.watch_store import NewRun, WatchStore
 
 AT = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
 
 
-async def start_run(watches: WatchStore, *urls: str, run_id: str = "run 1") -> None:
+async def start_run(store: Watching, *urls: str, run_id: str = "run 1") -> None:
     config = WatchConfig(name="shop", urls=list(urls), schedule=Schedule(every_minutes=60))
-    await watches.add_watch(JOB, config, next_run_at=None)
-    run = await watches.start_run(JOB, NewRun(run_id=run_id, trigger="manual"))
+    await store.watches.add_watch(JOB, config, next_run_at=None)
+    run = await store.runs.start_run(JOB, NewRun(run_id=run_id, trigger="manual"))
     assert run is not None
     assert run.run_id == run_id
 
 
-async def tally(watches: WatchStore, run_id: str = "run 1") -> Tally:
-    run = await watches.find_run(run_id)
+async def tally(store: Watching, run_id: str = "run 1") -> Tally:
+    run = await store.runs.find_run(run_id)
     assert run is not None
     return run.tally
 
@@ -182,17 +182,17 @@ async def test_the_newest_is_whole_and_stays_and_others_are_deltas(page_store: P
 
 async def test_a_run_counts_each_page_once(watchings: WatchProcesses) -> None:
     async with watchings.open() as opened:
-        store, watches = opened.pages, opened.watches
+        store = opened.pages
         other = "https://example.com/other"
-        await start_run(watches, URL, other)
+        await start_run(opened, URL, other)
         given = event("a", version=2, is_change=True, price="4", previous="5", run_id="run 1")
         await asyncio.gather(*(store.store_event(given) for _ in range(3)))
         await store.store_event(replace(given, ts=TS + 1, claimed=3, snapshot_hash="b"))
         await store.note_checked(checked(Outcome.UNCHANGED))
-        assert await tally(watches) == Tally(processed=1, changes=1, price_changes=1)
+        assert await tally(opened) == Tally(processed=1, changes=1, price_changes=1)
         await store.note_checked(checked(Outcome.FAILED, url=other, error="it is away"))
-        assert await tally(watches) == Tally(processed=2, failed=1, changes=1, price_changes=1)
-        run = await watches.find_run("run 1")
+        assert await tally(opened) == Tally(processed=2, failed=1, changes=1, price_changes=1)
+        run = await opened.runs.find_run("run 1")
         assert run is not None
         assert run.failures == [PageFailure(url=other, reason="it is away")]
 
@@ -201,24 +201,24 @@ async def test_events_of_a_run_that_has_ended_count_for_nothing(
     watchings: WatchProcesses,
 ) -> None:
     async with watchings.open() as opened:
-        store, watches = opened.pages, opened.watches
-        await start_run(watches, URL)
+        store = opened.pages
+        await start_run(opened, URL)
         await store.note_checked(checked(Outcome.UNCHANGED))
-        await watches.finish_run("run 1", next_run_at=None, instead_of=None)
+        await opened.runs.finish_run("run 1", NextRun(None, None))
         late = event("a", is_change=True, run_id="run 1", url="https://example.com/2")
         await store.store_event(late)
-        assert await tally(watches) == Tally(processed=1)
+        assert await tally(opened) == Tally(processed=1)
         assert await numbers(store, JOB, late.url) == [(1, "a")]
 
 
 async def test_events_that_name_no_run_count_for_their_day(watchings: WatchProcesses) -> None:
     async with watchings.open() as opened:
-        store, watches = opened.pages, opened.watches
+        store = opened.pages
         first = event("a", version=1, price="5")
         second = event("b", version=2, ts=TS + 1, is_change=True, price="4", previous="5")
         for each in (first, second, second, first):
             await store.store_event(each)
-        run = await watches.find_run(f"{JOB}:2024-04-05")
+        run = await opened.runs.find_run(f"{JOB}:2024-04-05")
         assert run is not None
         assert (run.status, run.trigger) == (RunStatus.COMPLETED, "events")
         assert (run.pages_total, run.watch_id) == (None, JOB)

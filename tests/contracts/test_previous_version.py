@@ -44,6 +44,7 @@ from webloom.domain.import_run import Counts, RunStatus
 from webloom.domain.inventory import Attempt, FetchRequest
 from webloom.domain.watch import Outcome
 from webloom.domain.watch import RunStatus as WatchRunStatus
+from webloom.domain.watch_run import NextRun
 from webloom.ports.broker import Broker, Delivery
 from webloom.ports.import_store import Claim, Ending, PostingFilter
 from webloom.ports.page_store import Checked
@@ -161,10 +162,11 @@ async def check_the_rest(stores: Stores, work: Queued, deliver: Deliver, broker:
     run_id = "watch run in progress"
     [body] = work["watch-pages"].values()
     check = msgspec.json.decode(body, type=PageCheck)
-    assert await stores.watches.unchecked(run_id) == [url("b"), url("c")]
+    assert await stores.watch_runs.unchecked(run_id) == [url("b"), url("c")]
     store_event = StoreEvent(
         store=stores.pages,
         watches=stores.watches,
+        runs=stores.watch_runs,
         broker=broker,
         queue="storage-agent",
         clock=SystemClock(),
@@ -186,9 +188,8 @@ async def check_the_rest(stores: Stores, work: Queued, deliver: Deliver, broker:
     watch = await stores.watches.find_watch("id of shop")
     assert watch is not None
     for _ in range(2):
-        ended = await stores.watches.finish_run(
-            run_id, next_run_at=LATER + timedelta(days=1), instead_of=watch.next_run_at
-        )
+        next_run = NextRun(LATER + timedelta(days=1), watch.next_run_at)
+        ended = await stores.watch_runs.finish_run(run_id, next_run)
         assert ended is not None
         assert ended.status is WatchRunStatus.COMPLETED
         tally = ended.tally
@@ -202,10 +203,10 @@ async def check_the_rest(stores: Stores, work: Queued, deliver: Deliver, broker:
 
 
 async def send_what_waits(stores: Stores) -> None:
-    due = await stores.watches.due_notices(LATER, limit=10)
-    assert {each.notice_id for each in due} == {"notice to send", "notice failed"}
-    await stores.watches.note_sent([each.notice_id for each in due], LATER)
-    assert await stores.watches.due_notices(LATER, limit=10) == []
+    due = await stores.notifications.due(LATER, limit=10)
+    assert {each.notification_id for each in due} == {"notice to send", "notice failed"}
+    await stores.notifications.note_sent([each.notification_id for each in due], LATER)
+    assert await stores.notifications.due(LATER, limit=10) == []
     assert await stores.pages.gather_alerts("id of shop", "watch run in progress", "new") == ["new"]
     batches = await stores.pages.gather_alerts("id of shop", "watch run that ended", "another")
     assert batches == ["a batch"]

@@ -90,7 +90,7 @@ async def test_every_change_of_a_watch_moves_the_watches(revising: Revising) -> 
         assert await noted.moved() == {"watch"}
         await watch_samples.end(watching, run)
         assert await noted.moved() == {"watch"}
-        await watching.watches.add_notices([watch_samples.notice("one")])
+        await watching.notifications.add([watch_samples.notification("one")])
         assert await noted.moved() == {"watch"}
         await watching.watches.remove_watch(run.watch_id)
         assert await noted.moved() == {"watch"}

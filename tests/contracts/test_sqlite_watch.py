@@ -14,16 +14,14 @@ from typing import Any
 
 import pytest
 
-from contracts.adapters import Watching
-from contracts.watch_samples import MAY, begin, check, end, event, notice, price, run_now, url
+from contracts.adapters import Watching, watching_in
+from contracts.watch_samples import MAY, begin, check, end, event, notification, price, run_now, url
 from fakes.clock import FakeClock
 from webloom.adapters.sqlite import page_listing, page_pruning
 from webloom.adapters.sqlite.database import open_database
-from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.page_versions import MOST_CHAINED
 from webloom.adapters.sqlite.schema import APPLICATION_ID, COPIES, IMPORTS, TABLES, VERSION
 from webloom.adapters.sqlite.watch_schema import ALERTS, WATCHES
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.deltas import compressed
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.storage_event import StorageEvent
@@ -39,10 +37,7 @@ AMPLE = 1 << 40
 @asynccontextmanager
 async def opened(folder: Path, clock: FakeClock, *, budget: int = AMPLE) -> AsyncIterator[Watching]:
     async with open_database(folder / "webloom.db", clock) as database:
-        yield Watching(
-            pages=SqlitePageStore(database, retention=Retention(), budget=budget),
-            watches=SqliteWatchStore(database, retention=Retention()),
-        )
+        yield watching_in(database, budget=budget)
 
 
 @pytest.fixture
@@ -281,11 +276,11 @@ async def test_the_ledger_goes_two_days_after_its_run_and_the_run_later(
         await check(store, run, page)
     clock.advance(10 * DAY)
     await store.pages.prune()
-    assert len(await store.watches.unchecked(run.run_id)) == 1
+    assert len(await store.runs.unchecked(run.run_id)) == 1
     ended = await end(store, run)
     await store.pages.store_event(event("f", job_id="other"))
-    await store.watches.add_notices([notice("1"), notice("2")])
-    await store.watches.note_sent(["notice 1"], MAY)
+    await store.notifications.add([notification("1"), notification("2")])
+    await store.notifications.note_sent(["notice 1"], MAY)
     clock.advance(2 * DAY + 1)
     await store.pages.prune()
     # That of events stays as long as their run, for which a late one may still come.
@@ -295,8 +290,8 @@ async def test_the_ledger_goes_two_days_after_its_run_and_the_run_later(
     await store.pages.prune()
     assert rows(tmp_path, "SELECT count(*) FROM job_runs") == [(0,)]
     assert rows(tmp_path, "SELECT count(*) FROM watch_ledger") == [(0,)]
-    found, _ = await store.watches.notices(JOB, limit=5)
-    assert [each.notice_id for each in found] == ["notice 2"]
+    found, _ = await store.notifications.of_watch(JOB, limit=5)
+    assert [each.notification_id for each in found] == ["notice 2"]
 
 
 async def test_a_page_that_is_looked_at_twice_has_the_better_outcome(store: Watching) -> None:
@@ -565,8 +560,8 @@ async def test_a_run_that_is_in_progress_when_the_file_gets_its_layout_is_told(
         assert await store.pages.gather_alerts("w", "r1", "one") == ["one"]
         assert await store.pages.gather_alerts("w", "r2", "two") == []
         assert await store.pages.gather_alerts("w", "r3", "three") == []
-        [notice] = await store.watches.due_notices(clock.now(), limit=9)
-        assert notice.batch == "r3"
+        [pending] = await store.notifications.due(clock.now(), limit=9)
+        assert pending.batch == "r3"
     assert rows(tmp_path, "SELECT run_id, batch FROM change_logs WHERE batch = 'r3'")
 
 

@@ -11,11 +11,11 @@ from contracts.adapters import Processes, Watching
 from contracts.watch_samples import add_watch, begin, config, end, event, started, url
 from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
-from webloom.application.watch.tell_people import TellPeople
+from webloom.application.watch.send_notifications import SendNotifications
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import RunStatus, Target, WatchRun
-from webloom.ports.notifier import Told
+from webloom.ports.notifier import NotificationMessage
 from webloom.ports.page_store import ChangeFilter, Late
 
 JOB = "id of shop"
@@ -135,14 +135,15 @@ class Deadly:
 class Sink(FakeNotifier):
     """A notifier that nothing is ever sent with."""
 
-    async def send(self, target: Target, message: Told) -> None:
+    async def send(self, target: Target, message: NotificationMessage) -> None:
         raise StoreUnavailable("it is not asked")
 
 
-def teller(store: Watching, clock: FakeClock, life: int = 10_000) -> TellPeople:
+def teller(store: Watching, clock: FakeClock, life: int = 10_000) -> SendNotifications:
     moments = [True] * life
-    return TellPeople(
-        store=Deadly(store.watches, moments),
+    return SendNotifications(
+        watches=Deadly(store.watches, moments),
+        notifications=Deadly(store.notifications, moments),
         pages=Deadly(store.pages, moments),
         notifier=Sink(),
         clock=clock,
@@ -192,7 +193,7 @@ def _some(life: int) -> list[StorageEvent]:
 
 
 async def _told(store: Watching, run: WatchRun) -> dict[str, list[str]]:
-    found, _ = await store.watches.notices(JOB, limit=1000)
+    found, _ = await store.notifications.of_watch(JOB, limit=1000)
     told: dict[str, list[str]] = {}
     for each in found:
         if each.run_id == run.run_id:

@@ -25,7 +25,7 @@ from contracts.watch_samples import (
 )
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Metrics, RunStatus, Tally
-from webloom.ports.watch_store import RunFilter
+from webloom.ports.watch_runs import RunFilter
 
 # Watches that Webloom checks
 
@@ -84,8 +84,8 @@ async def test_the_first_event_of_a_job_makes_an_external_watch(watching: Watchi
 async def test_an_external_watch_is_never_started(watching: Watching) -> None:
     await watching.pages.store_event(event("a"))
     assert await watching.watches.due_watches(MAY + 1000 * HOUR, limit=10) == []
-    assert await watching.watches.start_run("id of shop", new_run()) is None
-    assert await watching.watches.attended(limit=10) == []
+    assert await watching.runs.start_run("id of shop", new_run()) is None
+    assert await watching.runs.active_runs(limit=10) == []
     counts = await watching.watches.count_watches()
     assert (counts.all, counts.enabled, counts.checking, counts.failing) == (1, 0, 0, 0)
 
@@ -164,7 +164,7 @@ async def test_an_event_opens_a_run_that_is_not_known(watching: Watching) -> Non
     assert (watch.last_run_id, watch.last_status) == ("their run", RunStatus.IN_PROGRESS)
     assert watch.metrics == Metrics(pages_processed=2, changes=1)
     in_progress = RunFilter(status=RunStatus.IN_PROGRESS)
-    assert (await watching.watches.runs(in_progress, limit=10))[0] == [run]
+    assert (await watching.runs.runs(in_progress, limit=10))[0] == [run]
 
 
 @pytest.mark.parametrize("status", [RunStatus.COMPLETED, RunStatus.PARTIAL, RunStatus.FAILED])
@@ -208,7 +208,7 @@ async def test_a_run_of_ours_is_not_closed_by_an_event(watching: Watching) -> No
     closing = event("a", run_id=run.run_id, closes_run=RunStatus.COMPLETED)
     await watching.pages.store_event(closing)
     assert (await run_now(watching, run.run_id)).status is RunStatus.IN_PROGRESS
-    assert [each.run.run_id for each in await watching.watches.attended(limit=10)] == [run.run_id]
+    assert [each.run.run_id for each in await watching.runs.active_runs(limit=10)] == [run.run_id]
 
 
 async def test_a_run_of_events_is_closed_when_it_is_idle(watchings: WatchProcesses) -> None:
@@ -220,10 +220,10 @@ async def test_a_run_of_events_is_closed_when_it_is_idle(watchings: WatchProcess
         await watchings.pass_time(10)
         await store.pages.store_event(event("a", job_id="job", run_id="new run"))
         heard = (await run_now(store, "new run")).updated_at
-        assert await store.watches.close_idle_runs(heard - HOUR) == 0
+        assert await store.runs.close_idle_runs(heard - HOUR) == 0
         idle_since = heard - (heard - (await run_now(store, "old run")).updated_at) / 2
-        assert await store.watches.close_idle_runs(idle_since) == 1
-        assert await store.watches.close_idle_runs(idle_since) == 0
+        assert await store.runs.close_idle_runs(idle_since) == 1
+        assert await store.runs.close_idle_runs(idle_since) == 0
         run = await run_now(store, "old run")
         assert (run.status, run.finished_at) == (RunStatus.COMPLETED, MAY)
         assert (await run_now(store, "new run")).status is RunStatus.IN_PROGRESS
@@ -233,7 +233,7 @@ async def test_a_run_of_events_is_closed_when_it_is_idle(watchings: WatchProcess
 async def test_the_watch_follows_when_its_last_run_is_closed(watching: Watching) -> None:
     await watching.pages.store_event(event("a", run_id="their run"))
     heard = (await run_now(watching, "their run")).updated_at
-    assert await watching.watches.close_idle_runs(heard) == 1
+    assert await watching.runs.close_idle_runs(heard) == 1
     watch = await watch_now(watching)
     assert (watch.last_status, watch.last_run_at) == (RunStatus.COMPLETED, MAY)
     assert watch.metrics == Metrics(pages_processed=1)

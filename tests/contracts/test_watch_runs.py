@@ -1,4 +1,4 @@
-"""The WatchStore's contract: runs, and how their pages are counted."""
+"""The contract of WatchRuns, and how the pages of a run are counted."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from contracts.watch_samples import (
 )
 from webloom.domain.errors import BadCursor
 from webloom.domain.watch import MOST_FAILURES, PageFailure, RunStatus, Tally, WatchRun
+from webloom.domain.watch_run import NextRun
 from webloom.ports.page_store import Stored
-from webloom.ports.watch_store import Attended, RunFilter
+from webloom.ports.watch_runs import ActiveRun, RunFilter
 
 # One active run for each watch.
 
@@ -45,10 +46,10 @@ async def test_a_run_is_started_as_it_was_asked_for(watching: Watching) -> None:
         updated_at=run.started_at,
         pages_total=3,
     )
-    assert await watching.watches.find_run("some run") == run
-    assert await watching.watches.find_run("other run") is None
+    assert await watching.runs.find_run("some run") == run
+    assert await watching.runs.find_run("other run") is None
     assert (await watch_now(watching)).active_run_id == "some run"
-    assert await watching.watches.start_run("id of nobody", new_run()) is None
+    assert await watching.runs.start_run("id of nobody", new_run()) is None
 
 
 async def test_of_many_who_start_a_run_at_once_one_does(watchings: Processes[Watching]) -> None:
@@ -63,7 +64,7 @@ async def test_of_many_who_start_a_run_at_once_one_does(watchings: Processes[Wat
             assert len({run.run_id for run in runs[:-1]}) == 1
             assert runs[-1].run_id != runs[0].run_id
             assert (await watch_now(two)).active_run_id == runs[0].run_id
-            assert len(await two.watches.attended(limit=10)) == 2
+            assert len(await two.runs.active_runs(limit=10)) == 2
             for run in (runs[0], runs[-1]):
                 await end(one, run)
 
@@ -86,10 +87,10 @@ async def test_a_watch_that_is_no_longer_due_is_not_started(watching: Watching) 
     await add_watch(watching, due=MAY)
     first = await started(watching, new=new_run(due=MAY))
     await end(watching, first, next_run_at=MAY + HOUR)
-    assert await watching.watches.start_run("id of shop", new_run(due=MAY)) is None
-    assert await watching.watches.start_run("id of shop", new_run(due=MAY + HOUR)) is not None
+    assert await watching.runs.start_run("id of shop", new_run(due=MAY)) is None
+    assert await watching.runs.start_run("id of shop", new_run(due=MAY + HOUR)) is not None
     await add_watch(watching, "paused")
-    assert await watching.watches.start_run("id of paused", new_run(due=MAY)) is None
+    assert await watching.runs.start_run("id of paused", new_run(due=MAY)) is None
 
 
 @pytest.mark.parametrize("what", ["ended", "missing"])
@@ -101,7 +102,7 @@ async def test_a_watch_whose_active_run_is_none_is_set_free(
         await end(store, run, next_run_at=MAY)
         await watchings.tie_watch("id of shop", run.run_id if what == "ended" else "nowhere")
         assert await store.watches.due_watches(MAY, limit=10) == []
-        assert await store.watches.attended(limit=10) == []
+        assert await store.runs.active_runs(limit=10) == []
         assert (await watch_now(store)).active_run_id is None
         assert len(await store.watches.due_watches(MAY, limit=10)) == 1
 
@@ -112,12 +113,27 @@ async def test_a_run_that_is_no_longer_the_active_one_leaves_its_watch_alone(
     async with watchings.open() as store:
         lost = await begin(store)
         await watchings.tie_watch("id of shop", "nowhere")
-        await store.watches.attended(limit=10)
+        await store.runs.active_runs(limit=10)
         run = await started(store)
         assert run.run_id != lost.run_id
         watch = await watch_now(store)
         assert (await end(store, lost, next_run_at=MAY)).status is RunStatus.FAILED
         assert await watch_now(store) == watch
+
+
+async def test_a_run_whose_watch_is_gone_ends(watchings: WatchProcesses) -> None:
+    """As when a process dies while it removes the watch."""
+    async with watchings.open() as store:
+        run = await begin(store)
+        other = await begin(store, "other")
+        await check(store, run, "a")
+        await watchings.lose_watch("id of shop")
+        assert [each.run.run_id for each in await store.runs.active_runs(limit=10)] == [
+            other.run_id
+        ]
+        ended = await run_now(store, run.run_id)
+        assert (ended.status, ended.tally) == (RunStatus.PARTIAL, Tally(processed=3, failed=2))
+        assert not await store.runs.is_open(run.run_id, url("b"))
 
 
 async def test_runs_in_progress_are_attended_the_oldest_first(
@@ -130,21 +146,21 @@ async def test_runs_in_progress_are_attended_the_oldest_first(
             await watchings.pass_time(1)
         await end(store, runs[1])
         await check(store, runs[2], "a")
-        await store.watches.note_published(runs[2].run_id, MAY)
-        await store.watches.note_published(runs[2].run_id, MAY + HOUR)
-        await store.watches.note_published("unknown", MAY)
+        await store.runs.note_published(runs[2].run_id, MAY)
+        await store.runs.note_published(runs[2].run_id, MAY + HOUR)
+        await store.runs.note_published("unknown", MAY)
         await store.pages.store_event(event("a", job_id="another program's"))
-        found = await store.watches.attended(limit=10)
+        found = await store.runs.active_runs(limit=10)
         assert found == [
-            Attended(run=runs[0], watch=await watch_now(store, "one"), published_at=None),
-            Attended(
+            ActiveRun(run=runs[0], watch=await watch_now(store, "one"), published_at=None),
+            ActiveRun(
                 run=await run_now(store, runs[2].run_id),
                 watch=await watch_now(store, "three"),
                 published_at=MAY + HOUR,
             ),
         ]
         assert found[1].run.tally == Tally(processed=1)
-        assert await store.watches.attended(limit=1) == found[:1]
+        assert await store.runs.active_runs(limit=1) == found[:1]
 
 
 # Each page once.
@@ -157,15 +173,15 @@ async def test_a_page_is_open_until_something_is_known_of_it(watching: Watching)
     await check(watching, run, "b", "no answer")
     await watching.pages.store_event(event("c", run_id=run.run_id))
     await watching.pages.store_event(event("d"))
-    assert await watching.watches.unchecked(run.run_id) == [url("d")]
-    assert sorted(await watching.watches.unchecked(other.run_id)) == [url(p) for p in "abc"]
-    assert await watching.watches.unchecked("unknown") == []
+    assert await watching.runs.unchecked(run.run_id) == [url("d")]
+    assert sorted(await watching.runs.unchecked(other.run_id)) == [url(p) for p in "abc"]
+    assert await watching.runs.unchecked("unknown") == []
     for page in "abcd":
-        assert await watching.watches.is_open(run.run_id, url(page)) is (page == "d")
-        assert await watching.watches.is_open(other.run_id, url(page)) or page == "d"
-    assert not await watching.watches.is_open("unknown", url("a"))
+        assert await watching.runs.is_open(run.run_id, url(page)) is (page == "d")
+        assert await watching.runs.is_open(other.run_id, url(page)) or page == "d"
+    assert not await watching.runs.is_open("unknown", url("a"))
     await end(watching, run)
-    assert not await watching.watches.is_open(run.run_id, url("d"))
+    assert not await watching.runs.is_open(run.run_id, url("d"))
 
 
 async def test_each_page_counts_once_however_often_it_comes(
@@ -251,7 +267,7 @@ async def test_events_that_name_no_run_count_for_one_a_day(
             await asyncio.gather(
                 *(store.pages.store_event(each) for each in events for store in (one, two))
             )
-        found, _ = await one.watches.runs(RunFilter(watch_id="id of shop"), limit=10)
+        found, _ = await one.runs.runs(RunFilter(watch_id="id of shop"), limit=10)
         tallies = {run.run_id: run.tally for run in found}
         assert tallies == {
             events[0].counting_run: Tally(processed=4, changes=2, price_changes=1),
@@ -264,8 +280,8 @@ async def test_events_that_name_no_run_count_for_one_a_day(
             start = day if is_first else day + 24 * HOUR
             ended = day + 2 * HOUR if is_first else start
             assert (run.started_at, run.finished_at) == (start, ended)
-            assert await two.watches.find_run(run.run_id) == run
-        assert await one.watches.attended(limit=10) == []
+            assert await two.runs.find_run(run.run_id) == run
+        assert await one.runs.active_runs(limit=10) == []
 
 
 # How a run ends.
@@ -312,7 +328,7 @@ async def test_a_run_ends_as_its_pages_did(
 
 async def test_a_run_without_pages_is_completed(watching: Watching) -> None:
     run = await begin(watching, pages="")
-    assert await watching.watches.unchecked(run.run_id) == []
+    assert await watching.runs.unchecked(run.run_id) == []
     assert (await end(watching, run)).status is RunStatus.COMPLETED
 
 
@@ -336,7 +352,7 @@ async def test_to_end_a_run_again_changes_nothing(watchings: Processes[Watching]
         following = await started(store)
         assert await end(store, run, next_run_at=MAY + HOUR) == ended
         assert (await watch_now(store)).active_run_id == following.run_id
-        unknown = store.watches.finish_run("unknown", next_run_at=None, instead_of=None)
+        unknown = store.runs.finish_run("unknown", NextRun(None, None))
         assert await unknown is None
 
 
@@ -408,7 +424,7 @@ async def test_runs_are_listed_the_latest_first(
             found: list[WatchRun] = []
             cursor: str | None = None
             while True:
-                page, cursor = await store.watches.runs(chosen, limit=limit, cursor=cursor)
+                page, cursor = await store.runs.runs(chosen, limit=limit, cursor=cursor)
                 assert len(page) <= limit
                 found += page
                 if cursor is None:
@@ -421,10 +437,10 @@ async def test_a_run_that_comes_while_a_list_is_read_moves_nothing(
 ) -> None:
     async with watchings.open() as store:
         runs = await history(watchings, store)
-        page, cursor = await store.watches.runs(RunFilter(), limit=3)
+        page, cursor = await store.runs.runs(RunFilter(), limit=3)
         assert page == runs[:3]
         await begin(store, "late")
-        page, _ = await store.watches.runs(RunFilter(), limit=3, cursor=cursor)
+        page, _ = await store.runs.runs(RunFilter(), limit=3, cursor=cursor)
         assert page == runs[3:6]
         with pytest.raises(BadCursor):
-            await store.watches.runs(RunFilter(), limit=3, cursor="none")
+            await store.runs.runs(RunFilter(), limit=3, cursor="none")

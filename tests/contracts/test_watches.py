@@ -1,4 +1,4 @@
-"""The WatchStore's contract: watches, and what people are told."""
+"""The contracts of Watches and Notifications."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from contracts.watch_samples import (
     config,
     end,
     event,
-    notice,
+    notification,
     started,
     url,
     watch_now,
 )
 from webloom.domain.errors import BadCursor
+from webloom.domain.notification import Notification
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, Watch
+from webloom.domain.watch_run import NewRun
 from webloom.ports.page_store import Validators
-from webloom.ports.watch_store import NewRun, Notice, WatchCounts
+from webloom.ports.watches import WatchCounts
 
 FULL = config(
     "Every field \U0001f4a1",
@@ -130,11 +132,11 @@ async def test_a_removed_watch_leaves_its_runs_and_pages(watching: Watching) -> 
     assert await watching.watches.remove_watch(run.watch_id)
     assert not await watching.watches.remove_watch(run.watch_id)
     assert await watching.watches.find_watch(run.watch_id) is None
-    ended = await watching.watches.find_run(run.run_id)
+    ended = await watching.runs.find_run(run.run_id)
     assert ended is not None
     assert ended.finished_at is not None
-    assert await watching.watches.attended(limit=10) == []
-    assert not await watching.watches.is_open(run.run_id, url("b"))
+    assert await watching.runs.active_runs(limit=10) == []
+    assert not await watching.runs.is_open(run.run_id, url("b"))
     assert await watching.pages.find_page(run.watch_id, url("a")) is not None
     await add_watch(watching)
     assert (await started(watching)).run_id != run.run_id
@@ -190,22 +192,30 @@ async def test_due_watches_come_the_longest_overdue_first(watching: Watching) ->
     assert [w.config.name for w in await watching.watches.due_watches(MAY, limit=1)] == ["later"]
 
 
-# What people are told.
+# Notifications
 
 
 async def test_notices_are_due_until_they_are_sent(watching: Watching) -> None:
-    first, second, later = notice("1", due=MAY), notice("2", due=MAY - HOUR), notice("3", due=MAY)
+    first, second, later = (
+        notification("1", due=MAY),
+        notification("2", due=MAY - HOUR),
+        notification("3", due=MAY),
+    )
     later = replace(later, due_at=MAY + HOUR)
-    await watching.watches.add_notices([first, second, later])
-    assert await watching.watches.due_notices(MAY, limit=10) == [second, first]
-    assert await watching.watches.due_notices(MAY, limit=1) == [second]
-    await watching.watches.note_sent([second.notice_id, first.notice_id, "unknown"], MAY)
-    assert await watching.watches.due_notices(MAY, limit=10) == []
-    found, _ = await watching.watches.notices("id of shop", limit=10)
-    sent = {each.notice_id: each.sent_at for each in found}
+    await watching.notifications.add([first, second, later])
+    assert await watching.notifications.due(MAY, limit=10) == [second, first]
+    assert await watching.notifications.due(MAY, limit=1) == [second]
+    await watching.notifications.note_sent(
+        [second.notification_id, first.notification_id, "unknown"], MAY
+    )
+    assert await watching.notifications.due(MAY, limit=10) == []
+    found, _ = await watching.notifications.of_watch("id of shop", limit=10)
+    sent = {each.notification_id: each.sent_at for each in found}
     assert sent == {"notice 1": MAY, "notice 2": MAY, "notice 3": None}
-    await watching.watches.note_sent([first.notice_id], MAY + HOUR)
-    assert {e.sent_at for e in (await watching.watches.notices("id of shop", limit=10))[0]} == {
+    await watching.notifications.note_sent([first.notification_id], MAY + HOUR)
+    assert {
+        e.sent_at for e in (await watching.notifications.of_watch("id of shop", limit=10))[0]
+    } == {
         MAY,
         None,
     }
@@ -214,53 +224,53 @@ async def test_notices_are_due_until_they_are_sent(watching: Watching) -> None:
 async def test_targets_are_due_while_one_of_their_notices_is(watching: Watching) -> None:
     hook, mail, chat = "json://hook.example/", "mailto://mail.example", "slack://chat.example"
 
-    def to(target_url: str, name: str, due: datetime) -> Notice:
-        return replace(notice(name, due=due), target_url=target_url)
+    def to(target_url: str, name: str, due: datetime) -> Notification:
+        return replace(notification(name, due=due), target_url=target_url)
 
     at_hook = [to(hook, "1", MAY), to(hook, "2", MAY - HOUR), to(hook, "3", MAY + HOUR)]
-    await watching.watches.add_notices(
+    await watching.notifications.add(
         [*at_hook, to(mail, "4", MAY - 2 * HOUR), to(chat, "5", MAY + HOUR)]
     )
-    due = await watching.watches.due_targets(MAY, limit=10)
+    due = await watching.notifications.due_targets(MAY, limit=10)
     assert [(each.url, each.has_failed) for each in due] == [(mail, False), (hook, False)]
-    assert await watching.watches.due_targets(MAY, limit=1) == due[:1]
-    found = await watching.watches.due_notices(MAY, limit=10, target_url=hook)
+    assert await watching.notifications.due_targets(MAY, limit=1) == due[:1]
+    found = await watching.notifications.due(MAY, limit=10, target_url=hook)
     assert found == [at_hook[1], at_hook[0]]
-    await watching.watches.note_unsent(["notice 2"], error="away", due_at=MAY + HOUR)
-    await watching.watches.note_sent(["notice 4"], MAY)
-    due = await watching.watches.due_targets(MAY, limit=10)
+    await watching.notifications.note_failed(["notice 2"], error="away", retry_at=MAY + HOUR)
+    await watching.notifications.note_sent(["notice 4"], MAY)
+    due = await watching.notifications.due_targets(MAY, limit=10)
     assert [(each.url, each.has_failed) for each in due] == [(hook, True)]
-    await watching.watches.note_sent(["notice 1"], MAY)
-    assert await watching.watches.due_targets(MAY, limit=10) == []
+    await watching.notifications.note_sent(["notice 1"], MAY)
+    assert await watching.notifications.due_targets(MAY, limit=10) == []
 
 
 async def test_a_notice_that_is_there_is_left_alone(watching: Watching) -> None:
-    open_one, sent = notice("open"), notice("sent")
-    await watching.watches.add_notices([open_one, sent])
-    await watching.watches.note_sent([sent.notice_id], MAY)
+    open_one, sent = notification("open"), notification("sent")
+    await watching.notifications.add([open_one, sent])
+    await watching.notifications.note_sent([sent.notification_id], MAY)
     again = [replace(each, lines=["another"], due_at=MAY - HOUR) for each in (sent, open_one)]
-    await watching.watches.add_notices([*again, notice("new"), notice("new")])
-    await watching.watches.add_notices([])
-    due = await watching.watches.due_notices(MAY, limit=10)
-    assert sorted(each.notice_id for each in due) == ["notice new", "notice open"]
+    await watching.notifications.add([*again, notification("new"), notification("new")])
+    await watching.notifications.add([])
+    due = await watching.notifications.due(MAY, limit=10)
+    assert sorted(each.notification_id for each in due) == ["notice new", "notice open"]
     assert open_one in due
 
 
 async def test_a_notice_is_tried_again_and_at_last_given_up(watching: Watching) -> None:
-    await watching.watches.add_notices([notice("1"), notice("2")])
-    await watching.watches.note_unsent(["notice 1"], error="no answer", due_at=MAY + HOUR)
-    due = await watching.watches.due_notices(MAY, limit=10)
-    assert [each.notice_id for each in due] == ["notice 2"]
-    [_, again] = await watching.watches.due_notices(MAY + HOUR, limit=10)
-    assert again == replace(notice("1"), attempts=1, error="no answer", due_at=MAY + HOUR)
-    await watching.watches.note_unsent(["notice 1"], error="refused", due_at=None)
-    due = await watching.watches.due_notices(MAY + HOUR, limit=10)
-    assert [each.notice_id for each in due] == ["notice 2"]
-    found, _ = await watching.watches.notices("id of shop", limit=10)
-    [given_up] = [each for each in found if each.notice_id == "notice 1"]
+    await watching.notifications.add([notification("1"), notification("2")])
+    await watching.notifications.note_failed(["notice 1"], error="no answer", retry_at=MAY + HOUR)
+    due = await watching.notifications.due(MAY, limit=10)
+    assert [each.notification_id for each in due] == ["notice 2"]
+    [_, again] = await watching.notifications.due(MAY + HOUR, limit=10)
+    assert again == replace(notification("1"), attempts=1, error="no answer", due_at=MAY + HOUR)
+    await watching.notifications.note_failed(["notice 1"], error="refused", retry_at=None)
+    due = await watching.notifications.due(MAY + HOUR, limit=10)
+    assert [each.notification_id for each in due] == ["notice 2"]
+    found, _ = await watching.notifications.of_watch("id of shop", limit=10)
+    [given_up] = [each for each in found if each.notification_id == "notice 1"]
     assert (given_up.given_up, given_up.attempts, given_up.error) == (True, 2, "refused")
     assert given_up.sent_at is None
-    await watching.watches.note_unsent(["unknown"], error="no", due_at=MAY)
+    await watching.notifications.note_failed(["unknown"], error="no", retry_at=MAY)
 
 
 async def test_notices_of_a_watch_are_listed_the_latest_first(
@@ -268,20 +278,24 @@ async def test_notices_of_a_watch_are_listed_the_latest_first(
 ) -> None:
     async with watchings.open() as store:
         for number in range(5):
-            await store.watches.add_notices([notice(f"{number}"), notice(f"x{number}", watch="x")])
+            await store.notifications.add(
+                [notification(f"{number}"), notification(f"x{number}", watch="x")]
+            )
             await watchings.pass_time(1)
         for limit in (1, 2, 5, 9):
-            found: list[Notice] = []
+            found: list[Notification] = []
             cursor: str | None = None
             while True:
-                page, cursor = await store.watches.notices("id of shop", limit=limit, cursor=cursor)
+                page, cursor = await store.notifications.of_watch(
+                    "id of shop", limit=limit, cursor=cursor
+                )
                 assert len(page) <= limit
                 found += page
                 if cursor is None:
                     break
-            assert found == [notice(f"{number}") for number in (4, 3, 2, 1, 0)]
+            assert found == [notification(f"{number}") for number in (4, 3, 2, 1, 0)]
         with pytest.raises(BadCursor):
-            await store.watches.notices("id of shop", limit=1, cursor="no")
+            await store.notifications.of_watch("id of shop", limit=1, cursor="no")
 
 
 async def test_texts_that_no_database_can_carry_are_mended(watching: Watching) -> None:
@@ -289,11 +303,11 @@ async def test_texts_that_no_database_can_carry_are_mended(watching: Watching) -
     await watching.watches.add_watch(odd, config(odd), next_run_at=None)
     watch = await watching.watches.find_watch(odd)
     assert watch is not None
-    run = await watching.watches.start_run(odd, NewRun(run_id=odd, trigger="manual"))
+    run = await watching.runs.start_run(odd, NewRun(run_id=odd, trigger="manual"))
     assert run is not None
     await watching.pages.store_event(event("a", job_id=odd, run_id=odd))
-    found = await watching.watches.find_run(odd)
+    found = await watching.runs.find_run(odd)
     assert found is not None
     assert found.tally.processed == 1
-    await watching.watches.add_notices([replace(notice("n"), lines=[odd], watch_id=odd)])
-    assert len((await watching.watches.notices(odd, limit=5))[0]) == 1
+    await watching.notifications.add([replace(notification("n"), lines=[odd], watch_id=odd)])
+    assert len((await watching.notifications.of_watch(odd, limit=5))[0]) == 1

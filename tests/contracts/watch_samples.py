@@ -1,4 +1,4 @@
-"""Watches, runs and checks for the suites of the WatchStore."""
+"""Watches, runs and checks for the suites of the watch stores."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from itertools import count
 from typing import Any
 
 from contracts.adapters import Watching
+from webloom.domain.notification import Notification
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import EventPrice, StorageEvent, milliseconds_of
 from webloom.domain.watch import Outcome, Watch, WatchConfig, WatchRun
+from webloom.domain.watch_run import NewRun, NextRun
 from webloom.ports.page_store import Checked, Validators
-from webloom.ports.watch_store import NewRun, Notice
 
 MAY = datetime(2026, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -49,7 +50,7 @@ async def watch_now(store: Watching, name: str = "shop") -> Watch:
 
 
 async def run_now(store: Watching, run_id: str) -> WatchRun:
-    run = await store.watches.find_run(run_id)
+    run = await store.runs.find_run(run_id)
     assert run is not None
     return run
 
@@ -60,7 +61,7 @@ def new_run(run_id: str | None = None, **changes: Any) -> NewRun:
 
 
 async def started(store: Watching, name: str = "shop", new: NewRun | None = None) -> WatchRun:
-    run = await store.watches.start_run(f"id of {name}", new or new_run())
+    run = await store.runs.start_run(f"id of {name}", new or new_run())
     assert run is not None
     return run
 
@@ -73,7 +74,7 @@ async def begin(store: Watching, name: str = "shop", pages: str = "abc") -> Watc
 async def end(store: Watching, run: WatchRun, *, next_run_at: datetime | None = None) -> WatchRun:
     watch = await store.watches.find_watch(run.watch_id)
     seen = None if watch is None else watch.next_run_at
-    ended = await store.watches.finish_run(run.run_id, next_run_at=next_run_at, instead_of=seen)
+    ended = await store.runs.finish_run(run.run_id, NextRun(next_run_at, seen))
     assert ended is not None
     return ended
 
@@ -119,9 +120,9 @@ def price(current: int, previous: int | None = None) -> EventPrice:
     )
 
 
-def notice(name: str, *, due: datetime = MAY, watch: str = "shop") -> Notice:
-    return Notice(
-        notice_id=f"notice {name}",
+def notification(name: str, *, due: datetime = MAY, watch: str = "shop") -> Notification:
+    return Notification(
+        notification_id=f"notice {name}",
         watch_id=f"id of {watch}",
         target_url="json://hook.example/",
         run_id="run",

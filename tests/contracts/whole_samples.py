@@ -55,7 +55,7 @@ from contracts.watch_samples import check as check_page
 from contracts.watch_samples import config as watch_config
 from contracts.watch_samples import end as end_watch_run
 from contracts.watch_samples import new_run as new_watch_run
-from contracts.watch_samples import notice
+from contracts.watch_samples import notification
 from contracts.watch_samples import url as page_url
 from fakes.clock import FakeClock
 from servers.mongod import MongoServer
@@ -65,16 +65,20 @@ from webloom.adapters.mongodb.dump_pages import page_kinds
 from webloom.adapters.mongodb.dump_tables import kinds
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
+from webloom.adapters.mongodb.notifications import MongoNotifications
 from webloom.adapters.mongodb.page_store import MongoPageStore
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
+from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.dump import SqliteDump
 from webloom.adapters.sqlite.dump_pages import Expiry, page_tables
 from webloom.adapters.sqlite.dump_tables import TABLES
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
+from webloom.adapters.sqlite.notifications import SqliteNotifications
 from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.move.load import Load, Verdict, scanned
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import Completed, Failed, FetchRequest, GivenBack, GiveUp
@@ -115,7 +119,9 @@ async def open_sqlite_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]:
             imports=SqliteImportStore(file, durable_batches=False),
             watching=Watching(
                 pages=SqlitePageStore(file, retention=keep, budget=BUDGET),
-                watches=SqliteWatchStore(file, retention=keep),
+                watches=SqliteWatches(file, retention=keep),
+                runs=SqliteWatchRuns(file, retention=keep),
+                notifications=SqliteNotifications(file, retention=keep),
             ),
         )
 
@@ -137,7 +143,9 @@ async def open_mongodb_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]
             imports=MongoImportStore(database),
             watching=Watching(
                 pages=MongoPageStore(database, retention=keep, budget=BUDGET),
-                watches=MongoWatchStore(database, retention=keep),
+                watches=MongoWatches(database, retention=keep),
+                runs=MongoWatchRuns(database, retention=keep),
+                notifications=MongoNotifications(database, retention=keep),
             ),
         )
 
@@ -335,7 +343,7 @@ async def furnish_watches(store: Watching, clock: FakeClock) -> None:
     now = clock.now()
     await store.watches.add_watch("odd", ODD, next_run_at=None)
     await store.watches.add_watch(JOB, watch_config(), next_run_at=now)
-    run = await store.watches.start_run(JOB, new_watch_run("ended"))
+    run = await store.runs.start_run(JOB, new_watch_run("ended"))
     assert run is not None
     await check_page(store, run, "a", validators=Validators(etag='"a"', body_hash="b"), at=now)
     await check_page(store, run, "b", "it said \0 nö", at=now)
@@ -344,9 +352,9 @@ async def furnish_watches(store: Watching, clock: FakeClock) -> None:
     )
     await store.pages.store_event(replace(changed, run_id=run.run_id, alerts=["ä"]))
     await end_watch_run(store, run, next_run_at=now + timedelta(hours=1))
-    await store.watches.add_notices([notice("sent"), notice("open"), notice("tried")])
-    await store.watches.note_sent(["notice sent"], now)
-    await store.watches.note_unsent(["notice tried"], error="nö", due_at=now)
+    await store.notifications.add([notification(name) for name in ("sent", "open", "tried")])
+    await store.notifications.note_sent(["notice sent"], now)
+    await store.notifications.note_failed(["notice tried"], error="nö", retry_at=now)
     clock.advance(60)
     for each in (
         page_event(
@@ -362,7 +370,7 @@ async def furnish_watches(store: Watching, clock: FakeClock) -> None:
     ):
         clock.advance(1)
         await store.pages.store_event(each)
-    running = await store.watches.start_run(JOB, new_watch_run("running"))
+    running = await store.runs.start_run(JOB, new_watch_run("running"))
     assert running is not None
     await check_page(store, running, "a", at=clock.now())
     await check_page(store, running, "b", "nö", at=clock.now())

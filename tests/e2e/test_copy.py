@@ -21,10 +21,10 @@ from typing import Any
 import pymongo
 import pytest
 
-from contracts.adapters import Watching
+from contracts.adapters import Watching, watching_in
 from contracts.import_samples import MAY, import_all, posting
 from contracts.page_samples import state_of
-from contracts.watch_samples import begin, check, end, event, notice, price
+from contracts.watch_samples import begin, check, end, event, notification, price
 from e2e.running import environment, finished
 from forks import run_command
 from servers.mongod import MongoServer
@@ -33,8 +33,6 @@ from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.dump import SqliteDump
 from webloom.adapters.sqlite.dump_tables import TABLES
 from webloom.adapters.sqlite.import_store import SqliteImportStore
-from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import Metadata, Processing, Status
@@ -46,7 +44,6 @@ from webloom.ports.import_store import (
     RunPage,
     StoredPosting,
 )
-from webloom.ports.page_store import Retention
 
 SECRET = "s3cr3t"
 COLLECTIONS = [
@@ -580,7 +577,7 @@ async def test_watches_and_their_pages_go_there_and_back(
             changed = event("b", text=f"text {number}", at=MAY + timedelta(seconds=number))
             await store.pages.store_event(replace(changed, is_change=True, price=price(number)))
         await end(store, run)
-        await store.watches.add_notices([notice("one")])
+        await store.notifications.add([notification("one")])
         before = await state_of(store.pages), await store.watches.watches(limit=9)
     for source, target in (
         (f"sqlite:///{first}", mongodb),
@@ -607,10 +604,7 @@ async def test_watches_and_their_pages_go_there_and_back(
 @asynccontextmanager
 async def open_watching(file: Path) -> AsyncIterator[Watching]:
     async with open_database(file, SystemClock()) as database:
-        yield Watching(
-            pages=SqlitePageStore(database, retention=Retention(), budget=1 << 40),
-            watches=SqliteWatchStore(database, retention=Retention()),
-        )
+        yield watching_in(database)
 
 
 async def everything(store: ImportStore) -> tuple[list[Feed], RunPage, list[StoredPosting]]:

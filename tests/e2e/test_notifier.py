@@ -33,12 +33,12 @@ from webloom.domain.errors import NotSent
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
 from webloom.parsing.target_url import shown_target
-from webloom.ports.notifier import Told
+from webloom.ports.notifier import NotificationMessage
 
 ELSEWHERE = "that Webloom does not connect to; the log says which and why"
 SECRET = "the secret of the target"
-MESSAGE = Told(
-    told_id="0123abcd",
+MESSAGE = NotificationMessage(
+    message_id="0123abcd",
     at=datetime(2026, 3, 1, 12, 0, 0, 900_000, tzinfo=UTC),
     title="My shop: 1 change",
     lines=["https://shop.test/1: the price <b>fell</b>", "ä"],

@@ -110,9 +110,11 @@ FETCHES = """
     from webloom.domain.feed import LastFetch
     from webloom.domain.network_policy import NetworkPolicy
     from webloom.domain.watch import Target
-    from webloom.ports.notifier import Told
+    from webloom.ports.notifier import NotificationMessage
 
-    MESSAGE = Told(told_id="1", at=datetime.now(UTC), title="t", lines=["l"], payload={})
+    MESSAGE = NotificationMessage(
+        message_id="1", at=datetime.now(UTC), title="t", lines=["l"], payload={}
+    )
     refusals = RefusalLog()
 
     async def told(action):

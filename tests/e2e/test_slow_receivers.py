@@ -8,10 +8,10 @@ from pathlib import Path
 
 from e2e.receiver import Receiver
 from e2e.running import until
-from webloom.bootstrap import Services, open_services, open_tell_people
+from webloom.bootstrap import Services, open_notifications, open_services
+from webloom.domain.notification import Notification
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, WatchConfig
-from webloom.ports.watch_store import Notice
 from webloom.settings import load_settings
 
 HANGING = 24
@@ -27,10 +27,10 @@ async def add(services: Services, name: str, *urls: str) -> None:
         targets=[Target(url=url) for url in urls],
     )
     await services.watches.add_watch(name, config, next_run_at=None)
-    await services.watches.add_notices(
+    await services.notifications.add(
         [
-            Notice(
-                notice_id=f"{name} {number}",
+            Notification(
+                notification_id=f"{name} {number}",
                 watch_id=name,
                 target_url=url,
                 run_id="run",
@@ -43,7 +43,7 @@ async def add(services: Services, name: str, *urls: str) -> None:
 
 
 async def is_sent(services: Services, watch_id: str) -> bool:
-    notices, _ = await services.watches.notices(watch_id, limit=100)
+    notices, _ = await services.notifications.of_watch(watch_id, limit=100)
     return all(each.sent_at is not None for each in notices)
 
 
@@ -54,7 +54,7 @@ async def test_hanging_webhooks_do_not_delay_the_notification_of_another_watch(
         settings = load_settings(
             {"WEBLOOM_DATA_DIR": str(tmp_path), "WEBLOOM_ALLOW_ADDRESSES": receiver.endpoint}
         )
-        async with open_services(settings) as services, open_tell_people(services) as people:
+        async with open_services(settings) as services, open_notifications(services) as people:
             await add(services, "slow", *(receiver.url(f"/silence/{n}") for n in range(HANGING)))
             await add(services, "healthy", receiver.url("/hook"))
             sending = asyncio.create_task(people.send_due())

@@ -20,7 +20,7 @@ from webloom.domain.page import STORAGE_QUEUE
 from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.broker import Message
 from webloom.ports.heartbeats import ALIVE_SECONDS
-from webloom.ports.watch_store import RunFilter
+from webloom.ports.watch_runs import RunFilter
 from webloom.settings import load_settings
 
 CHAIR, TABLE = "https://shop.test/chair", "https://shop.test/table"
@@ -308,7 +308,7 @@ async def test_history_shows_versions_changes_and_prices(
 
 async def finished_runs(services: Services, count: int) -> list[WatchRun]:
     async def look() -> list[WatchRun] | None:
-        runs, _ = await services.watches.runs(RunFilter(), limit=100)
+        runs, _ = await services.watch_runs.runs(RunFilter(), limit=100)
         done = [run for run in runs if run.status is not RunStatus.IN_PROGRESS]
         return done if len(done) == count else None
 

@@ -3,18 +3,18 @@ from __future__ import annotations
 from webloom.domain.errors import NotSent
 from webloom.domain.sending import Lane
 from webloom.domain.watch import Target
-from webloom.ports.notifier import Told
+from webloom.ports.notifier import NotificationMessage
 
 
 class FakeNotifier:
     """A Notifier whose targets take every message, unless a test wants them to fail."""
 
     def __init__(self) -> None:
-        self.attempts: list[tuple[str, Told]] = []  # by the target's URL
-        self.sent: list[tuple[str, Told]] = []  # those that were taken
+        self.attempts: list[tuple[str, NotificationMessage]] = []  # by the target's URL
+        self.sent: list[tuple[str, NotificationMessage]] = []  # those that were taken
         self.failures: dict[str, list[NotSent]] = {}  # of a target's next attempts
 
-    async def send(self, target: Target, message: Told) -> None:
+    async def send(self, target: Target, message: NotificationMessage) -> None:
         self.attempts.append((target.url, message))
         if failures := self.failures.get(target.url):
             raise failures.pop(0)

@@ -48,7 +48,7 @@ from webloom.domain.inventory import (
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.ports.broker import QueueDepth
 from webloom.ports.page_store import PageFilter
-from webloom.ports.watch_store import RunFilter as WatchRunFilter
+from webloom.ports.watch_runs import RunFilter as WatchRunFilter
 from webloom.settings import load_settings
 
 BOTH = ("mongodb+rabbitmq", "mongodb+bullmq")
@@ -319,7 +319,7 @@ class EventLoad(Load):
         assert (depth.ready, depth.delayed, depth.in_flight or 0, depth.dead) == (0, 0, 0, 0)
 
     async def _counted(self, services: Services) -> int:
-        runs, _ = await services.watches.runs(WatchRunFilter(watch_id=self.name), limit=100)
+        runs, _ = await services.watch_runs.runs(WatchRunFilter(watch_id=self.name), limit=100)
         return sum(run.tally.processed for run in runs)
 
     async def _pages(self, services: Services) -> dict[str, int | None]:

@@ -23,7 +23,7 @@ from faults.watch_room import WatchRoom, all_pages
 from webloom.bootstrap import open_services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.ports.page_store import PageFilter
-from webloom.ports.watch_store import RunFilter
+from webloom.ports.watch_runs import RunFilter
 from webloom.settings import load_settings
 
 PAGES = 5
@@ -77,7 +77,7 @@ async def check(data: Path, versions: int) -> int:
         pages = await all_pages(services, PageFilter(job_id=JOB))
         assert {page.url: page.version for page in pages} == dict.fromkeys(URLS, versions)
         assert (await services.broker.depth(STORAGE_QUEUE)).dead == 0
-        [run], _ = await services.watches.runs(RunFilter(watch_id=JOB), limit=10)
+        [run], _ = await services.watch_runs.runs(RunFilter(watch_id=JOB), limit=10)
         assert run.tally.processed == PAGES * versions
         assert run.tally.changes == PAGES * (versions - 1)
         kept = [await services.pages.versions(JOB, url, limit=100) for url in URLS]

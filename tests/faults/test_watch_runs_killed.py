@@ -91,14 +91,14 @@ async def carried_out(services: Services, watch_id: str, havoc: Havoc, *, kills:
 
     async def is_over() -> bool:
         try:
-            run = await services.watches.find_run(run_id)
+            run = await services.watch_runs.find_run(run_id)
         except Unavailable:
             return False
         return run is not None and run.status is not RunStatus.IN_PROGRESS
 
     await havoc.rage(kills, pause=(0.2, 0.8), is_over=is_over)
     run = await run_ended(services, run_id)
-    again = await services.watches.find_run(run_id)
+    again = await services.watch_runs.find_run(run_id)
     assert again == run, "a run that has ended does not change"
     return run
 

@@ -29,7 +29,7 @@ from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.broker import Message
 from webloom.ports.page_store import ChangeFilter, PageFilter, StoredPage
-from webloom.ports.watch_store import RunFilter
+from webloom.ports.watch_runs import RunFilter
 from webloom.settings import load_settings
 
 RIGGED = Path(__file__).with_name("watch_room_rigged.py")
@@ -150,7 +150,7 @@ async def state_of(services: Services, job_id: str | None = None) -> State:
         }
     cursor, chosen = None, RunFilter(watch_id=job_id)
     while True:
-        runs, cursor = await services.watches.runs(chosen, limit=100, cursor=cursor)
+        runs, cursor = await services.watch_runs.runs(chosen, limit=100, cursor=cursor)
         for run in runs:
             state[f"run {run_name(run, job_id)}"] = {
                 "status": run.status,
@@ -256,7 +256,7 @@ def differences(expected: Any, found: Any, where: str = "") -> list[str]:
 async def run_ended(services: Services, run_id: str) -> WatchRun:
     async def look() -> WatchRun | None:
         try:
-            run = await services.watches.find_run(run_id)
+            run = await services.watch_runs.find_run(run_id)
         except Unavailable:
             return None
         return run if run is not None and run.status is not RunStatus.IN_PROGRESS else None
@@ -264,7 +264,7 @@ async def run_ended(services: Services, run_id: str) -> WatchRun:
     try:
         run = await eventually_async(look, what="the run ends")
     except AssertionError as late:
-        missing = await services.watches.unchecked(run_id)
+        missing = await services.watch_runs.unchecked(run_id)
         depths = {
             queue: await services.broker.depth(queue) for queue in (CHECK_QUEUE, STORAGE_QUEUE)
         }

@@ -26,7 +26,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 import webloom.adapters.bullmq.broker
 import webloom.adapters.mongodb.page_store
-import webloom.adapters.mongodb.watch_store
+import webloom.adapters.mongodb.watch_runs
+import webloom.adapters.mongodb.watches
 import webloom.adapters.rabbitmq.broker  # noqa: F401 - they, and those above, are there at each fork
 from webloom.adapters.sqlite.connecting import BUSY_SECONDS, connect
 from webloom.application.watch.store_event import StoreEvent

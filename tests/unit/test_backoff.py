@@ -9,7 +9,7 @@ from webloom.adapters.mongodb import client as mongodb
 from webloom.adapters.rabbitmq import connection as rabbitmq
 from webloom.adapters.sqlite import connecting as sqlite
 from webloom.application import retrying
-from webloom.application.watch import tell_people
+from webloom.domain import notification
 from webloom.domain.backoff import Backoff
 from webloom.domain.retry import fetch_backoff
 from webloom.entrypoints.cli import submit
@@ -17,7 +17,7 @@ from webloom.entrypoints.cli import submit
 # The place; the shortest delays after 1, 2, 3 and 1000 failures; the longest one of all.
 DELAYS = [
     (fetch_backoff(2.0), [2, 8, 32, 300], 450, "a URL is fetched again"),
-    (tell_people.RETRIES, [60, 120, 240, 21_600], 21_600, "a notification is sent again"),
+    (notification.RETRIES, [60, 120, 240, 21_600], 21_600, "a notification is sent again"),
     (retrying.SERVER_AWAY, [0.25, 0.5, 1, 15], 45, "a store or broker is away"),
     (retrying.RESOURCES_EXHAUSTED, [0.25, 0.5, 1, 2.5], 7.5, "resources are exhausted"),
     (submit.QUEUE_FULL, [0.1, 0.2, 0.4, 2], 2, "the queue is full"),

@@ -18,7 +18,8 @@ from unit.deliveries import LEASE, Deliver, RecordedDelivery
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.host_turns import HostTurns
 from webloom.application.watch import check_page
 from webloom.application.watch.check_page import MOST_DEATHS, CheckPage, PageCheck
@@ -30,10 +31,10 @@ from webloom.domain.retry import fetch_backoff
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import Outcome, Thresholds, Watch, WatchConfig
+from webloom.domain.watch_run import NewRun, NextRun
 from webloom.parsing.storage_event import event_of
 from webloom.ports.broker import Message
 from webloom.ports.page_store import Checked, Retention, StoredPage, Validators
-from webloom.ports.watch_store import NewRun
 
 URL = "https://shop.test/1"
 CHECK = PageCheck(run_id="run", job_id="job", url=URL)
@@ -97,7 +98,8 @@ class World:
 
     def __init__(self, database: Database, clock: FakeClock, deliver: Deliver, spool: Path) -> None:
         self.clock = clock
-        self.watches = SqliteWatchStore(database, retention=Retention())
+        self.watches = SqliteWatches(database, retention=Retention())
+        self.runs = SqliteWatchRuns(database, retention=Retention())
         self.pages = SqlitePageStore(database, retention=Retention(), budget=1 << 40)
         self.broker = Broker(database)
         self.web = FakeWeb()
@@ -125,11 +127,11 @@ class World:
         """One that is there ends before; time passes."""
         watch = await self.watch()
         if watch.active_run_id is not None:
-            await self.watches.finish_run(watch.active_run_id, next_run_at=None, instead_of=None)
+            await self.runs.finish_run(watch.active_run_id, NextRun(None, None))
         self.clock.advance(60)
         self.run_id = f"run at {self.clock.now()}"
         new = NewRun(run_id=self.run_id, trigger="manual")
-        assert await self.watches.start_run("job", new) is not None
+        assert await self.runs.start_run("job", new) is not None
 
     async def watch(self) -> Watch:
         watch = await self.watches.find_watch("job")
@@ -151,6 +153,7 @@ class World:
         delivery = await self._deliver(body, **options)
         await CheckPage(
             watches=self.watches,
+            runs=self.runs,
             pages=self.pages,
             broker=self.broker,
             storage_queue=STORAGE_QUEUE,
@@ -191,7 +194,7 @@ class World:
         page = await self.page()
         assert page is not None
         assert page.last_checked == self.clock.now()
-        assert not await self.watches.is_open(self.run_id, URL), "the run knows of it"
+        assert not await self.runs.is_open(self.run_id, URL), "the run knows of it"
         return page
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.watch.find_maintained import FindMaintained
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.schedule import Schedule
@@ -18,7 +18,7 @@ from webloom.ports.page_store import Retention
 URLS = ["https://shop.test/1", "https://shop.test/2"]
 
 
-class Store(SqliteWatchStore):
+class Store(SqliteWatches):
     """May be away, or hang."""
 
     trouble: Exception | None = None

@@ -13,7 +13,8 @@ from fakes.clock import NOON, FakeClock
 from webloom.adapters.cron import next_match
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.watch.manage_watches import (
     MOST_TARGETS,
     MOST_URLS,
@@ -25,8 +26,8 @@ from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Target, Watch
+from webloom.domain.watch_run import NewRun, NextRun
 from webloom.ports.page_store import Retention
-from webloom.ports.watch_store import NewRun
 
 URL = "https://shop.test/1"
 
@@ -42,12 +43,12 @@ def shown(url: str) -> str:
 
 
 @pytest.fixture
-def store(database: Database) -> SqliteWatchStore:
-    return SqliteWatchStore(database, retention=Retention())
+def store(database: Database) -> SqliteWatches:
+    return SqliteWatches(database, retention=Retention())
 
 
 @pytest.fixture
-def manage(store: SqliteWatchStore, clock: FakeClock) -> ManageWatches:
+def manage(store: SqliteWatches, clock: FakeClock) -> ManageWatches:
     return ManageWatches(
         store=store,
         clock=clock,
@@ -95,13 +96,14 @@ async def test_with_an_id_that_is_there_the_watch_stays_as_it_is(manage: ManageW
 
 
 async def test_the_next_run_moves_only_with_the_schedule(
-    manage: ManageWatches, store: SqliteWatchStore, clock: FakeClock
+    manage: ManageWatches, database: Database, clock: FakeClock
 ) -> None:
     watch = await made(manage)
     due = NOON + timedelta(hours=5)
-    run = await store.start_run(watch.watch_id, NewRun(run_id="run", trigger="manual"))
+    runs = SqliteWatchRuns(database, retention=Retention())
+    run = await runs.start_run(watch.watch_id, NewRun(run_id="run", trigger="manual"))
     assert run is not None
-    await store.finish_run(run.run_id, next_run_at=due, instead_of=watch.next_run_at)
+    await runs.finish_run(run.run_id, NextRun(due, watch.next_run_at))
     clock.advance(60)
     assert (await edited(manage, watch, name="Other")).next_run_at == due
     sooner = await edited(manage, watch, schedule=Schedule(every_minutes=10.0))
@@ -126,7 +128,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "said"), REFUSED, ids=[said for _, said in REFUSED])
 async def test_what_is_refused_is_named_and_changes_nothing(
-    manage: ManageWatches, store: SqliteWatchStore, changes: dict[str, Any], said: str
+    manage: ManageWatches, store: SqliteWatches, changes: dict[str, Any], said: str
 ) -> None:
     watch = await made(manage, name="One")
     with pytest.raises(WatchRefused) as refused:
@@ -176,7 +178,7 @@ async def test_only_the_name_and_targets_of_an_external_watch_are_changed(
 
 
 async def test_all_watches_are_listed_however_many(
-    manage: ManageWatches, store: SqliteWatchStore
+    manage: ManageWatches, store: SqliteWatches
 ) -> None:
     await asyncio.gather(*(made(manage, name=f"{number:03d}") for number in range(450)))
     names = [each.config.name async for each in all_watches(store)]

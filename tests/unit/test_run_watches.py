@@ -17,7 +17,8 @@ from webloom.adapters.cron import next_match
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.watch import run_watches
 from webloom.application.watch.run_watches import (
     FORGOTTEN,
@@ -34,7 +35,7 @@ from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Outcome, RunStatus, Watch, WatchConfig, WatchRun
 from webloom.ports.page_store import Checked, Retention
-from webloom.ports.watch_store import Attended, RunFilter
+from webloom.ports.watch_runs import ActiveRun, RunFilter
 
 # Smaller than usual, so that few watches are many.
 SOME, MORE = 30, 200
@@ -47,7 +48,7 @@ def small_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_watches, "PUBLISHED_AT_ONCE", PUBLISHED_AT_ONCE)
 
 
-class Watches(SqliteWatchStore):
+class Runs(SqliteWatchRuns):
     """Notes how many runs it is asked for; it may be slow to find more than usual."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
@@ -56,11 +57,11 @@ class Watches(SqliteWatchStore):
         self.long_look = 0.0  # seconds
         self._clock = clock
 
-    async def attended(self, *, limit: int) -> list[Attended]:
+    async def active_runs(self, *, limit: int) -> list[ActiveRun]:
         self.asked.append(limit)
         if limit > SOME:
             self._clock.advance(self.long_look)
-        return await super().attended(limit=limit)
+        return await super().active_runs(limit=limit)
 
 
 class World:
@@ -68,14 +69,16 @@ class World:
 
     def __init__(self, database: Database, clock: FakeClock, *, room: int = 1000) -> None:
         self.clock = clock
-        self.store = Watches(database, clock)
+        self.watches = SqliteWatches(database, retention=Retention())
+        self.store = Runs(database, clock)
         self.pages = SqlitePageStore(database, retention=Retention(), budget=1 << 40)
         self.broker = SqliteBroker(database, limits={CHECK_QUEUE: room}, lease=LEASE)
         self.messages: list[dict[str, Any]] = []  # that workers have taken
         self.told: list[str] = []
         self.broken: set[str] = set()  # watches of which nobody can be told
         self.run_watches = RunWatches(
-            store=self.store,
+            watches=self.watches,
+            runs=self.store,
             broker=self.broker,
             clock=clock,
             cron=next_match,
@@ -111,10 +114,10 @@ class World:
                 urls=[f"https://{watch_id}.test/{page}" for page in range(pages)],
                 schedule=Schedule(every_minutes=60),
             )
-            await self.store.add_watch(watch_id, config, next_run_at=next_run_at)
+            await self.watches.add_watch(watch_id, config, next_run_at=next_run_at)
 
     async def watch(self, watch_id: str = "shop") -> Watch:
-        watch = await self.store.find_watch(watch_id)
+        watch = await self.watches.find_watch(watch_id)
         assert watch is not None
         return watch
 
@@ -231,14 +234,14 @@ async def test_what_does_not_fit_on_the_queue_follows_later(
     for most in (room, 2 * room):
         await world.look()
         assert len(world.messages) == most
-        [attended] = await world.store.attended(limit=10)
+        [attended] = await world.store.active_runs(limit=10)
         assert attended.published_at is None
         for each in world.messages[handled:]:
             await world.note(watch, attended.run.run_id, each["url"])
         handled = most
     await world.look()
     assert Counter(each["url"] for each in world.messages) == Counter(watch.config.urls)
-    [attended] = await world.store.attended(limit=10)
+    [attended] = await world.store.active_runs(limit=10)
     assert attended.published_at == world.clock.now()
 
 
@@ -306,11 +309,11 @@ async def test_a_watch_that_is_resumed_while_its_run_ends_is_scheduled(world: Wo
     await world.look()
     await world.check("shop")
     config = (await world.watch()).config
-    await world.store.edit_watch("shop", replace(config, enabled=False), next_run_at=None)
+    await world.watches.edit_watch("shop", replace(config, enabled=False), next_run_at=None)
     due = world.clock.now() + timedelta(hours=1)
 
     async def resume(watch: Watch, run: WatchRun) -> None:
-        await world.store.edit_watch("shop", config, next_run_at=due)
+        await world.watches.edit_watch("shop", config, next_run_at=due)
 
     await replace(world.run_watches, after_run=resume)()
     watch = await world.watch()
@@ -352,12 +355,12 @@ async def test_a_watch_that_others_check_is_not_run_on_demand(world: World) -> N
     event = StorageEvent(job_id="theirs", url="https://theirs.test/", snapshot_hash="a", ts=0)
     await world.pages.store_event(event)
     with pytest.raises(WatchRefused, match="theirs: another program"):
-        await StartRun(store=world.store)("theirs", "manual")
+        await StartRun(watches=world.watches, runs=world.store)("theirs", "manual")
 
 
 async def test_a_run_on_demand_is_started_once(world: World) -> None:
     await world.add("shop", due=False)
-    start = StartRun(store=world.store)
+    start = StartRun(watches=world.watches, runs=world.store)
     first = await start("shop", "manual")
     again = await start("shop", "manual")
     assert first is not None

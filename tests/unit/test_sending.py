@@ -8,7 +8,7 @@ from webloom.application.watch import send_by_target
 from webloom.application.watch.send_by_target import SendByTarget
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.sending import Lane, Running, Sending
-from webloom.ports.watch_store import DueTarget
+from webloom.ports.notifications import DueTarget
 
 
 def sending(destination: str, *, has_failed: bool = False, name: str = "hook") -> Sending:

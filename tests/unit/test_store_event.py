@@ -13,15 +13,16 @@ from unit.deliveries import Deliver
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application import retrying
 from webloom.application.watch.store_event import FULL_PAUSE, MOST_DELIVERIES, StoreEvent
 from webloom.domain.errors import EventRefused, StorageFull, StoreUnavailable
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent, milliseconds_of
 from webloom.domain.watch import Outcome, PageFailure, WatchConfig
+from webloom.domain.watch_run import NewRun
 from webloom.ports.page_store import Retention, Stored
-from webloom.ports.watch_store import NewRun
 
 QUEUE = "storage-agent"
 URL = "https://shop.test/1"
@@ -46,7 +47,8 @@ class Store(SqlitePageStore):
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     store: Store
-    watches: SqliteWatchStore
+    watches: SqliteWatches
+    runs: SqliteWatchRuns
     broker: SqliteBroker
     deliver: Deliver
     clock: FakeClock
@@ -58,6 +60,7 @@ class Agent:
         serve = StoreEvent(
             store=self.store,
             watches=self.watches,
+            runs=self.runs,
             broker=self.broker,
             queue=QUEUE,
             clock=self.clock,
@@ -69,9 +72,13 @@ class Agent:
 
 @pytest.fixture
 def agent(database: Database, broker: SqliteBroker, deliver: Deliver, clock: FakeClock) -> Agent:
-    watches = SqliteWatchStore(database, retention=Retention())
     return Agent(
-        store=Store(database), watches=watches, broker=broker, deliver=deliver, clock=clock
+        store=Store(database),
+        watches=SqliteWatches(database, retention=Retention()),
+        runs=SqliteWatchRuns(database, retention=Retention()),
+        broker=broker,
+        deliver=deliver,
+        clock=clock,
     )
 
 
@@ -147,7 +154,7 @@ async def watched(agent: Agent, **decided: Any) -> None:
     """A watch of this page, with a run in progress."""
     config = WatchConfig(name="Shop", urls=[URL], schedule=Schedule(every_minutes=60), **decided)
     await agent.watches.add_watch("job", config, next_run_at=None)
-    assert await agent.watches.start_run("job", NewRun(run_id="r", trigger="manual")) is not None
+    assert await agent.runs.start_run("job", NewRun(run_id="r", trigger="manual")) is not None
 
 
 async def test_a_run_hears_of_an_event_that_is_refused(agent: Agent) -> None:
@@ -158,7 +165,7 @@ async def test_a_run_hears_of_an_event_that_is_refused(agent: Agent) -> None:
     page = await agent.store.find_page("job", URL)
     assert page is not None
     assert (page.last_outcome, page.last_error) == (Outcome.FAILED, "it is too large")
-    run = await agent.watches.find_run("r")
+    run = await agent.runs.find_run("r")
     assert run is not None
     assert run.failures == [PageFailure(url=URL, reason="it is too large")]
 
@@ -213,7 +220,7 @@ async def test_an_event_from_outside_can_not_change_a_page_that_we_check(
     assert "acceptsEvents" in reason
     assert agent.store.events == []
     assert await agent.store.find_page("job", URL) is None  # the refusal is no outcome of a check
-    run = await agent.watches.find_run("r")
+    run = await agent.runs.find_run("r")
     assert run is not None
     assert run.tally.processed == 0
 
@@ -225,7 +232,7 @@ async def test_what_a_worker_of_ours_has_read_is_stored(
     """A message of an earlier version names a run of its watch, and no origin."""
     await watched(agent)
     assert await agent.serve(msgspec.json.encode(EVENT | {"runId": "r"} | fields)) == ("ack", None)
-    run = await agent.watches.find_run("r")
+    run = await agent.runs.find_run("r")
     assert run is not None
     assert run.tally.processed == 1
 
@@ -237,7 +244,7 @@ async def test_a_watch_may_accept_events_which_do_not_count_for_its_own_run(agen
     page = await agent.store.find_page("job", URL)
     assert page is not None
     assert page.title == "Loom"
-    run = await agent.watches.find_run("r")
+    run = await agent.runs.find_run("r")
     assert run is not None
     assert run.tally.processed == 0
 
@@ -249,6 +256,6 @@ async def test_other_pages_and_external_watches_take_events(agent: Agent) -> Non
     for _ in range(2):  # the first one makes the external watch
         external = EVENT | {"jobId": "theirs", "runId": "their run"}
         assert await agent.serve(msgspec.json.encode(external)) == ("ack", None)
-    run = await agent.watches.find_run("their run")
+    run = await agent.runs.find_run("their run")
     assert run is not None
     assert run.tally.processed == 1

@@ -14,7 +14,7 @@ from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Watch, WatchConfig
 from webloom.entrypoints.advice import advice_on
-from webloom.ports.watch_store import WatchCounts
+from webloom.ports.watches import WatchCounts
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 ALL_ROLES = frozenset({"worker", "scheduler"})

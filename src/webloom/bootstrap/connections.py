@@ -68,6 +68,8 @@ async def open_services(
             imports=stores.imports,
             pages=stores.pages,
             watches=stores.watches,
+            watch_runs=stores.watch_runs,
+            notifications=stores.notifications,
             heartbeats=stores.heartbeats,
             revisions=stores.revisions,
             lock=stores.lock,

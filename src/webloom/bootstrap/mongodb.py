@@ -13,10 +13,12 @@ from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
+from webloom.adapters.mongodb.notifications import MongoNotifications
 from webloom.adapters.mongodb.page_store import MongoPageStore
 from webloom.adapters.mongodb.revisions import MongoRevisions
 from webloom.adapters.mongodb.sizes import MongoSizes
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
+from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.bootstrap.stores import Stores, retention
 from webloom.domain.pipeline import Pipeline
 from webloom.ports.clock import Clock
@@ -54,7 +56,9 @@ async def open_mongodb_stores(
             inventory=MongoInventoryStore(database),
             imports=MongoImportStore(database),
             pages=MongoPageStore(database, retention=kept, budget=settings.storage_budget),
-            watches=MongoWatchStore(database, retention=kept),
+            watches=MongoWatches(database, retention=kept),
+            watch_runs=MongoWatchRuns(database, retention=kept),
+            notifications=MongoNotifications(database, retention=kept),
             whole=MongoDump(database, kinds(database) | page_kinds(database, kept)),
             heartbeats=MongoHeartbeats(database),
             revisions=MongoRevisions(database),

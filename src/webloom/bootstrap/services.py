@@ -35,10 +35,12 @@ from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
+from webloom.ports.notifications import Notifications
 from webloom.ports.page_store import PageStore
 from webloom.ports.revisions import Revisions
 from webloom.ports.room import DatabaseSizes, Room
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watch_runs import WatchRuns
+from webloom.ports.watches import Watches
 from webloom.settings import Settings
 
 
@@ -50,7 +52,9 @@ class Services:
     store: InventoryStore
     imports: ImportStore
     pages: PageStore
-    watches: WatchStore
+    watches: Watches
+    watch_runs: WatchRuns
+    notifications: Notifications
     heartbeats: Heartbeats
     revisions: Revisions
     lock: Locks
@@ -135,7 +139,7 @@ class Services:
 
     @property
     def start_watch(self) -> StartRun:
-        return StartRun(store=self.watches)
+        return StartRun(watches=self.watches, runs=self.watch_runs)
 
     @property
     def find_maintained(self) -> FindMaintained:
@@ -147,6 +151,7 @@ class Services:
         return StoreEvent(
             store=self.pages,
             watches=self.watches,
+            runs=self.watch_runs,
             broker=self.broker,
             queue=self.settings.input_queue,
             clock=self.clock,

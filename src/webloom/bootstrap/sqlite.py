@@ -10,10 +10,12 @@ from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import sqlite_locks
+from webloom.adapters.sqlite.notifications import SqliteNotifications
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.revisions import SqliteRevisions
 from webloom.adapters.sqlite.sizes import SqliteSizes
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.bootstrap.stores import Stores, retention
 from webloom.settings import Settings
 
@@ -24,7 +26,9 @@ def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) 
         inventory=SqliteInventoryStore(file),
         imports=SqliteImportStore(file, durable_batches=durable_batches),
         pages=SqlitePageStore(file, retention=kept, budget=settings.storage_budget),
-        watches=SqliteWatchStore(file, retention=kept),
+        watches=SqliteWatches(file, retention=kept),
+        watch_runs=SqliteWatchRuns(file, retention=kept),
+        notifications=SqliteNotifications(file, retention=kept),
         whole=SqliteDump(file, TABLES | page_tables(lambda: Expiry.at(file.wall_ms(), kept))),
         heartbeats=SqliteHeartbeats(file),
         revisions=SqliteRevisions(file),

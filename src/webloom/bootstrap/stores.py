@@ -8,10 +8,12 @@ from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
+from webloom.ports.notifications import Notifications
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
 from webloom.ports.room import DatabaseSizes, Room
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watch_runs import WatchRuns
+from webloom.ports.watches import Watches
 from webloom.settings import Settings
 
 
@@ -20,7 +22,9 @@ class Stores:
     inventory: InventoryStore
     imports: ImportStore
     pages: PageStore
-    watches: WatchStore
+    watches: Watches
+    watch_runs: WatchRuns
+    notifications: Notifications
     whole: WholeStore
     heartbeats: Heartbeats
     revisions: Revisions

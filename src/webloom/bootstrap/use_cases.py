@@ -20,7 +20,7 @@ from webloom.application.overview.stored_counts import StoredCounts
 from webloom.application.watch.check_page import CheckPage
 from webloom.application.watch.preview_page import PreviewPage
 from webloom.application.watch.run_watches import RunWatches
-from webloom.application.watch.tell_people import TellPeople
+from webloom.application.watch.send_notifications import SendNotifications
 from webloom.bootstrap.brokers import queue_limits
 from webloom.bootstrap.network import (
     feed_reader,
@@ -105,6 +105,7 @@ async def open_check_page(services: Services, turns: HostTurns) -> AsyncIterator
     ):
         yield CheckPage(
             watches=services.watches,
+            runs=services.watch_runs,
             pages=services.pages,
             broker=services.broker,
             storage_queue=settings.input_queue,
@@ -118,23 +119,25 @@ async def open_check_page(services: Services, turns: HostTurns) -> AsyncIterator
 
 
 @asynccontextmanager
-async def open_tell_people(services: Services) -> AsyncIterator[TellPeople]:
+async def open_notifications(services: Services) -> AsyncIterator[SendNotifications]:
     async with TargetNotifier(policy=services.policy, refusals=services.refusals) as notifier:
-        yield TellPeople(
-            store=services.watches,
+        yield SendNotifications(
+            watches=services.watches,
+            notifications=services.notifications,
             pages=services.pages,
             notifier=notifier,
             clock=services.clock,
         )
 
 
-def run_watches(services: Services, tell_people: TellPeople) -> RunWatches:
+def run_watches(services: Services, notifications: SendNotifications) -> RunWatches:
     return RunWatches(
-        store=services.watches,
+        watches=services.watches,
+        runs=services.watch_runs,
         broker=services.broker,
         clock=services.clock,
         cron=next_match,
-        after_run=tell_people.after_run,
+        after_run=notifications.after_run,
     )
 
 
@@ -142,7 +145,7 @@ def sampler(services: Services) -> Sampler:
     return Sampler(
         heartbeats=services.heartbeats,
         imports=services.imports,
-        watches=services.watches,
+        watch_runs=services.watch_runs,
         clock=services.clock,
     )
 

@@ -5,7 +5,7 @@ The documents that other programs exchange call a watch a job: its id is their `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -78,6 +78,21 @@ class Metrics:
     changes: int = 0
     price_changes: int = 0
 
+    def plus(self, other: Metrics) -> Metrics:
+        return Metrics(
+            pages_processed=self.pages_processed + other.pages_processed,
+            changes=self.changes + other.changes,
+            price_changes=self.price_changes + other.price_changes,
+        )
+
+
+class Begun(NamedTuple):
+    """How a run began."""
+
+    run_id: str
+    trigger: str
+    started_at: datetime
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Watch:
@@ -93,6 +108,8 @@ class Watch:
     failures: int = 0  # failed runs in a row
     metrics: Metrics = field(default_factory=Metrics)
     is_external: bool = False  # another program checks its pages and sends events: no schedule
+    # The active run, until a store that writes it after its watch is known to have done so.
+    begun: Begun | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,11 +127,27 @@ class Tally:
     changes: int = 0
     price_changes: int = 0
 
+    def minus(self, other: Tally) -> Tally:
+        return Tally(
+            processed=self.processed - other.processed,
+            failed=self.failed - other.failed,
+            changes=self.changes - other.changes,
+            price_changes=self.price_changes - other.price_changes,
+        )
+
     @property
     def metrics(self) -> Metrics:
         return Metrics(
             pages_processed=self.processed, changes=self.changes, price_changes=self.price_changes
         )
+
+
+class LastRun(NamedTuple):
+    """Of an external watch."""
+
+    run_id: str
+    status: RunStatus
+    at: datetime  # of its latest event
 
 
 class RunHead(NamedTuple):
@@ -160,6 +193,28 @@ def is_counted(job_id: str, run: RunHead | None, *, is_event: bool) -> bool:
 def external_config(job_id: str) -> WatchConfig:
     """Of a watch that is made by the first event of another program's job."""
     return WatchConfig(name=job_id, urls=[], schedule=Schedule(every_minutes=60.0), enabled=False)
+
+
+def edited(
+    watch: Watch, config: WatchConfig, *, now: datetime, next_run_at: datetime | None
+) -> Watch:
+    """The next run stays when it is unless `enabled` or the schedule differs."""
+    old = watch.config
+    if (config.enabled, config.schedule) == (old.enabled, old.schedule):
+        next_run_at = watch.next_run_at
+    return replace(watch, config=config, updated_at=now, next_run_at=next_run_at)
+
+
+def external_watch(job_id: str, now: datetime, metrics: Metrics) -> Watch:
+    return Watch(
+        watch_id=job_id,
+        config=external_config(job_id),
+        created_at=now,
+        updated_at=now,
+        next_run_at=None,
+        metrics=metrics,
+        is_external=True,
+    )
 
 
 def refuse_external(watch: Watch) -> None:

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from webloom.application.imports.run_import import RunImport
 from webloom.application.shortage import shortage
-from webloom.application.watch.tell_people import TellPeople
+from webloom.application.watch.send_notifications import SendNotifications
 from webloom.bootstrap import (
     Services,
+    open_notifications,
     open_run_import,
-    open_tell_people,
     run_watches,
     spool_room,
 )
@@ -46,10 +46,10 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
     async with (
         beating(services, beat, lambda beat: replace(beat, imports_wait=room.full)),
         open_run_import(services, room) as run_import,
-        open_tell_people(services) as tell_people,
+        open_notifications(services) as notifications,
     ):
         producer = _Producer(services, run_import, beat.process_id)
-        watcher = _Watcher(services, tell_people, beat.process_id, stop)
+        watcher = _Watcher(services, notifications, beat.process_id, stop)
         pruner = _Pruner(services)
         async with asyncio.TaskGroup() as group:
             for regularly in (
@@ -127,11 +127,11 @@ class _Watcher:
     holds the lock acts."""
 
     def __init__(
-        self, services: Services, tell_people: TellPeople, owner: str, stop: asyncio.Event
+        self, services: Services, notifications: SendNotifications, owner: str, stop: asyncio.Event
     ) -> None:
         self._lock = services.lock
-        self._run_watches = run_watches(services, tell_people)
-        self._tell_people = tell_people
+        self._run_watches = run_watches(services, notifications)
+        self._notifications = notifications
         self._owner = owner
         self._stop = stop
         self._ours_until = 0.0  # on the event loop's clock
@@ -150,11 +150,11 @@ class _Watcher:
         return is_ours
 
     async def tell(self) -> None:
-        await self._as_teller(lambda: self._tell_people.send_due(self._stop))
+        await self._as_teller(lambda: self._notifications.send_due(self._stop))
 
     async def gather(self) -> None:
         """Seldom, so that what comes one by one is told in few messages."""
-        await self._as_teller(self._tell_people.gather_late)
+        await self._as_teller(self._notifications.gather_late)
 
     async def _as_teller(self, action: Callable[[], Awaitable[object]]) -> None:
         await while_holding(self._lock, TELL_LOCK, self._owner, TELL_LEASE, action)

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Protocol
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Metadata, Processing, Status
+from webloom.domain.notification import Notification
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.domain.watch import Outcome, Watch, WatchRun
 from webloom.ports.import_store import StoredPosting
 from webloom.ports.page_store import Validators
-from webloom.ports.watch_store import Notice
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,12 +116,6 @@ class WholeLog:
     is_keyed: bool = False  # `key` of ChangeLog is that of its version
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WholeNotice:
-    notice: Notice
-    expires_at: datetime | None  # None: it is not sent yet
-
-
 # In the order in which they are read and written. Where a store has no snapshots, this order keeps
 # every invariant although others write meanwhile: what a later collection refers to is older, or is
 # repaired while it is loaded.
@@ -140,7 +134,7 @@ COLLECTIONS: dict[str, type] = {
     "snapshots": WholeVersion,
     "price_history": WholePrice,
     "change_logs": WholeLog,
-    "notices": WholeNotice,
+    "notices": Notification,
 }
 
 

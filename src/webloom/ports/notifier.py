@@ -10,10 +10,10 @@ from webloom.domain.watch import Target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Told:
+class NotificationMessage:
     """One message. What is sent again has the same id, so that a receiver can tell."""
 
-    told_id: str
+    message_id: str
     at: datetime  # of this attempt
     title: str  # one line
     lines: list[str]
@@ -23,7 +23,7 @@ class Told:
 class Notifier(Protocol):
     """To be opened by `async with`."""
 
-    async def send(self, target: Target, message: Told) -> None:
+    async def send(self, target: Target, message: NotificationMessage) -> None:
         """Returns when the target has taken the message. Raises NotSent; where that is retryable
         the target may have got it all the same. Raises ResourcesExhausted, too: then nothing was
         sent."""

@@ -19,23 +19,19 @@ from webloom.deltas import compressed, delta
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Record, Status
+from webloom.domain.notification import Notification
 from webloom.domain.request_state import RequestState
 from webloom.domain.storage_event import EventPrice
 from webloom.domain.watch import (
-    MOST_FAILURES,
     Metrics,
     Outcome,
-    PageFailure,
-    RunStatus,
     Watch,
-    WatchRun,
-    status_at_end,
 )
+from webloom.domain.watch_run import RunState, ended
 from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import (
     Line,
     WholeLog,
-    WholeNotice,
     WholePage,
     WholePrice,
     WholeRecord,
@@ -48,7 +44,6 @@ from webloom.ports.page_store import Retention
 Item = TypeVar("Item")
 
 KEPT_IN_PROGRESS = timedelta(days=Retention().job_runs)  # since the last sign of life
-NOT_CHECKED = "it was not checked before the watch was moved"
 MOST_CHAINED = 63  # deltas, each read with the next
 MOST_TOGETHER = 500  # items
 LARGE = 16_000_000  # bytes of JSON, after which no more items are read together
@@ -123,31 +118,19 @@ def whole_watch(watch: Watch) -> Watch:
             replace(each, digest_minutes=_float(each.digest_minutes)) for each in config.targets
         ],
     )
-    return replace(watch, active_run_id=None, config=config)
+    return replace(watch, active_run_id=None, begun=None, config=config)
 
 
 def _float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def whole_run(run: WatchRun, expires_at: datetime | None, missed: Sequence[str] = ()) -> WholeRun:
-    """`missed` are the URLs of a run in progress that have no outcome yet."""
-    if expires_at is not None and run.status is not RunStatus.IN_PROGRESS:
-        return WholeRun(run=run, expires_at=expires_at)
-    tally = replace(
-        run.tally,
-        processed=run.tally.processed + len(missed),
-        failed=run.tally.failed + len(missed),
-    )
-    failures = [PageFailure(url=url, reason=NOT_CHECKED) for url in missed]
-    ended = replace(
-        run,
-        status=status_at_end(tally),
-        finished_at=run.updated_at,
-        tally=tally,
-        failures=[*run.failures, *failures][:MOST_FAILURES],
-    )
-    return WholeRun(run=ended, expires_at=expires_at or run.updated_at + KEPT_IN_PROGRESS)
+def whole_run(state: RunState) -> WholeRun:
+    """One in progress has ended with its last sign of life."""
+    last = state.run.updated_at
+    expires_at = state.expires_at or last + KEPT_IN_PROGRESS
+    state = ended(state, now=last, next_run=None, expires_at=expires_at)
+    return WholeRun(run=state.run, expires_at=expires_at)
 
 
 def plain_amount(value: Decimal | None) -> Decimal | None:
@@ -291,12 +274,12 @@ def _price(here: WholePrice, new: WholePrice) -> WholePrice:
     return replace(new, expires_at=_later(here.expires_at, new.expires_at))
 
 
-def _notice(here: WholeNotice, new: WholeNotice) -> WholeNotice:
+def _notification(here: Notification, new: Notification) -> Notification:
     return new if _progress(new) > _progress(here) else here
 
 
-def _progress(it: WholeNotice) -> tuple[bool, int]:
-    return it.notice.sent_at is not None or it.notice.given_up, it.notice.attempts
+def _progress(it: Notification) -> tuple[bool, int]:
+    return not it.is_pending, it.attempts
 
 
 _RULES: dict[type, Callable[[Any, Any], Any]] = {
@@ -310,7 +293,7 @@ _RULES: dict[type, Callable[[Any, Any], Any]] = {
     WholeVersion: _version,
     WholePrice: _price,
     WholeLog: _log,
-    WholeNotice: _notice,
+    Notification: _notification,
 }
 # What a store may have to decide otherwise: it knows other versions of the page.
 _DERIVED: dict[type, tuple[str, ...]] = {

@@ -12,22 +12,28 @@ from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.import_store import MongoImportStore
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
+from webloom.adapters.mongodb.notifications import MongoNotifications
 from webloom.adapters.mongodb.page_store import MongoPageStore
-from webloom.adapters.mongodb.watch_store import MongoWatchStore
+from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
+from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.import_store import SqliteImportStore
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import sqlite_locks
+from webloom.adapters.sqlite.notifications import SqliteNotifications
 from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
+from webloom.ports.notifications import Notifications
 from webloom.ports.page_store import PageStore, Retention
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watch_runs import WatchRuns
+from webloom.ports.watches import Watches
 
 DATABASE = "previous"
 BUDGET = 1 << 40
@@ -40,7 +46,9 @@ class Stores:
     inventory: InventoryStore
     imports: ImportStore
     pages: PageStore
-    watches: WatchStore
+    watches: Watches
+    watch_runs: WatchRuns
+    notifications: Notifications
     lock: Locks
     heartbeats: Heartbeats
 
@@ -52,7 +60,9 @@ async def sqlite_stores(file: Path, clock: Clock) -> AsyncIterator[Stores]:
             inventory=SqliteInventoryStore(database),
             imports=SqliteImportStore(database, durable_batches=False),
             pages=SqlitePageStore(database, retention=FOR_EVER, budget=BUDGET),
-            watches=SqliteWatchStore(database, retention=FOR_EVER),
+            watches=SqliteWatches(database, retention=FOR_EVER),
+            watch_runs=SqliteWatchRuns(database, retention=FOR_EVER),
+            notifications=SqliteNotifications(database, retention=FOR_EVER),
             lock=sqlite_locks(database),
             heartbeats=SqliteHeartbeats(database),
         )
@@ -65,7 +75,9 @@ async def mongodb_stores(url: str, clock: Clock) -> AsyncIterator[Stores]:
             inventory=MongoInventoryStore(database),
             imports=MongoImportStore(database),
             pages=MongoPageStore(database, retention=FOR_EVER, budget=BUDGET),
-            watches=MongoWatchStore(database, retention=FOR_EVER),
+            watches=MongoWatches(database, retention=FOR_EVER),
+            watch_runs=MongoWatchRuns(database, retention=FOR_EVER),
+            notifications=MongoNotifications(database, retention=FOR_EVER),
             lock=mongodb_locks(database),
             heartbeats=MongoHeartbeats(database),
         )

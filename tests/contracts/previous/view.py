@@ -10,7 +10,7 @@ from contracts.previous.stores import Stores
 from webloom.domain.inventory import RecordFilter
 from webloom.ports.import_store import PostingFilter, RunFilter
 from webloom.ports.page_store import ChangeFilter, PageFilter
-from webloom.ports.watch_store import RunFilter as WatchRunFilter
+from webloom.ports.watch_runs import RunFilter as WatchRunFilter
 
 MANY = 1000
 
@@ -55,7 +55,7 @@ async def _watches(stores: Stores) -> dict[str, Any]:
 
 
 async def _watch_runs(stores: Stores) -> dict[str, Any]:
-    found, _ = await stores.watches.runs(WatchRunFilter(), limit=MANY)
+    found, _ = await stores.watch_runs.runs(WatchRunFilter(), limit=MANY)
     return {each.run_id: each for each in found}
 
 
@@ -89,6 +89,8 @@ async def _notices(stores: Stores) -> dict[str, Any]:
     watches, _ = await stores.watches.watches(limit=MANY)
     notices: dict[str, Any] = {}
     for watch in watches:
-        found, _ = await stores.watches.notices(watch.watch_id, limit=MANY)
-        notices |= {each.notice_id: each for each in found}
+        found, _ = await stores.notifications.of_watch(watch.watch_id, limit=MANY)
+        for each in found:
+            known = {"notice_id": each.notification_id}  # as it was called
+            notices[each.notification_id] = msgspec.to_builtins(each) | known
     return notices

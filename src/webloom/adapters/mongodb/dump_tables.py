@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
+from webloom.adapters.mongodb import notifications, watch_run_codec
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain, plain_texts, plain_values
 from webloom.adapters.mongodb.dump import Kind, Session
@@ -23,31 +23,24 @@ from webloom.adapters.mongodb.postings_documents import (
 )
 from webloom.adapters.mongodb.postings_words import list_of
 from webloom.adapters.mongodb.record_codec import WITH_SOURCE, new_document, record_of, state_of
-from webloom.adapters.mongodb.watch_documents import (
-    failure_documents,
+from webloom.adapters.mongodb.watch_codec import (
     metrics_fields,
-    moment,
-    new_run,
-    new_watch,
-    notice_document,
-    notice_of,
     tally_fields,
+    watch_document,
     watch_of,
-)
-from webloom.adapters.mongodb.watch_documents import (
-    run_of as watch_run_of,
 )
 from webloom.adapters.mongodb.watch_ledger import page_in_run, tally_of
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.domain.inventory import shelf_of, url_key
+from webloom.domain.notification import Notification
 from webloom.domain.watch import EVENTS, MOST_FAILURES, PageFailure, Watch, WatchRun
 from webloom.domain.watch import RunStatus as WatchStatus
-from webloom.ports.dump import WholeNotice, WholeRecord, WholeRun
+from webloom.domain.watch_run import RunState
+from webloom.ports.dump import WholeRecord, WholeRun
 from webloom.ports.import_store import StoredPosting
 from webloom.stores.whole import whole_record, whole_run, whole_watch, without_nul
 
-_MILLISECOND = timedelta(milliseconds=1)
 _COUNTERS = ("processed", "failed", "changes", "priceChanges")
 
 
@@ -196,18 +189,7 @@ class _Watches(Kind):
         return whole_watch(watch_of(document))
 
     def document(self, item: Watch) -> Document:
-        made = new_watch(
-            item.watch_id, item.config, now=item.created_at, next_run_at=item.next_run_at
-        )
-        return made | {
-            "updatedAt": item.updated_at,
-            "lastRunId": item.last_run_id and plain(item.last_run_id),
-            "lastStatus": item.last_status and item.last_status.value,
-            "lastRunAt": item.last_run_at,
-            "failures": item.failures,
-            **metrics_fields(item.metrics),
-            "external": item.is_external,
-        }
+        return {"_id": self.key(item)} | watch_document(item)
 
 
 class _WatchRuns(Kind):
@@ -220,26 +202,19 @@ class _WatchRuns(Kind):
         self, documents: AsyncIterator[Document], session: Session
     ) -> AsyncIterator[tuple[Document, Any]]:
         async for document in documents:
-            run, missed = watch_run_of(document), list[str]()
-            if run.status is WatchStatus.IN_PROGRESS:
+            state = watch_run_codec.run_state_of(document)
+            if state.run.status is WatchStatus.IN_PROGRESS:
                 ledger = self.db.watch_ledger.find({"run": document["_id"]}, session=session)
-                run, missed = _counted(run, await ledger.to_list())
-            yield document, whole_run(run, document.get("expireAt"), missed)
+                run, missed = _counted(state.run, await ledger.to_list())
+                state = replace(state, run=run, unchecked=missed)
+            yield document, whole_run(state)
 
     def document(self, item: WholeRun) -> Document:
         run = item.run
-        watch = {"_id": plain(run.watch_id), "urls": []}
-        return new_run(run.run_id, watch, run.trigger, run.started_at) | {
-            "status": run.status.value,
-            "pagesTotal": run.pages_total,
-            **tally_fields(run.tally),
-            "runDuration": run.duration // _MILLISECOND,
-            "updatedAt": run.updated_at,
-            "lastRunAt": run.updated_at,
-            "finishedAt": run.finished_at,
-            "failures": failure_documents(run.failures),
-            "nextRunAt": None,
-            "expireAt": item.expires_at,
+        return {
+            "_id": self.key(item),
+            **watch_run_codec.run_document(RunState(run=run, expires_at=item.expires_at)),
+            **watch_run_codec.made(),
             **(_counts_of_events(run) if run.trigger == EVENTS else {}),
         }
 
@@ -276,24 +251,19 @@ def _counts_of_events(run: WatchRun) -> Document:
     }
 
 
-class _Notices(Kind):
+class _Notifications(Kind):
     kept = ("made",)
 
-    def key(self, item: WholeNotice) -> str:
-        return plain(item.notice.notice_id)
+    def key(self, item: Notification) -> str:
+        return plain(item.notification_id)
 
-    def item(self, document: Document) -> WholeNotice:
-        notice = notice_of(document)
-        notice = replace(notice, error=without_nul(notice.error))
-        return WholeNotice(notice=notice, expires_at=document.get("expireAt"))
+    def item(self, document: Document) -> Notification:
+        notification = notifications.notification_of(document)
+        return replace(notification, error=without_nul(notification.error))
 
-    def document(self, item: WholeNotice) -> Document:
-        document = notice_document(item.notice)
-        return (
-            document
-            if item.expires_at is None
-            else document | {"expireAt": moment(item.expires_at)}
-        )
+    def document(self, item: Notification) -> Document:
+        fields = notifications.notification_document(item)
+        return {"_id": self.key(item)} | fields | notifications.made()
 
 
 def kinds(database: MongoDatabase) -> dict[str, Kind]:
@@ -304,5 +274,5 @@ def kinds(database: MongoDatabase) -> dict[str, Kind]:
         "jobs": _Postings(database, database.jobs),
         "job_runs": _WatchRuns(database, database.job_runs),
         "watches": _Watches(database, database.watches),
-        "notices": _Notices(database, database.notices),
+        "notices": _Notifications(database, database.notices),
     }

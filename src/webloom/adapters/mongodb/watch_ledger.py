@@ -120,14 +120,6 @@ class WatchLedger:
                 await self._close(run.run_id, event.closes_run)
         await self._add_up.ask(run)
 
-    async def close(self, job_id: str, run_id: str, status: RunStatus) -> None:
-        """A run that events opened, unless it is closed already. The watch gets the status first: a
-        run that is still in progress after a crash is found and closed again. To be called within
-        `use`."""
-        await self._metrics.note_closed(job_id, run_id, status)
-        await self._close(run_id, status)
-        await self._metrics.add_up([(job_id, run_id)], self._db.wall())
-
     async def _close(self, run_id: str, status: RunStatus) -> None:
         await self._runs.update_one(
             IN_PROGRESS | {"_id": run_id, "trigger": EVENTS},

@@ -24,11 +24,11 @@ from datetime import UTC, datetime
 
 from pymongo import ASCENDING, UpdateOne
 
-from webloom.adapters.mongodb.documents import Document, literal
+from webloom.adapters.mongodb.documents import Document, literal, plain
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.insertion import insert_new
-from webloom.adapters.mongodb.watch_documents import METRICS, new_watch
-from webloom.domain.watch import EVENTS, RunStatus, external_config
+from webloom.adapters.mongodb.watch_codec import METRICS, watch_document
+from webloom.domain.watch import EVENTS, Metrics, RunStatus, external_watch
 
 MOST_OPEN = 100  # runs in `openCounts`, more or less
 CHUNK = 500  # watches or runs that are read together
@@ -63,13 +63,6 @@ class WatchMetrics:
         is_done = False
         while not is_done:
             is_done = await self._write(wanted, now)
-
-    async def note_closed(self, job_id: str, run_id: str, status: RunStatus) -> None:
-        """Before the run itself is closed."""
-        is_last = {"lastRunId": run_id, "lastStatus": RunStatus.IN_PROGRESS.value}
-        await self._watches.update_one(
-            {"_id": job_id, "external": True} | is_last, {"$set": {"lastStatus": status.value}}
-        )
 
     async def _write(self, wanted: Runs, now: datetime) -> bool:
         """False: read again, as a watch was missing, or somebody settled a run meanwhile."""
@@ -188,8 +181,8 @@ class WatchMetrics:
 
 
 def _external(job_id: str, runs: list[Document], now: datetime) -> Document:
-    document = new_watch(job_id, external_config(job_id), now=now, next_run_at=None)
-    document |= {"external": True} | _contained(runs)
+    document = {"_id": plain(job_id)} | watch_document(external_watch(job_id, now, Metrics()))
+    document |= _contained(runs)
     for run in sorted(runs, key=_latest)[-1:]:
         last = {"lastRunId": run["_id"], "lastStatus": run["status"], "lastRunAt": _latest(run)}
         document |= last

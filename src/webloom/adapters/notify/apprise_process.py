@@ -13,7 +13,7 @@ from webloom.domain.errors import NotSent, ResourcesExhausted
 from webloom.domain.exhaustion import FILES_OF_THE_MACHINE
 from webloom.domain.network_policy import NetworkPolicy, Refusal
 from webloom.domain.watch import Target
-from webloom.ports.notifier import Told
+from webloom.ports.notifier import NotificationMessage
 
 _CHILD = "webloom.adapters.notify.child"
 TOTAL_SECONDS = 90.0
@@ -34,7 +34,7 @@ class AppriseNotifier:
         self._total_seconds = total_seconds
         self._turns = asyncio.Semaphore(AT_ONCE)
 
-    async def send(self, target: Target, message: Told) -> None:
+    async def send(self, target: Target, message: NotificationMessage) -> None:
         order = Order(
             url=target.url,
             title=message.title,

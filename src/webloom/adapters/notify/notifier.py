@@ -16,7 +16,7 @@ from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.sending import Lane
 from webloom.domain.watch import Target
 from webloom.parsing.target_url import is_webhook, scheme_of, shown_target
-from webloom.ports.notifier import Told
+from webloom.ports.notifier import NotificationMessage
 
 
 class TargetNotifier:
@@ -47,7 +47,7 @@ class TargetNotifier:
     ) -> None:
         await self._webhooks.__aexit__(exc_type, exc, traceback)
 
-    async def send(self, target: Target, message: Told) -> None:
+    async def send(self, target: Target, message: NotificationMessage) -> None:
         if is_webhook(target.url):
             await self._webhooks.send(target, message)
         else:

@@ -26,7 +26,7 @@ from webloom.domain.errors import FetchFailed, NotSent, ResourcesExhausted
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
 from webloom.parsing.web_url import normalise
-from webloom.ports.notifier import Told
+from webloom.ports.notifier import NotificationMessage
 
 TOTAL_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
@@ -70,7 +70,7 @@ class WebhookNotifier:
     ) -> None:
         await self._client.__aexit__(exc_type, exc, traceback)
 
-    async def send(self, target: Target, message: Told) -> None:
+    async def send(self, target: Target, message: NotificationMessage) -> None:
         body = _json.encode(message.payload)
         headers = _headers(target, message, body)
         try:
@@ -92,20 +92,20 @@ class WebhookNotifier:
             raise _refusal(status, answered.get("retry-after"))
 
 
-def signature(secret: str, told_id: str, timestamp: str, body: bytes) -> str:
-    signed = f"{told_id}.{timestamp}.".encode() + body
+def signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
+    signed = f"{message_id}.{timestamp}.".encode() + body
     return "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
-def _headers(target: Target, message: Told, body: bytes) -> dict[str, str]:
+def _headers(target: Target, message: NotificationMessage, body: bytes) -> dict[str, str]:
     timestamp = str(int(message.at.timestamp()))
     headers = {
         "Content-Type": "application/json",
-        "Webloom-Id": message.told_id,
+        "Webloom-Id": message.message_id,
         "Webloom-Timestamp": timestamp,
     }
     if target.secret:
-        headers["Webloom-Signature"] = signature(target.secret, message.told_id, timestamp, body)
+        headers["Webloom-Signature"] = signature(target.secret, message.message_id, timestamp, body)
     return headers
 
 

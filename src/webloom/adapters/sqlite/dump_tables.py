@@ -11,12 +11,10 @@ from webloom.adapters.sqlite import (
     import_feeds,
     import_runs_rows,
     posting_keys,
-    watch_notices,
-    watch_rows,
-    watch_runs,
 )
 from webloom.adapters.sqlite.batches import as_json, plain, select_all
 from webloom.adapters.sqlite.dump import Row, Table, columns_of, upsert
+from webloom.adapters.sqlite.notifications import NOTIFICATIONS, notification_of
 from webloom.adapters.sqlite.page_sources import compress, decompress, write_sources
 from webloom.adapters.sqlite.posting_rows import (
     FROM_STORED,
@@ -34,14 +32,17 @@ from webloom.adapters.sqlite.record_codec import (
     record_of,
     state_of,
 )
-from webloom.adapters.sqlite.values import encoded, instant, milliseconds
+from webloom.adapters.sqlite.values import encoded, milliseconds
+from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS
+from webloom.adapters.sqlite.watches import WATCHES, watch_of
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.domain.inventory import shelf_of, url_key
-from webloom.domain.watch import RunStatus as WatchStatus
+from webloom.domain.notification import Notification
 from webloom.domain.watch import Watch
+from webloom.domain.watch_run import RunState
 from webloom.parsing.web_url import host_of
-from webloom.ports.dump import WholeNotice, WholeRecord, WholeRun
+from webloom.ports.dump import WholeRecord, WholeRun
 from webloom.ports.import_store import StoredPosting
 from webloom.stores.whole import whole_record, whole_run, whole_watch
 
@@ -167,27 +168,24 @@ def _listed_at(item: StoredPosting) -> int:
 
 
 def _watch_runs(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[WholeRun]:
-    for run_id, expire_at in rows:
-        run = watch_runs.one(connection, run_id)
-        assert run is not None  # noqa: S101 - its row was just read
-        is_open = run.status is WatchStatus.IN_PROGRESS
-        missed = watch_runs.unchecked(connection, run_id) if is_open else ()
-        yield whole_run(run, instant(expire_at), missed)
+    for row in rows:
+        yield whole_run(COUNTED_RUNS.decode(connection, row))
 
 
 def _run_row(item: WholeRun) -> dict[str, Any]:
-    row = columns_of(item.run, item.run.tally, without=("tally",))
-    return row | {"expire_at": milliseconds(item.expires_at)}
+    state = RunState(run=item.run, expires_at=item.expires_at)
+    return {"run_id": plain(item.run.run_id)} | COUNTED_RUNS.encode(state)
 
 
 def _watch_row(watch: Watch) -> dict[str, Any]:
     """A run that is active here stays so."""
-    return columns_of(watch, without=("active_run_id", "metrics")) | {
-        "name": plain(watch.config.name),
-        "pages_processed": watch.metrics.pages_processed,
-        "changes_detected": watch.metrics.changes,
-        "price_changes_detected": watch.metrics.price_changes,
-    }
+    row = {"watch_id": plain(watch.watch_id)} | WATCHES.encode(watch)
+    del row["active_run_id"]
+    return row
+
+
+def _notification_row(item: Notification) -> dict[str, Any]:
+    return {"notice_id": plain(item.notification_id)} | NOTIFICATIONS.encode(item)
 
 
 _POSTINGS = Table(
@@ -230,7 +228,7 @@ TABLES = {
     ),
     "jobs": _POSTINGS,
     "job_runs": Table(
-        columns="run_id, expire_at",
+        columns=COUNTED_RUNS.columns,
         source="job_runs",
         order="id",
         find_by="run_id",
@@ -240,23 +238,21 @@ TABLES = {
         stays_if="job_runs.status = 'in_progress'",
     ),
     "watches": Table(
-        columns=watch_rows.COLUMNS,
+        columns=WATCHES.columns,
         source="watches",
         order="watch_id",
         find_by="watch_id",
         key=lambda _, item: plain(item.watch_id),
-        item=lambda row: whole_watch(watch_rows.watch_of(row)),
+        item=lambda row: whole_watch(watch_of(row)),
         row=_watch_row,
     ),
     "notices": Table(
-        columns=f"{watch_notices.NOTICE_COLUMNS}, expire_at",
+        columns=NOTIFICATIONS.columns,
         source="notices",
         order="id",
         find_by="notice_id",
-        key=lambda _, item: plain(item.notice.notice_id),
-        item=lambda row: WholeNotice(
-            notice=watch_notices.notice_of(row), expires_at=instant(row[-1])
-        ),
-        row=lambda item: columns_of(item.notice) | {"expire_at": milliseconds(item.expires_at)},
+        key=lambda _, item: plain(item.notification_id),
+        item=notification_of,
+        row=_notification_row,
     ),
 }

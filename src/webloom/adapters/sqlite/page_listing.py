@@ -14,12 +14,12 @@ import msgspec
 
 from webloom.adapters.sqlite import page_rows
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
 from webloom.adapters.sqlite.page_rows import OUTCOMES, one_view
 from webloom.adapters.sqlite.page_versions import by_number, chain
 from webloom.adapters.sqlite.values import instant
 from webloom.deltas import restored
 from webloom.ports.page_store import ChangeFilter, ChangeLog, PageFilter, StoredPage, Version
+from webloom.stores.cursors import cursor_of, values_of
 
 MOST_SCANNED = 1000
 _LAST = (1 << 63) - 1

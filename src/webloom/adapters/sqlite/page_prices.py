@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from typing import Any
 
-from webloom.adapters.sqlite.page_cursors import cursor_of, values_of
 from webloom.adapters.sqlite.page_rows import number_of, one_view
 from webloom.domain.errors import BadCursor
 from webloom.ports.page_store import PriceRecord, PriceSummary
+from webloom.stores.cursors import cursor_of, values_of
 
 _COLUMNS = """
     price_history.ts, price_history.key, price, currency, change_percent,

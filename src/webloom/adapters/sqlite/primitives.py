@@ -37,7 +37,7 @@ class Table(Generic[State]):
         self.columns = ", ".join((key, *columns))
         self._places = {column: place for place, column in enumerate(columns, 1)}
         self._decode = decode
-        self._encode = encode
+        self.encode = encode
         self._one = f"SELECT {self.columns} FROM {name} WHERE {key} = ?"
         self._many = (
             f"SELECT {self.columns} FROM {name} WHERE {key} IN (SELECT value FROM json_each(?))"
@@ -64,9 +64,9 @@ class Table(Generic[State]):
             if after is None:
                 statement = f"DELETE FROM {self.name} WHERE {self.key} = ?"
             elif before is None:
-                statement, values = self._insertion(self._encode(after))
+                statement, values = self._insertion(self.encode(after))
             else:
-                new, row, places = self._encode(after), before.row, self._places
+                new, row, places = self.encode(after), before.row, self._places
                 changed = [name for name, value in new.items() if row[places[name]] != value]
                 if not changed:
                     continue
@@ -75,7 +75,10 @@ class Table(Generic[State]):
                 values = tuple(new[name] for name in changed)
             statements.setdefault(statement, []).append((*values, key))
         for statement, rows in statements.items():
-            connection.executemany(statement, rows)
+            if len(rows) == 1:
+                connection.execute(statement, rows[0])
+            else:
+                connection.executemany(statement, rows)
 
     def _insertion(self, columns: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
         marks = ", ".join("?" * (len(columns) + 1))

@@ -46,7 +46,7 @@ _LABELS: dict[str, Callable[[Any], str]] = {
     "snapshots": lambda version: f"{version.url} version {version.number}",
     "price_history": lambda price: f"{price.url} at {price.ts}",
     "change_logs": lambda log: f"{log.url} version {log.number}",
-    "notices": lambda whole: whole.notice.notice_id,
+    "notices": lambda notification: notification.notification_id,
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from webloom.domain.feed import Feed
-from webloom.ports.watch_store import WatchCounts
+from webloom.ports.watches import WatchCounts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

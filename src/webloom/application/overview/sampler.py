@@ -16,7 +16,7 @@ from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.import_store import ImportStore
-from webloom.ports.watch_store import RunFilter, WatchStore
+from webloom.ports.watch_runs import RunFilter, WatchRuns
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +31,11 @@ MOST_ASKED = 200  # runs that go on for long, in one look; the others have their
 
 class Sampler:
     def __init__(
-        self, *, heartbeats: Heartbeats, imports: ImportStore, watches: WatchStore, clock: Clock
+        self, *, heartbeats: Heartbeats, imports: ImportStore, watch_runs: WatchRuns, clock: Clock
     ) -> None:
         self._heartbeats = heartbeats
         self._imports = imports
-        self._watches = watches
+        self._runs = watch_runs
         self._clock = clock
         self.counts = Counts(clock.now())
         self._imports_since: datetime | None = None
@@ -99,7 +99,7 @@ class Sampler:
         found |= await self._watch_runs(RunFilter(), since - MARGIN)
         lost: list[str] = []
         for run_id in self.counts.unheard_watches(found)[:MOST_ASKED]:
-            run = await self._watches.find_run(run_id)
+            run = await self._runs.find_run(run_id)
             if run is None:
                 lost.append(run_id)
             else:
@@ -115,7 +115,7 @@ class Sampler:
         found: dict[str, WatchRun] = {}
         cursor: str | None = None
         while len(found) < MOST_WATCH_RUNS:
-            runs, cursor = await self._watches.runs(chosen, limit=PAGE, cursor=cursor)
+            runs, cursor = await self._runs.runs(chosen, limit=PAGE, cursor=cursor)
             fresh = [run for run in runs if since is None or run.started_at >= since]
             found |= {run.run_id: run for run in fresh}
             if cursor is None or len(fresh) < len(runs):

@@ -11,10 +11,11 @@ from webloom.application.watch.manage_watches import all_watches
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import Status
 from webloom.domain.watch import Outcome, Watch
+from webloom.ports import watches as watches_port
 from webloom.ports.import_store import ImportStore
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.page_store import PageFilter, PageStore
-from webloom.ports.watch_store import WatchCounts, WatchStore
+from webloom.ports.watches import WatchCounts
 
 FAILED_PAGES = 200  # that are counted
 
@@ -63,7 +64,7 @@ class StoredCounts:
         store: InventoryStore,
         imports: ImportStore,
         pages: PageStore,
-        watches: WatchStore,
+        watches: watches_port.Watches,
         pages_collection: str,
     ) -> None:
         self._store = store

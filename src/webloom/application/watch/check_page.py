@@ -47,7 +47,8 @@ from webloom.ports.clock import Clock
 from webloom.ports.fetcher import Downloaded, Downloader
 from webloom.ports.page_reader import PageOrder, PageRead, PageReader
 from webloom.ports.page_store import Checked, PageStore, StoredPage, Validators
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watch_runs import WatchRuns
+from webloom.ports.watches import Watches
 from webloom.private_files import make_spool
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,8 @@ _checks = msgspec.json.Decoder(PageCheck)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckPage:
-    watches: WatchStore
+    watches: Watches
+    runs: WatchRuns
     pages: PageStore
     broker: Broker
     storage_queue: str
@@ -99,7 +101,7 @@ class CheckPage:
         began = self.clock.now()  # before the watch is read: what it selects may change meanwhile
         watch = await retry_until_available(lambda: self.watches.find_watch(check.job_id))
         if watch is None or not await retry_until_available(
-            lambda: self.watches.is_open(check.run_id, check.url)
+            lambda: self.runs.is_open(check.run_id, check.url)
         ):
             await retry_until_available(delivery.ack)
             return

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from webloom.domain.errors import BackendRefused, StoreUnavailable
 from webloom.domain.event_admission import maintained_urls
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watches import Watches
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ STORE_SECONDS = 1.0  # for which events wait for a store that is slow
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindMaintained:
-    watches: WatchStore
+    watches: Watches
     seconds: float | None  # None: the store is the broker, too, without which none are accepted
 
     async def __call__(self, pages: Mapping[str, AbstractSet[str]]) -> dict[str, set[str]]:

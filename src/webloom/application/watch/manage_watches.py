@@ -21,7 +21,7 @@ from webloom.parsing.pages.selection import check_selection
 from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.ports.clock import Clock
 from webloom.ports.cron import Cron
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watches import Watches
 
 LONGEST_NAME = 200
 LISTED_AT_ONCE = 200
@@ -35,7 +35,7 @@ HIDDEN = "…"  # stands for what is secret where a target is shown
 SHORTEST_DIGEST, LONGEST_DIGEST = 1.0, 44_640.0  # minutes
 
 
-async def all_watches(store: WatchStore) -> AsyncIterator[Watch]:
+async def all_watches(store: Watches) -> AsyncIterator[Watch]:
     """By name and id."""
     cursor: str | None = None
     while True:
@@ -48,7 +48,7 @@ async def all_watches(store: WatchStore) -> AsyncIterator[Watch]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ManageWatches:
-    store: WatchStore
+    store: Watches
     clock: Clock
     cron: Cron
     check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused

@@ -27,11 +27,13 @@ from webloom.domain.watch import (
     next_run,
     refuse_external,
 )
+from webloom.domain.watch_run import NewRun, NextRun
 from webloom.jitter import jitter
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.cron import Cron
-from webloom.ports.watch_store import Attended, NewRun, WatchStore
+from webloom.ports.watch_runs import ActiveRun, WatchRuns
+from webloom.ports.watches import Watches
 
 log = logging.getLogger(__name__)
 
@@ -61,24 +63,26 @@ class StartedRun:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StartRun:
-    store: WatchStore
+    watches: Watches
+    runs: WatchRuns
 
     async def __call__(
         self, watch_id: str, trigger: str, *, due: datetime | None = None
     ) -> StartedRun | None:
         """None: there is no such watch; or it is not due, where that is asked. Raises WatchRefused
         for an external one, which has nothing to check."""
-        if due is None and (watch := await self.store.find_watch(watch_id)) is not None:
+        if due is None and (watch := await self.watches.find_watch(watch_id)) is not None:
             refuse_external(watch)
         run_id = uuid.uuid4().hex
         new = NewRun(run_id=run_id, trigger=trigger, due=due)
-        run = await self.store.start_run(watch_id, new)
+        run = await self.runs.start_run(watch_id, new)
         return None if run is None else StartedRun(run=run, is_new=run.run_id == run_id)
 
 
 @dataclass(kw_only=True, slots=True)
 class RunWatches:
-    store: WatchStore
+    watches: Watches
+    runs: WatchRuns
     broker: Broker
     clock: Clock
     cron: Cron
@@ -107,42 +111,44 @@ class RunWatches:
         if self.clock.steady() < self._next_idle_look:
             return
         self._next_idle_look = self.clock.steady() + IDLE_LOOK_SECONDS
-        if closed := await self.store.close_idle_runs(now - LONGEST_IDLE):
+        if closed := await self.runs.close_idle_runs(now - LONGEST_IDLE):
             log.info("closed idle runs of other programs' events", extra={"runs": closed})
 
     async def _look(self, limit: int, now: datetime) -> tuple[int, bool]:
         """At so many runs: how many there are, and whether those leave room for what is due, or
         will soon."""
-        attended = await self.store.attended(limit=limit)
+        attended = await self.runs.active_runs(limit=limit)
         room = limit - len(attended)
-        due = await self.store.due_watches(now, limit=min(room, MOST_AT_ONCE)) if room else []
+        due = await self.watches.due_watches(now, limit=min(room, MOST_AT_ONCE)) if room else []
         attended += filter(None, await _all(self._start(each, now) for each in due))
         moved = sum(await _all(self._attend(each, now) for each in attended))
         return len(attended), room > 0 or moved >= limit // 10
 
-    async def _start(self, watch: Watch, now: datetime) -> Attended | None:
+    async def _start(self, watch: Watch, now: datetime) -> ActiveRun | None:
         """None: another has started it, or it is not due any more."""
-        started = await StartRun(store=self.store)(watch.watch_id, "schedule", due=now)
+        started = await StartRun(watches=self.watches, runs=self.runs)(
+            watch.watch_id, "schedule", due=now
+        )
         if started is None or not started.is_new:
             return None
         log.info("a watch is due", extra={"watch_id": watch.watch_id})
-        return Attended(run=started.run, watch=watch, published_at=None)
+        return ActiveRun(run=started.run, watch=watch, published_at=None)
 
-    async def _attend(self, each: Attended, now: datetime) -> bool:
+    async def _attend(self, each: ActiveRun, now: datetime) -> bool:
         """Whether there was something to do."""
         run = each.run
         is_done = run.pages_total is not None and run.tally.processed >= run.pages_total
         if is_done:  # others may have sent events of pages that are not the run's
-            is_done = not await self.store.unchecked(run.run_id)
+            is_done = not await self.runs.unchecked(run.run_id)
         if is_done or now - max(run.started_at, run.updated_at) > LONGEST_SILENCE:
             await self._finish(each, now)
             return True
         if self._wants_checks(each, now) and await self._publish(run):
-            await self.store.note_published(run.run_id, now)
+            await self.runs.note_published(run.run_id, now)
             return True
         return False
 
-    def _wants_checks(self, each: Attended, now: datetime) -> bool:
+    def _wants_checks(self, each: ActiveRun, now: datetime) -> bool:
         """Also when nothing was heard of the run for long, though a message is never lost."""
         if each.published_at is None:
             return True
@@ -150,7 +156,7 @@ class RunWatches:
 
     async def _publish(self, run: WatchRun) -> bool:
         """False: the queue is full; the rest follows at the next look."""
-        urls = await self.store.unchecked(run.run_id)
+        urls = await self.runs.unchecked(run.run_id)
         for start in range(0, len(urls), PUBLISHED_AT_ONCE):
             messages = [
                 PageCheck(run_id=run.run_id, job_id=run.watch_id, url=url).message
@@ -160,16 +166,13 @@ class RunWatches:
                 return False
         return True
 
-    async def _finish(self, each: Attended, now: datetime) -> None:
+    async def _finish(self, each: ActiveRun, now: datetime) -> None:
         watch, tally = each.watch, each.run.tally
         is_failed = tally.processed == tally.failed  # what is missing counts as failed
         failures = watch.failures + 1 if is_failed else 0
         await self.after_run(watch, each.run)
-        run = await self.store.finish_run(
-            each.run.run_id,
-            next_run_at=self._next_run(watch, failures, now),
-            instead_of=watch.next_run_at,
-        )
+        next_run = NextRun(self._next_run(watch, failures, now), instead_of=watch.next_run_at)
+        run = await self.runs.finish_run(each.run.run_id, next_run)
         if run is not None and run.status is RunStatus.FAILED:
             log.warning("no page of a watch could be checked", extra={"watch_id": watch.watch_id})
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.sending import Lane, Running, Sending
-from webloom.ports.watch_store import DueTarget
+from webloom.ports.notifications import DueTarget
 
 LOOK_SECONDS = 5.0  # between two looks at what is due, and before a target that failed is tried
 

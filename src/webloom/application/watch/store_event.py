@@ -24,7 +24,8 @@ from webloom.parsing.web_url import normalise
 from webloom.ports.broker import Broker, Delivery, Message
 from webloom.ports.clock import Clock
 from webloom.ports.page_store import Checked, PageStore
-from webloom.ports.watch_store import WatchStore
+from webloom.ports.watch_runs import WatchRuns
+from webloom.ports.watches import Watches
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,8 @@ FULL_PAUSE = 30.0  # seconds, while there is no room
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreEvent:
     store: PageStore
-    watches: WatchStore
+    watches: Watches
+    runs: WatchRuns
     broker: Broker
     queue: str
     clock: Clock
@@ -69,7 +71,7 @@ class StoreEvent:
             watch = await retry_until_available(lambda: self.watches.find_watch(event.job_id))
         run_id = event.run_id
         if watch is not None and not watch.is_external and run_id is not None:
-            run = await retry_until_available(lambda: self.watches.find_run(run_id))
+            run = await retry_until_available(lambda: self.runs.find_run(run_id))
         return admitted(
             event,
             url=normalise(event.url),

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from webloom.domain.notification import Notification
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import (
@@ -20,7 +21,6 @@ from webloom.domain.watch import (
 )
 from webloom.entrypoints.api.schemas import Problem
 from webloom.parsing.target_url import shown_target
-from webloom.ports.watch_store import Notice
 
 Amount = Decimal  # a JSON number
 
@@ -291,9 +291,9 @@ def job_run(run: WatchRun) -> JobRun:
     )
 
 
-def notice_answer(notice: Notice) -> NoticeAnswer:
+def notice_answer(notice: Notification) -> NoticeAnswer:
     return NoticeAnswer(
-        notice_id=notice.notice_id,
+        notice_id=notice.notification_id,
         job_id=notice.watch_id,
         run_id=notice.run_id,
         target=shown_target(notice.target_url),

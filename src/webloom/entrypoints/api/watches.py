@@ -36,7 +36,7 @@ from webloom.entrypoints.api.watch_schemas import (
 )
 from webloom.parsing.watch_list import read_watch_list
 from webloom.ports.page_store import ChangeFilter
-from webloom.ports.watch_store import RunFilter
+from webloom.ports.watch_runs import RunFilter
 
 MOST_REFUSALS = 100  # of a list that are shown; all are counted
 ADDED_AT_ONCE = 100
@@ -182,7 +182,7 @@ class WatchRoutes:
     ) -> Response:
         """Runs, the latest first."""
         refuse_unknown(request, {"jobId", "status", "limit", "cursor"})
-        found, following = await self._store.runs(
+        found, following = await self._services.watch_runs.runs(
             RunFilter(watch_id=job_id or None, status=status), limit=limit, cursor=cursor
         )
         return answer(JobRunsPage(data=[job_run(each) for each in found], next_cursor=following))
@@ -191,7 +191,7 @@ class WatchRoutes:
         self, run_id: Annotated[str, Path(alias="runId", max_length=300)]
     ) -> Response:
         """One run."""
-        run = await self._store.find_run(run_id)
+        run = await self._services.watch_runs.find_run(run_id)
         return problem(404, NO_SUCH_RUN) if run is None else answer(job_run(run))
 
     async def notices(
@@ -199,7 +199,9 @@ class WatchRoutes:
     ) -> Response:
         """What is or was to be told of a watch, the latest first."""
         refuse_unknown(request, {"limit", "cursor"})
-        found, following = await self._store.notices(watch_id, limit=limit, cursor=cursor)
+        found, following = await self._services.notifications.of_watch(
+            watch_id, limit=limit, cursor=cursor
+        )
         if not found and await self._store.find_watch(watch_id) is None:
             return problem(404, NO_SUCH_WATCH)
         return answer(

@@ -1,4 +1,4 @@
-"""Where a listing goes on: the place of the last row, packed."""
+"""Cursors of listings: the place of the last item, packed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ def values_of(cursor: str, *kinds: type[int] | type[str]) -> tuple[Any, ...]:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         values: tuple[Any, ...] = msgspec.json.decode(raw, type=tuple[kinds])  # type: ignore[valid-type] # kinds are known when it runs
     except (ValueError, msgspec.MsgspecError) as error:
-        raise BadCursor(f"{cursor!r} is not a cursor of this listing") from error
+        raise bad_cursor(cursor) from error
     if any(isinstance(value, int) and not -_LARGEST <= value < _LARGEST for value in values):
-        raise BadCursor(f"{cursor!r} is not a cursor of this listing")
+        raise bad_cursor(cursor)
     return values
+
+
+def bad_cursor(cursor: str) -> BadCursor:
+    return BadCursor(f"{cursor!r} is not a cursor of this listing")

@@ -1,13 +1,13 @@
-"""Tell people what a run has found.
+"""Send notifications of what a run has found.
 
-    a run is over -> its change logs with alerts make a batch -> a notice for each target (outbox)
+    a run is over -> its change logs with alerts make a batch -> one for each target (outbox)
     what was stored after its run, or names none -> the same, at the next look
-    notices are due -> for each target by itself: those of one moment make one message -> send
-                                                     sent: noted | not: later, or given up
+    due -> for each target by itself: those of one moment make one message -> send
+                                              sent: noted | failed: retried later, or given up
 
-A change log is in one batch, and what is in a batch is fixed: after a crash its notices are made
-again with the same ids. So each is told once, and by schedulers that get in each other's way rather
-twice than never.
+A change log is in one batch, and what is in a batch is fixed: after a crash its notifications are
+made again with the same ids. So each change is reported once, and by schedulers that get in each
+other's way rather twice than never.
 
 A crash between sending and noting sends the message again, with the same id: what makes one message
 is fixed once it is due.
@@ -28,32 +28,31 @@ from pathlib import Path
 from typing import Any
 
 from webloom.application.watch.send_by_target import SendByTarget
-from webloom.domain.backoff import Backoff
 from webloom.domain.errors import NotSent, Unavailable
+from webloom.domain.notification import Notification, next_attempt
 from webloom.domain.storage_event import run_of_day
 from webloom.domain.watch import Target, Watch, WatchRun
 from webloom.ports.clock import Clock
-from webloom.ports.notifier import Notifier, Told
+from webloom.ports.notifications import Notifications
+from webloom.ports.notifier import NotificationMessage, Notifier
 from webloom.ports.page_store import ChangeFilter, ChangeLog, Late, PageStore, PriceRecord
-from webloom.ports.watch_store import Notice, WatchStore
+from webloom.ports.watches import Watches
 
 log = logging.getLogger(__name__)
 
 MOST_LINES = 500  # of one message
 LONGEST_LINE = 500
-MOST_ATTEMPTS = 12
-RETRIES = Backoff(base=60.0, cap=6 * 3600.0, longest_retry_after=24 * 3600.0)
 _LATE_AT_ONCE = 100  # jobs and their runs
 _LOGS_AT_ONCE = 200
-_NOTICES_AT_ONCE = 1000
+_AT_ONCE = 1000
 _PRICES_LOOKED_AT = 50
 _TARGETS_AT_ONCE = 10_000  # that a look finds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def notices_of(
+def notifications_of(
     watch: Watch, batch: str, logs: Sequence[ChangeLog], now: datetime, *, more: int = 0
-) -> list[Notice]:
+) -> list[Notification]:
     """One for each target. `more` changes have alerts too and are counted only. None when there is
     nothing to tell."""
     told = [each for each in logs if each.alerts]
@@ -62,8 +61,8 @@ def notices_of(
     # Whoever sees but a part of what another scheduler is gathering tells that under another id.
     count = str(len(told) + more)
     return [
-        Notice(
-            notice_id=_digest(batch, target.url, count),
+        Notification(
+            notification_id=_digest(batch, target.url, count),
             watch_id=watch.watch_id,
             target_url=target.url,
             run_id=_run_of(told[0]),
@@ -92,22 +91,14 @@ def due_at(target: Target, now: datetime) -> datetime:
     return _EPOCH + ((now - _EPOCH) // length + 1) * length
 
 
-def next_attempt(notice: Notice, failure: NotSent, now: datetime) -> datetime | None:
-    """When to try again what has failed now; None: it is given up."""
-    if not failure.retryable or notice.attempts + 1 >= MOST_ATTEMPTS:
-        return None
-    seconds = RETRIES.delay(notice.attempts + 1, retry_after=failure.retry_after)
-    return now + timedelta(seconds=seconds)
-
-
-def together(notices: Iterable[Notice]) -> list[list[Notice]]:
-    """Those that make one message: of one watch and target, due at the same moment. Notices of a
+def together(notifications: Iterable[Notification]) -> list[list[Notification]]:
+    """Those that make one message: of one watch and target, due at the same moment. Those of a
     digest are, and stay so when they fail; others are told one by one."""
-    groups: dict[tuple[str, str, datetime], list[Notice]] = {}
-    for notice in notices:
-        key = (notice.watch_id, notice.target_url, notice.due_at)
-        groups.setdefault(key, []).append(notice)
-    return [sorted(group, key=lambda each: each.notice_id) for group in groups.values()]
+    groups: dict[tuple[str, str, datetime], list[Notification]] = {}
+    for each in notifications:
+        key = (each.watch_id, each.target_url, each.due_at)
+        groups.setdefault(key, []).append(each)
+    return [sorted(group, key=lambda each: each.notification_id) for group in groups.values()]
 
 
 class _Unexpected(NotSent):
@@ -115,8 +106,9 @@ class _Unexpected(NotSent):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TellPeople:
-    store: WatchStore
+class SendNotifications:
+    watches: Watches
+    notifications: Notifications
     pages: PageStore
     notifier: Notifier
     clock: Clock
@@ -136,7 +128,7 @@ class TellPeople:
     async def _gather_from(self, late: Late) -> bool:
         """What can't be told of one watch is not to stop all others."""
         try:
-            watch = await self.store.find_watch(late.job_id)
+            watch = await self.watches.find_watch(late.job_id)
             await self._gather(watch, late.job_id, late.run_id)
         except Unavailable:
             raise
@@ -150,34 +142,34 @@ class TellPeople:
         for batch in await self.pages.gather_alerts(job_id, run_id, uuid.uuid4().hex):
             if watch is not None and watch.config.targets:
                 logs, more = await self._told_changes(batch, most=MOST_LINES)
-                notices = notices_of(watch, batch, logs, self.clock.now(), more=more)
-                if notices:
-                    await self.store.add_notices(notices)
+                notifications = notifications_of(watch, batch, logs, self.clock.now(), more=more)
+                if notifications:
+                    await self.notifications.add(notifications)
             await self.pages.note_told(batch)
 
     async def send_due(self, stop: asyncio.Event | None = None) -> int:
-        """How many notices were due. No target waits for another (`SendByTarget`). After `stop`, no
-        message is begun. Raises StoreUnavailable."""
+        """How many were due. No target waits for another (`SendByTarget`). After `stop`, no message
+        is begun. Raises StoreUnavailable."""
         is_over = stop or asyncio.Event()
         found = 0
 
         async def send(target_url: str) -> bool:
             nonlocal found
-            due = await self.store.due_notices(
-                self.clock.now(), limit=_NOTICES_AT_ONCE, target_url=target_url
+            due = await self.notifications.due(
+                self.clock.now(), limit=_AT_ONCE, target_url=target_url
             )
             found += len(due)
             return await self._send_all(together(due), is_over)
 
         await SendByTarget(
-            due=lambda: self.store.due_targets(self.clock.now(), limit=_TARGETS_AT_ONCE),
+            due=lambda: self.notifications.due_targets(self.clock.now(), limit=_TARGETS_AT_ONCE),
             send=send,
             lane_of=self.notifier.lane,
             stop=is_over,
         )()
         return found
 
-    async def _send_all(self, groups: list[list[Notice]], stop: asyncio.Event) -> bool:
+    async def _send_all(self, groups: list[list[Notification]], stop: asyncio.Event) -> bool:
         """What one target gets, one after the other. While it is away, the rest waits: it stays
         due, and its turn comes at another look. False: it is away."""
         for group in groups:
@@ -185,18 +177,18 @@ class TellPeople:
                 break
             failure = await self._attempt(group)
             if failure is None:
-                ids = [each.notice_id for each in group]
-                await self.store.note_sent(ids, self.clock.now())
+                ids = [each.notification_id for each in group]
+                await self.notifications.note_sent(ids, self.clock.now())
                 continue
             await self._note_failure(group, failure)
             if failure.retryable and not isinstance(failure, _Unexpected):
                 return False
         return True
 
-    async def _attempt(self, group: list[Notice]) -> NotSent | None:
+    async def _attempt(self, group: list[Notification]) -> NotSent | None:
         first = group[0]
         try:
-            watch = await self.store.find_watch(first.watch_id)
+            watch = await self.watches.find_watch(first.watch_id)
             if watch is None:
                 return NotSent(reason="the watch was removed", retryable=False)
             for target in watch.config.targets:
@@ -211,30 +203,30 @@ class TellPeople:
         except Exception as error:
             # One message that can't be made or sent is not to stop all others.
             log.error(
-                "unexpected error in telling people",
+                "unexpected error in sending a notification",
                 extra={**_told(first), "kind": type(error).__name__, "at": _places(error)},
             )
             return _Unexpected(reason=f"unexpected: {type(error).__name__}", retryable=True)
 
-    async def _note_failure(self, group: list[Notice], failure: NotSent) -> None:
+    async def _note_failure(self, group: list[Notification], failure: NotSent) -> None:
         # By the one that was tried most, so that a digest stays together.
         tried = max(group, key=lambda each: each.attempts)
         again = next_attempt(tried, failure, self.clock.now())
-        ids = [each.notice_id for each in group]
-        await self.store.note_unsent(ids, error=failure.reason, due_at=again)
-        message = "people are told later" if again else "people are not told: given up"
+        ids = [each.notification_id for each in group]
+        await self.notifications.note_failed(ids, error=failure.reason, retry_at=again)
+        message = "a notification is sent later" if again else "a notification is given up"
         log.warning(message, extra={**_told(tried), "error": failure.reason})
 
-    async def _message(self, watch: Watch, group: list[Notice]) -> Told:
+    async def _message(self, watch: Watch, group: list[Notification]) -> NotificationMessage:
         found = [(each, *await self._told_changes(each.batch, most=MOST_LINES)) for each in group]
         found.sort(key=lambda each: max((change.timestamp for change in each[1]), default=0))
-        lines = _joined([notice.lines for notice, _, _ in found])
+        lines = _joined([each.lines for each, _, _ in found])
         logs = [change for _, each, _ in found for change in each][:MOST_LINES]
         # Counted anew, as lines are bounded; but what the lines tell may be gone from the store.
         count = max(len(lines), sum(len(each) + more for _, each, more in found))
-        ids = [each.notice_id for each in group]
-        return Told(
-            told_id=ids[0] if len(ids) == 1 else _digest(*ids),
+        ids = [each.notification_id for each in group]
+        return NotificationMessage(
+            message_id=ids[0] if len(ids) == 1 else _digest(*ids),
             at=self.clock.now(),
             title=f"{_one_line(watch.config.name)}: {count:,} change{'' if count == 1 else 's'}",
             lines=lines,
@@ -242,7 +234,7 @@ class TellPeople:
                 "watchId": watch.watch_id,
                 "watchName": watch.config.name,
                 "runId": found[-1][0].run_id,
-                "runIds": list(dict.fromkeys(notice.run_id for notice, _, _ in found)),
+                "runIds": list(dict.fromkeys(each.run_id for each, _, _ in found)),
                 "noticeIds": ids,
                 "lines": lines,
                 "changes": [await self._change(each) for each in logs],
@@ -290,9 +282,13 @@ class TellPeople:
         return None
 
 
-def _told(notice: Notice) -> dict[str, Any]:
+def _told(notification: Notification) -> dict[str, Any]:
     """For the log: no target, as its URL is a secret."""
-    return {"watch_id": notice.watch_id, "notice_id": notice.notice_id, "run_id": notice.run_id}
+    return {
+        "watch_id": notification.watch_id,
+        "notice_id": notification.notification_id,
+        "run_id": notification.run_id,
+    }
 
 
 def _bounded(lines: list[str], more: int) -> list[str]:

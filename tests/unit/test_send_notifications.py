@@ -14,24 +14,29 @@ import pytest
 from fakes.clock import NOON, FakeClock
 from fakes.notifier import FakeNotifier
 from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.notifications import SqliteNotifications
 from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_store import SqliteWatchStore
-from webloom.application.watch import tell_people
-from webloom.application.watch.tell_people import (
-    MOST_ATTEMPTS,
-    TellPeople,
+from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
+from webloom.adapters.sqlite.watches import SqliteWatches
+from webloom.application.watch import send_notifications
+from webloom.application.watch.send_notifications import (
+    SendNotifications,
     due_at,
     line_of,
-    next_attempt,
-    notices_of,
+    notifications_of,
 )
 from webloom.domain.errors import NotSent, ResourcesExhausted, StoreUnavailable
+from webloom.domain.notification import (
+    MOST_ATTEMPTS,
+    Notification,
+    next_attempt,
+)
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import EventPrice, StorageEvent
 from webloom.domain.watch import RunStatus, Target, Watch, WatchConfig
-from webloom.ports.notifier import Told
+from webloom.domain.watch_run import NewRun, NextRun
+from webloom.ports.notifier import NotificationMessage
 from webloom.ports.page_store import ChangeLog, Retention
-from webloom.ports.watch_store import NewRun, Notice
 
 HOOK = Target(url="https://hook.test/token", secret="s3cret")
 NTFY = Target(url="ntfy://topic")
@@ -97,15 +102,15 @@ class Pages(SqlitePageStore):
         await super().note_told(batch)
 
 
-class Watches(SqliteWatchStore):
+class Outbox(SqliteNotifications):
     def __init__(self, database: Database) -> None:
         super().__init__(database, retention=Retention())
         self.dies_at_note = False
 
-    async def note_sent(self, notice_ids: Any, at: datetime) -> None:
+    async def note_sent(self, notification_ids: Any, at: datetime) -> None:
         if self.dies_at_note:
             raise StoreUnavailable("gone")
-        await super().note_sent(notice_ids, at)
+        await super().note_sent(notification_ids, at)
 
 
 class BuggyNotifier(FakeNotifier):
@@ -115,7 +120,7 @@ class BuggyNotifier(FakeNotifier):
         super().__init__()
         self._is_first = True
 
-    async def send(self, target: Target, message: Told) -> None:
+    async def send(self, target: Target, message: NotificationMessage) -> None:
         if target == HOOK and self._is_first:
             self._is_first = False
             raise KeyError(f"bug with {target.url}")
@@ -125,14 +130,20 @@ class BuggyNotifier(FakeNotifier):
 class World:
     def __init__(self, database: Database, clock: FakeClock) -> None:
         self.clock = clock
-        self.watches = Watches(database)
+        self.watches = SqliteWatches(database, retention=Retention())
+        self.runs = SqliteWatchRuns(database, retention=Retention())
+        self.outbox = Outbox(database)
         self.pages = Pages(database)
         self.use(FakeNotifier())
 
     def use(self, notifier: FakeNotifier) -> None:
         self.notifier = notifier
-        self.tell = TellPeople(
-            store=self.watches, pages=self.pages, notifier=notifier, clock=self.clock
+        self.send = SendNotifications(
+            watches=self.watches,
+            notifications=self.outbox,
+            pages=self.pages,
+            notifier=notifier,
+            clock=self.clock,
         )
 
     async def add(self, *targets: Target, watch_id: str = "w") -> None:
@@ -143,7 +154,7 @@ class World:
             await self.watches.edit_watch(watch_id, config, next_run_at=None)
 
     async def start(self, run_id: str) -> None:
-        run = await self.watches.start_run("w", NewRun(run_id=run_id, trigger="schedule"))
+        run = await self.runs.start_run("w", NewRun(run_id=run_id, trigger="schedule"))
         assert run is not None
         assert run.run_id == run_id
 
@@ -154,20 +165,20 @@ class World:
         """To its end; or once more, where it was there already."""
         await self.start(run_id)
         await self.store(*changes)
-        watch, run = await self.watches.find_watch("w"), await self.watches.find_run(run_id)
+        watch, run = await self.watches.find_watch("w"), await self.runs.find_run(run_id)
         assert watch is not None
         assert run is not None
-        await self.tell.after_run(watch, run)
-        await self.watches.finish_run(run_id, next_run_at=None, instead_of=None)
+        await self.send.after_run(watch, run)
+        await self.runs.finish_run(run_id, NextRun(None, None))
 
-    async def notices(self) -> list[Notice]:
-        found, cursor = await self.watches.notices("w", limit=1000)
+    async def notifications(self) -> list[Notification]:
+        found, cursor = await self.outbox.of_watch("w", limit=1000)
         assert cursor is None
         return found
 
     @property
     def ids(self) -> list[str]:
-        return [message.told_id for _, message in self.notifier.sent]
+        return [message.message_id for _, message in self.notifier.sent]
 
 
 MakeWorld = Callable[..., Awaitable[World]]
@@ -191,7 +202,7 @@ async def test_all_alerts_of_a_run_are_one_message_for_each_target(world_of: Mak
         a_change(2),
         a_change(3, "the page changed"),
     )
-    assert await world.tell.send_due() == 2
+    assert await world.send.send_due() == 2
     assert sorted(url for url, _ in world.notifier.sent) == [HOOK.url, NTFY.url]
     message = world.notifier.sent[0][1]
     assert message.title == "My shop: 2 changes"
@@ -199,14 +210,14 @@ async def test_all_alerts_of_a_run_are_one_message_for_each_target(world_of: Mak
         "https://shop.test/3: the page changed",
         "https://shop.test/1: the price fell; it is in stock now",
     ], "the latest first"
-    assert await world.tell.send_due() == 0
+    assert await world.send.send_due() == 0
 
 
 async def test_programs_are_told_the_same_with_prices(world_of: MakeWorld) -> None:
     world = await world_of(HOOK)
     price = a_price("79.99", percent="-5.00")
     await world.run("r1", a_change(1, "the price fell", price=price), a_change(2, "it changed"))
-    await world.tell.send_due()
+    await world.send.send_due()
     [(_, message)] = world.notifier.sent
     assert message.payload["watchId"] == "w"
     assert message.payload["watchName"] == "My shop"
@@ -243,7 +254,7 @@ async def test_each_change_of_a_digest_has_its_own_price(world_of: MakeWorld) ->
         )
     await world.store(a_change(1, ts=4, claimed=4, price=a_price("70", percent="20")))
     world.clock.advance(3600)
-    await world.tell.send_due()
+    await world.send.send_due()
     [(_, message)] = world.notifier.sent
     prices = [change["price"]["current"] for change in message.payload["changes"]]
     assert prices == [Decimal(80), Decimal(60)]
@@ -252,15 +263,15 @@ async def test_each_change_of_a_digest_has_its_own_price(world_of: MakeWorld) ->
 async def test_nothing_is_told_where_nothing_has_an_alert(world_of: MakeWorld) -> None:
     world = await world_of(HOOK)
     await world.run("r1", a_change(1))
-    assert await world.notices() == []
+    assert await world.notifications() == []
 
 
 async def test_the_end_of_a_run_may_be_repeated(world_of: MakeWorld) -> None:
     world = await world_of(HOOK, HOOK)  # nor does a target that is named twice get it twice
     await world.run("r1", a_change(1, "x"))
-    await world.tell.send_due()
+    await world.send.send_due()
     await world.run("r1")
-    assert await world.tell.send_due() == 0
+    assert await world.send.send_due() == 0
     assert len(world.notifier.sent) == 1
 
 
@@ -269,9 +280,9 @@ async def test_what_is_stored_after_its_run_is_told_too_and_once(world_of: MakeW
     await world.run("r1", a_change(1, "first"))
     await world.start("r2")
     await world.store(a_change(2, "late"), a_change(3, "not yet", run_id="r2"), a_change(4))
-    await world.tell.gather_late()
-    await world.tell.gather_late()
-    await world.tell.send_due()
+    await world.send.gather_late()
+    await world.send.gather_late()
+    await world.send.send_due()
     assert sorted(line for _, message in world.notifier.sent for line in message.lines) == sorted(
         ["https://shop.test/1: first", "https://shop.test/2: late"] * 2
     )
@@ -285,21 +296,21 @@ async def test_what_is_stored_after_its_run_is_told_too_and_once(world_of: MakeW
 async def test_however_many_are_late_all_are_told(
     world_of: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tell_people, "_LATE_AT_ONCE", 10)
+    monkeypatch.setattr(send_notifications, "_LATE_AT_ONCE", 10)
     world = await world_of(HOOK)
     over = RunStatus.COMPLETED
     await world.store(
         *(a_change(number, "x", run_id=f"r{number}", closes_run=over) for number in range(25))
     )
-    await world.tell.gather_late()
-    assert len(await world.notices()) == 25
+    await world.send.gather_late()
+    assert len(await world.notifications()) == 25
 
 
 async def test_what_names_no_run_is_told_with_the_run_of_its_day(world_of: MakeWorld) -> None:
     world = await world_of(HOOK)
     await world.store(a_change(1, "x", run_id=None))
-    await world.tell.gather_late()
-    await world.tell.send_due()
+    await world.send.gather_late()
+    await world.send.send_due()
     [(_, message)] = world.notifier.sent
     assert message.payload["runId"] == "w:1970-01-01"
 
@@ -310,13 +321,13 @@ async def test_killed_before_it_is_noted_everything_is_told_once(world_of: MakeW
     world.pages.dies_at_note = True
     with pytest.raises(StoreUnavailable):
         await world.run("r1", a_change(1, "first"))
-    await world.tell.send_due()
+    await world.send.send_due()
     world.pages.dies_at_note = False
     await world.run("r1", a_change(2, "second"))
-    await world.tell.send_due()
+    await world.send.send_due()
     await world.store(a_change(3, "third"))
-    await world.tell.gather_late()
-    await world.tell.send_due()
+    await world.send.gather_late()
+    await world.send.send_due()
     assert [message.lines for _, message in world.notifier.sent] == [
         ["https://shop.test/1: first"],
         ["https://shop.test/2: second"],
@@ -332,10 +343,10 @@ async def test_what_nobody_wants_to_know_is_not_kept_for_later(
     if missing == "watch":
         assert await world.watches.remove_watch("w")
     await world.store(a_change(1, "x"))
-    await world.tell.gather_late()
+    await world.send.gather_late()
     await world.add(HOOK)
-    await world.tell.gather_late()
-    assert await world.notices() == []
+    await world.send.gather_late()
+    assert await world.notifications() == []
     assert await world.pages.late_alerts(limit=1) == []
 
 
@@ -346,19 +357,19 @@ async def test_a_watch_that_nobody_foresaw_does_not_keep_others_from_being_told(
     await world.add(HOOK, watch_id="odd")
     await world.store(a_change(1, "x", job_id="odd", run_id=None), a_change(2, "y", run_id=None))
     world.pages.odd = "odd"
-    await world.tell.gather_late()
-    await world.tell.send_due()
+    await world.send.gather_late()
+    await world.send.send_due()
     assert [message.lines for _, message in world.notifier.sent] == [["https://shop.test/2: y"]]
 
 
 async def test_a_message_is_bounded_and_says_how_much_more_there_is(
     world_of: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tell_people, "MOST_LINES", 50)
-    monkeypatch.setattr(tell_people, "_LOGS_AT_ONCE", 20)
+    monkeypatch.setattr(send_notifications, "MOST_LINES", 50)
+    monkeypatch.setattr(send_notifications, "_LOGS_AT_ONCE", 20)
     world = await world_of(HOOK)
     await world.run("r1", *(a_change(number, "x") for number in range(75)))
-    await world.tell.send_due()
+    await world.send.send_due()
     [(_, message)] = world.notifier.sent
     assert len(message.lines) == 51
     assert message.lines[-1] == "and 25 more"
@@ -385,14 +396,14 @@ async def test_several_runs_share_a_digest(world_of: MakeWorld) -> None:
     await world.run("r1", a_change(2, "first", run_id="r1"))
     world.clock.advance(600)
     await world.run("r2", a_change(5, "second", run_id="r2"))
-    assert await world.tell.send_due() == 0
+    assert await world.send.send_due() == 0
     world.clock.advance(3000)
-    assert await world.tell.send_due() == 2
+    assert await world.send.send_due() == 2
     [(_, message)] = world.notifier.sent
     assert message.lines == ["https://shop.test/2: first", "https://shop.test/5: second"]
     assert message.payload["runIds"] == ["r1", "r2"]
     assert [each["timestamp"] for each in message.payload["changes"]] == [1002, 1005]
-    assert await world.tell.send_due() == 0
+    assert await world.send.send_due() == 0
 
 
 async def test_a_digest_that_fails_stays_together_and_keeps_its_id(world_of: MakeWorld) -> None:
@@ -400,15 +411,15 @@ async def test_a_digest_that_fails_stays_together_and_keeps_its_id(world_of: Mak
     await world.run("r1", a_change(1, "first", run_id="r1"))
     await world.run("r2", a_change(2, "second", run_id="r2"))
     world.clock.advance(3600)
-    world.watches.dies_at_note = True
+    world.outbox.dies_at_note = True
     with pytest.raises(StoreUnavailable):
-        await world.tell.send_due()
-    world.watches.dies_at_note = False
+        await world.send.send_due()
+    world.outbox.dies_at_note = False
     world.notifier.failures[MAIL.url] = [NotSent(reason="busy", retryable=True)]
     await world.run("r3", a_change(3, "third", run_id="r3"))
-    await world.tell.send_due()
+    await world.send.send_due()
     world.clock.advance(60)
-    await world.tell.send_due()
+    await world.send.send_due()
     assert len(world.notifier.sent) == 2
     assert len(set(world.ids)) == 1
 
@@ -432,7 +443,7 @@ def test_the_wait_grows_until_it_is_given_up(
     watch = Watch(
         watch_id="w", config=a_config(HOOK), created_at=NOON, updated_at=NOON, next_run_at=None
     )
-    [notice] = notices_of(watch, "batch", [a_log(1, "x")], NOON)
+    [notice] = notifications_of(watch, "batch", [a_log(1, "x")], NOON)
     again = next_attempt(replace(notice, attempts=attempts), failure, NOON)
     assert again == (None if wait is None else NOON + wait)
 
@@ -441,21 +452,21 @@ async def test_what_fails_is_sent_later_with_the_same_id(world_of: MakeWorld) ->
     world = await world_of(HOOK)
     world.notifier.failures[HOOK.url] = [NotSent(reason="busy", retryable=True)]
     await world.run("r1", a_change(1, "x"))
-    await world.tell.send_due()
-    [notice] = await world.notices()
+    await world.send.send_due()
+    [notice] = await world.notifications()
     assert notice.error == "busy"
-    assert await world.tell.send_due() == 0
+    assert await world.send.send_due() == 0
     world.clock.advance(60)
-    await world.tell.send_due()
-    assert world.ids == [notice.notice_id]
+    await world.send.send_due()
+    assert world.ids == [notice.notification_id]
 
 
 async def test_what_is_hopeless_is_given_up_at_once(world_of: MakeWorld) -> None:
     world = await world_of(HOOK)
     world.notifier.failures[HOOK.url] = [NotSent(reason="gone", retryable=False)]
     await world.run("r1", a_change(1, "x"))
-    await world.tell.send_due()
-    [notice] = await world.notices()
+    await world.send.send_due()
+    [notice] = await world.notifications()
     assert notice.given_up
     assert notice.error == "gone"
 
@@ -468,8 +479,8 @@ async def test_what_was_removed_meanwhile_is_not_told(world_of: MakeWorld, remov
         await world.watches.remove_watch("w")
     else:
         await world.add(MAIL)
-    await world.tell.send_due()
-    [notice] = await world.notices()
+    await world.send.send_due()
+    [notice] = await world.notifications()
     assert notice.given_up
     assert removed in str(notice.error)
     assert world.notifier.sent == []
@@ -481,12 +492,12 @@ async def test_a_target_that_is_away_is_tried_once_a_round(world_of: MakeWorld) 
     for number in (1, 2, 3):
         await world.run(f"r{number}", a_change(number, "x", run_id=f"r{number}"))
         world.clock.advance(1)
-    await world.tell.send_due()
+    await world.send.send_due()
     assert world.notifier.sent == []
-    attempts = [each.attempts for each in await world.notices()]
+    attempts = [each.attempts for each in await world.notifications()]
     assert sorted(attempts) == [0, 0, 1]  # what was not tried does not count
     world.clock.advance(61)
-    await world.tell.send_due()
+    await world.send.send_due()
     assert len(set(world.ids)) == 3
 
 
@@ -498,28 +509,28 @@ async def test_a_fault_of_ours_stops_no_other_message(
     for number in (1, 2):
         await world.run(f"r{number}", a_change(number, "x", run_id=f"r{number}"))
         world.clock.advance(1)
-    await world.tell.send_due()
+    await world.send.send_due()
     assert len(world.notifier.sent) == 1
-    assert {each.error for each in await world.notices()} == {None, "unexpected: KeyError"}
+    assert {each.error for each in await world.notifications()} == {None, "unexpected: KeyError"}
     [logged] = [each for each in caplog.records if each.levelname == "ERROR"]
     assert HOOK.url not in caplog.text + str(vars(logged)), "it may be a secret"
-    assert "tell_people.py:" in vars(logged)["at"]
+    assert "send_notifications.py:" in vars(logged)["at"]
 
 
 async def test_a_message_that_there_are_no_resources_for_stays_due(world_of: MakeWorld) -> None:
     class Exhausted(FakeNotifier):
-        async def send(self, target: Target, message: Told) -> None:
+        async def send(self, target: Target, message: NotificationMessage) -> None:
             raise ResourcesExhausted("no descriptor is left")
 
     world = await world_of(HOOK)
     world.use(Exhausted())
     await world.run("r1", a_change(1, "x"))
     with pytest.raises(ResourcesExhausted):
-        await world.tell.send_due()
-    [notice] = await world.notices()
+        await world.send.send_due()
+    [notice] = await world.notifications()
     assert (notice.attempts, notice.error) == (0, None)
     world.use(FakeNotifier())
-    await world.tell.send_due()
+    await world.send.send_due()
     assert len(world.notifier.sent) == 1
 
 
@@ -528,7 +539,7 @@ async def test_a_slow_target_does_not_keep_others_waiting(world_of: MakeWorld) -
     quick_was_told = asyncio.Event()
 
     class Slow(FakeNotifier):
-        async def send(self, target: Target, message: Told) -> None:
+        async def send(self, target: Target, message: NotificationMessage) -> None:
             if target.url == HOOK.url:
                 await quick_was_told.wait()
             await super().send(target, message)
@@ -538,7 +549,7 @@ async def test_a_slow_target_does_not_keep_others_waiting(world_of: MakeWorld) -
     world.use(Slow())
     await world.run("r1", a_change(1, "x"))
     async with asyncio.timeout(60):
-        await world.tell.send_due()
+        await world.send.send_due()
     assert len(world.notifier.sent) == 2
 
 
@@ -550,7 +561,7 @@ async def test_no_secret_of_a_target_is_logged(
     world.notifier.failures = {MAIL.url: [NotSent(reason="no", retryable=False)]}
     await world.run("r1", a_change(1, "x"))
     world.clock.advance(3600)
-    await world.tell.send_due()
+    await world.send.send_due()
     said: list[Any] = [vars(record) for record in caplog.records]
     assert len(said) == 3
     assert not any(secret in str(said) for secret in ("password", "token", "s3cret"))

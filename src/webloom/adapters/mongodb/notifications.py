@@ -1,0 +1,125 @@
+"""Documents of `notices`.
+
+    {_id, watchId, targetUrl, runId, dueAt, lines, batch, attempts, error, sentAt, givenUp, made,
+     isOpen, expireAt, writeId}
+
+`made` keeps those in order that are added within a millisecond.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from bson.objectid import ObjectId
+from pymongo import ASCENDING
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.cursors import object_id
+from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.indexes import NOTICES_LATEST_FIRST
+from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
+from webloom.domain.notification import Notification
+from webloom.ports.notifications import DueTarget
+from webloom.ports.page_store import Retention
+from webloom.stores.cursors import cursor_of, values_of
+from webloom.stores.notifications import StoredNotifications
+
+
+def notification_of(document: Document) -> Notification:
+    return Notification(
+        notification_id=document["_id"],
+        watch_id=document["watchId"],
+        target_url=document["targetUrl"],
+        run_id=document["runId"],
+        due_at=document["dueAt"],
+        lines=document["lines"],
+        batch=document.get("batch"),
+        attempts=document["attempts"],
+        error=document["error"],
+        sent_at=document["sentAt"],
+        given_up=document["givenUp"],
+        expires_at=document.get("expireAt"),
+    )
+
+
+def notification_document(notification: Notification) -> Document:
+    """Without its _id and `made`."""
+    document: Document = {
+        "watchId": plain(notification.watch_id),
+        "targetUrl": plain(notification.target_url),
+        "runId": plain(notification.run_id),
+        "dueAt": notification.due_at,
+        "lines": [plain(line) for line in notification.lines],
+        "batch": notification.batch and plain(notification.batch),
+        "attempts": notification.attempts,
+        "error": notification.error and plain(notification.error),
+        "sentAt": notification.sent_at,
+        "givenUp": notification.given_up,
+        "isOpen": notification.is_pending,
+    }
+    if notification.expires_at is not None:
+        document["expireAt"] = notification.expires_at
+    return document
+
+
+def made() -> Document:
+    return {"made": ObjectId()}
+
+
+class MongoNotifications(StoredNotifications):
+    def __init__(self, database: MongoDatabase, *, retention: Retention) -> None:
+        keep = timedelta(days=retention.job_runs)
+        codec = Codec(
+            database.notices,
+            decode=notification_of,
+            encode=notification_document,
+            guards=("attempts", "isOpen"),
+            inserted=made,
+        )
+        super().__init__(MongoDocuments(database, codec), keep=keep)
+        self._db = database
+
+    async def due_targets(self, now: datetime, *, limit: int) -> list[DueTarget]:
+        first_due = {
+            "_id": "$targetUrl",
+            "dueAt": {"$min": "$dueAt"},
+            "made": {"$min": "$made"},
+            "attempts": {"$max": "$attempts"},
+        }
+        with self._db.use():
+            found = await self._db.notices.aggregate(
+                [
+                    {"$match": {"isOpen": True}},
+                    {"$group": first_due},
+                    {"$match": {"dueAt": {"$lte": now}}},
+                    {"$sort": {"dueAt": ASCENDING, "made": ASCENDING}},
+                    {"$limit": limit},
+                ]
+            )
+            targets = await found.to_list()
+        return [DueTarget(url=each["_id"], has_failed=each["attempts"] > 0) for each in targets]
+
+    async def due(
+        self, now: datetime, *, limit: int, target_url: str | None = None
+    ) -> list[Notification]:
+        of_target = {} if target_url is None else {"targetUrl": plain(target_url)}
+        with self._db.use():
+            found = self._db.notices.find(
+                {"isOpen": True, "dueAt": {"$lte": now}} | of_target,
+                sort=[("dueAt", ASCENDING), ("made", ASCENDING)],
+                limit=limit,
+            )
+            return [notification_of(each) for each in await found.to_list()]
+
+    async def of_watch(
+        self, watch_id: str, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[Notification], str | None]:
+        wanted: Document = {"watchId": plain(watch_id)}
+        if cursor is not None:
+            wanted["made"] = {"$lt": object_id(values_of(cursor, str)[0], cursor)}
+        with self._db.use():
+            documents = await self._db.notices.find(
+                wanted, sort=NOTICES_LATEST_FIRST, limit=limit + 1
+            ).to_list()
+        following = cursor_of(str(documents[limit - 1]["made"])) if len(documents) > limit else None
+        return [notification_of(each) for each in documents[:limit]], following

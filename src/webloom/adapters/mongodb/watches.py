@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from pymongo import ASCENDING
+
+from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.indexes import WATCHES_COUNTED
+from webloom.adapters.mongodb.page_documents import place_at, validator_fields
+from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
+from webloom.adapters.mongodb.watch_codec import FIELDS, watch_of
+from webloom.adapters.mongodb.watch_ledger import WatchLedger
+from webloom.adapters.mongodb.watch_runs import CountedRunCodec, watch_codec
+from webloom.domain.storage_event import milliseconds_of
+from webloom.domain.watch import Watch
+from webloom.ports.page_store import Retention
+from webloom.ports.watches import WatchCounts
+from webloom.stores.cursors import cursor_of, values_of
+from webloom.stores.watches import StoredWatches
+
+_BY_NAME = [("name", ASCENDING), ("_id", ASCENDING)]
+_COUNTS: Document = {
+    "all": {"$sum": 1},
+    "enabled": {"$sum": {"$cond": ["$enabled", 1, 0]}},
+    "checking": {"$sum": {"$cond": ["$activeRunId", 1, 0]}},
+    "failing": {"$sum": {"$cond": ["$failures", 1, 0]}},
+}
+
+
+class MongoWatches(StoredWatches):
+    def __init__(self, database: MongoDatabase, *, retention: Retention) -> None:
+        keep = timedelta(days=retention.job_runs)
+        codec = watch_codec(database)
+        runs = CountedRunCodec(database, WatchLedger(database, keep))
+        super().__init__(
+            MongoDocuments(database, codec), MongoPairs(database, codec, runs), keep=keep
+        )
+        self._db = database
+
+    async def forget_validators(self, watch_id: str) -> None:
+        now = place_at(milliseconds_of(self._db.wall()))
+        with self._db.use():
+            await self._db.pages.update_many(
+                {"jobId": plain(watch_id)},
+                {"$set": validator_fields({}) | {"places.validators": now}},
+            )
+
+    async def watches(
+        self, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[Watch], str | None]:
+        wanted: Document = {}
+        if cursor is not None:
+            name, key = values_of(cursor, str, str)
+            behind = [{"name": {"$gt": name}}, {"_id": {"$gt": key}}]
+            wanted = {"name": {"$gte": name}, "$or": behind}
+        found = await self._find(wanted, _BY_NAME, limit + 1)
+        if len(found) <= limit:
+            return found, None
+        last = found[limit - 1]
+        return found[:limit], cursor_of(last.config.name, last.watch_id)
+
+    async def due_watches(self, now: datetime, *, limit: int) -> list[Watch]:
+        # And not by _id: 100,000 that are due at one moment would all be sorted.
+        wanted = {"nextRunAt": {"$lte": now}, "activeRunId": None}
+        return await self._find(wanted, [("nextRunAt", ASCENDING)], limit)
+
+    async def _find(
+        self, wanted: Document, order: list[tuple[str, int]], limit: int
+    ) -> list[Watch]:
+        with self._db.use():
+            found = self._db.watches.find(wanted, FIELDS, sort=order, limit=limit)
+            return [watch_of(each) for each in await found.to_list()]
+
+    async def count_watches(self) -> WatchCounts:
+        with self._db.use():
+            grouped = await self._db.watches.aggregate(
+                [{"$group": {"_id": None, **_COUNTS}}], hint=dict(WATCHES_COUNTED)
+            )
+            counted = (await grouped.to_list() or [dict.fromkeys(_COUNTS, 0)])[0]
+        return WatchCounts(**{name: counted[name] for name in _COUNTS})

@@ -1,0 +1,262 @@
+"""How a run of a watch starts and ends, and what that means for its watch.
+
+A run and its watch are two documents, and a process may die after it has written the first of them:
+
+    start   the watch names its run, and how that began -> the run
+    end     the run, and when its watch is due next     -> the watch is free, and has counted it
+
+Each decision accepts such a pair and returns what completes it. So it can be repeated at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from webloom.domain.storage_event import StorageEvent
+from webloom.domain.watch import (
+    EVENTS,
+    MOST_FAILURES,
+    Begun,
+    LastRun,
+    Outcome,
+    PageFailure,
+    RunStatus,
+    Tally,
+    Watch,
+    WatchRun,
+    status_at_end,
+)
+
+NOT_CHECKED = "it was not checked before the run ended"
+
+_BETTER = {Outcome.FAILED: 0, Outcome.UNCHANGED: 1, Outcome.CHANGED: 2}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewRun:
+    run_id: str
+    trigger: str
+    due: datetime | None = None  # only if the watch is due by then
+
+
+class NextRun(NamedTuple):
+    """When a watch is due after a run, unless it was edited meanwhile."""
+
+    at: datetime | None
+    instead_of: datetime | None  # the next run of the watch as the scheduler saw it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunState:
+    """A run as a store keeps it."""
+
+    run: WatchRun
+    unchecked: Sequence[str] = ()  # URLs without an outcome, of a run that is new or to be ended
+    published_at: datetime | None = None  # when all its checks were on the queue
+    last_event_at: datetime | None = None  # of a run of events
+    next_run: NextRun | None = None  # of its watch, once it has ended
+    expires_at: datetime | None = None
+
+
+# Start
+
+
+class Started(NamedTuple):
+    run: WatchRun | None  # the active run of the watch; None: there is nothing to start
+    is_freed: bool = False  # the watch named a run that is over: start again
+
+
+def active_run_id(watch: Watch | None) -> str | None:
+    return None if watch is None else watch.active_run_id
+
+
+def started(
+    watch: Watch | None, active: RunState | None, new: NewRun, now: datetime
+) -> tuple[Watch | None, RunState | None, Started]:
+    """A run of the watch, unless one is active."""
+    if watch is None or watch.is_external:
+        return watch, active, Started(None)
+    if watch.active_run_id is None:
+        if active is not None:  # the same start again, after its run has ended
+            return watch, active, Started(active.run)
+        if new.due is not None and (watch.next_run_at is None or watch.next_run_at > new.due):
+            return watch, None, Started(None)
+        begun = Begun(new.run_id, new.trigger, now)
+        watch = replace(watch, active_run_id=new.run_id, begun=begun)
+    watch, active = repaired(watch, active)
+    if watch.active_run_id is None or active is None:
+        return watch, active, Started(None, is_freed=True)
+    return watch, active, Started(active.run)
+
+
+def repaired(watch: Watch, active: RunState | None) -> tuple[Watch, RunState | None]:
+    """The watch and its active run, of which only the first may have been written."""
+    if watch.active_run_id is None:
+        return watch, active
+    if active is None and watch.begun is not None and watch.begun.run_id == watch.active_run_id:
+        active = _new_run(watch, watch.begun)
+    return freed(watch, active), active
+
+
+def _new_run(watch: Watch, begun: Begun) -> RunState:
+    return RunState(
+        run=WatchRun(
+            run_id=begun.run_id,
+            watch_id=watch.watch_id,
+            status=RunStatus.IN_PROGRESS,
+            trigger=begun.trigger,
+            started_at=begun.started_at,
+            updated_at=begun.started_at,
+            pages_total=len(watch.config.urls),
+        ),
+        unchecked=watch.config.urls,
+    )
+
+
+# End
+
+
+def ended(
+    state: RunState, *, now: datetime, next_run: NextRun | None, expires_at: datetime
+) -> RunState:
+    """Pages without an outcome count as failed. Unchanged unless it is in progress."""
+    run, missed = state.run, state.unchecked
+    if run.status is not RunStatus.IN_PROGRESS:
+        return state
+    tally = replace(
+        run.tally,
+        processed=run.tally.processed + len(missed),
+        failed=run.tally.failed + len(missed),
+    )
+    failures = [PageFailure(url=url, reason=NOT_CHECKED) for url in missed[:MOST_FAILURES]]
+    now = max(now, run.started_at)
+    run = replace(
+        run,
+        status=status_at_end(tally),
+        updated_at=max(run.updated_at, now),
+        finished_at=now,
+        tally=tally,
+        failures=[*run.failures, *failures][:MOST_FAILURES],
+    )
+    return replace(state, run=run, unchecked=(), next_run=next_run, expires_at=expires_at)
+
+
+def freed(watch: Watch, state: RunState | None) -> Watch:
+    """The watch without its active run, which counts unless it is gone (None). Unchanged if another
+    run is active, or this one is in progress. What an edit has set meanwhile stands."""
+    if state is None:
+        return replace(watch, active_run_id=None, begun=None)
+    run = state.run
+    if watch.active_run_id != run.run_id or run.status is RunStatus.IN_PROGRESS:
+        return watch
+    free = replace(watch, active_run_id=None, begun=None)
+    if watch.last_run_id == run.run_id:  # it has counted
+        return free
+    next_run_at = watch.next_run_at
+    if state.next_run is not None and next_run_at == state.next_run.instead_of:
+        next_run_at = state.next_run.at
+    return replace(
+        free,
+        last_run_id=run.run_id,
+        last_status=run.status,
+        last_run_at=run.finished_at,
+        failures=watch.failures + 1 if run.status is RunStatus.FAILED else 0,
+        next_run_at=next_run_at if watch.config.enabled else None,
+        metrics=watch.metrics.plus(run.tally.metrics),
+    )
+
+
+def removed(
+    watch: Watch, active: RunState | None, *, now: datetime, expires_at: datetime
+) -> RunState | None:
+    """The active run of a watch that is removed: it ends."""
+    _, active = repaired(watch, active)
+    if active is None:
+        return None
+    return ended(active, now=now, next_run=None, expires_at=expires_at)
+
+
+class EventRun(NamedTuple):
+    """What an event changes of its run, beside the counters."""
+
+    status: RunStatus
+    first: int  # milliseconds since 1970, of the earliest event
+    last: int
+
+
+def with_event(run: EventRun | None, event: StorageEvent) -> EventRun:
+    """A run of events and one more event, which opens it if it is the first, and may close it. What
+    comes after the end counts, too: events come in any order."""
+    if run is None:
+        run = EventRun(event.opening_status, event.ts, event.ts)
+    status = run.status
+    if event.closes_run is not None and status is RunStatus.IN_PROGRESS:
+        status = event.closes_run
+    return EventRun(status, min(run.first, event.ts), max(run.last, event.ts))
+
+
+def closed(state: RunState, status: RunStatus | None = None) -> RunState:
+    """A run of events, with the status that it was given or as its pages went. Unchanged unless it
+    is in progress."""
+    run = state.run
+    if run.status is not RunStatus.IN_PROGRESS or run.trigger != EVENTS:
+        return state
+    status = status or status_at_end(run.tally)
+    return replace(state, run=replace(run, status=status, finished_at=state.last_event_at))
+
+
+def last_run_noted(watch: Watch, state: RunState) -> Watch:
+    """Unchanged unless it is external."""
+    run = state.run
+    if not watch.is_external or state.last_event_at is None:
+        return watch
+    known = None
+    if watch.last_run_id and watch.last_status and watch.last_run_at:
+        known = LastRun(watch.last_run_id, watch.last_status, watch.last_run_at)
+    last = latest(known, LastRun(run.run_id, run.status, state.last_event_at))
+    if last == known:
+        return watch
+    return replace(watch, last_run_id=last.run_id, last_status=last.status, last_run_at=last.at)
+
+
+def latest(known: LastRun | None, run: LastRun) -> LastRun:
+    """The last run of an external watch: the one with the latest event. Closed, it stays closed."""
+    if known is None:
+        return run
+    if run.at < known.at:
+        return known
+    is_closed = known.run_id == run.run_id and known.status is not RunStatus.IN_PROGRESS
+    return run._replace(status=known.status) if is_closed else run
+
+
+# Pages
+
+
+class PageOutcome(NamedTuple):
+    """What is known of one page in a run."""
+
+    outcome: Outcome
+    is_price_change: bool = False
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(
+            processed=1,
+            failed=int(self.outcome is Outcome.FAILED),
+            changes=int(self.outcome is Outcome.CHANGED),
+            price_changes=int(self.is_price_change),
+        )
+
+
+def merged(known: PageOutcome | None, new: PageOutcome) -> PageOutcome:
+    """A page that is looked at twice in a run counts once, with the better outcome: what one worker
+    failed to read and another one read was read."""
+    if known is None:
+        return new
+    return PageOutcome(
+        max(known.outcome, new.outcome, key=_BETTER.__getitem__),
+        known.is_price_change or new.is_price_change,
+    )

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from webloom.domain.notification import Notification
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DueTarget:
+    """A target with notifications to send now."""
+
+    url: str
+    has_failed: bool  # an attempt at one of its pending notifications, due or not
+
+
+class Notifications(Protocol):
+    """The outbox: notifications that are pending, and those that were sent or given up.
+
+    Every write is atomic and can be repeated. Raises StoreUnavailable.
+    """
+
+    async def add(self, notifications: Sequence[Notification]) -> None:
+        """An existing id, pending or not, is left as it is."""
+
+    async def due_targets(self, now: datetime, *, limit: int) -> list[DueTarget]:
+        """Targets with due notifications, the longest overdue first."""
+
+    async def due(
+        self, now: datetime, *, limit: int, target_url: str | None = None
+    ) -> list[Notification]:
+        """Pending and due, the longest overdue first; of one target, if given."""
+
+    async def note_sent(self, notification_ids: Sequence[str], at: datetime) -> None:
+        """Without effect on those that are not pending."""
+
+    async def note_failed(
+        self, notification_ids: Sequence[str], *, error: str, retry_at: datetime | None
+    ) -> None:
+        """One more attempt has failed; None: they are given up. All change at once: notifications
+        of one digest stay together by being due at the same moment."""
+
+    async def of_watch(
+        self, watch_id: str, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[Notification], str | None]:
+        """The latest first, with the cursor of the next page. Raises BadCursor."""

@@ -1,0 +1,285 @@
+"""How runs start and end, without a store; each decision also on a pair that is half written."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from webloom.domain.schedule import Schedule
+from webloom.domain.storage_event import StorageEvent
+from webloom.domain.watch import (
+    EVENTS,
+    MOST_FAILURES,
+    Begun,
+    LastRun,
+    Metrics,
+    Outcome,
+    RunStatus,
+    Tally,
+    Watch,
+    WatchConfig,
+    WatchRun,
+    edited,
+)
+from webloom.domain.watch_run import (
+    EventRun,
+    NewRun,
+    NextRun,
+    PageOutcome,
+    RunState,
+    Started,
+    closed,
+    ended,
+    freed,
+    last_run_noted,
+    latest,
+    merged,
+    removed,
+    repaired,
+    started,
+    with_event,
+)
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+LATER = NOW + HOUR
+EXPIRY = NOW + timedelta(days=14)
+URLS = ["https://shop.test/1", "https://shop.test/2"]
+CONFIG = WatchConfig(name="shop", urls=URLS, schedule=Schedule(every_minutes=60))
+IDLE = Watch(watch_id="w", config=CONFIG, created_at=NOW, updated_at=NOW, next_run_at=NOW)
+NEW = NewRun(run_id="r", trigger="schedule", due=NOW)
+BUSY = replace(IDLE, active_run_id="r", begun=Begun("r", "schedule", NOW))
+RUN = WatchRun(
+    run_id="r",
+    watch_id="w",
+    status=RunStatus.IN_PROGRESS,
+    trigger="schedule",
+    started_at=NOW,
+    updated_at=NOW,
+    pages_total=2,
+)
+RUNNING = RunState(run=RUN, unchecked=URLS)
+
+
+def over(status: RunStatus = RunStatus.COMPLETED, **changes: Any) -> RunState:
+    run = replace(RUN, status=status, finished_at=LATER, tally=Tally(processed=2, changes=1))
+    return replace(RunState(run=run, next_run=NextRun(LATER + HOUR, NOW)), **changes)
+
+
+# Start
+
+
+def test_a_run_starts_with_its_watch() -> None:
+    watch, run, answer = started(IDLE, None, NEW, NOW)
+    assert (watch, run, answer) == (BUSY, RUNNING, Started(RUN))
+    assert watch is not None
+    assert watch.begun == BUSY.begun
+
+
+def test_a_start_that_wrote_only_the_watch_is_completed_with_the_same_run() -> None:
+    watch, run, answer = started(BUSY, None, replace(NEW, run_id="other"), LATER)
+    assert (watch, run, answer) == (BUSY, RUNNING, Started(RUN))
+    assert repaired(BUSY, None) == (BUSY, RUNNING)
+
+
+@pytest.mark.parametrize(
+    ("watch", "active", "answer"),
+    [
+        (None, None, Started(None)),
+        (replace(IDLE, is_external=True), None, Started(None)),
+        (replace(IDLE, next_run_at=LATER), None, Started(None)),  # another scheduler was faster
+        (replace(IDLE, next_run_at=None), None, Started(None)),  # paused
+        (BUSY, RUNNING, Started(RUN)),
+        (IDLE, over(), Started(over().run)),  # the same start again, after its end
+    ],
+)
+def test_a_start_that_changes_nothing(
+    watch: Watch | None, active: RunState | None, answer: Started
+) -> None:
+    assert started(watch, active, NEW, NOW) == (watch, active, answer)
+
+
+def test_a_start_on_demand_asks_for_no_time() -> None:
+    watch, run, _ = started(replace(IDLE, next_run_at=None), None, replace(NEW, due=None), NOW)
+    assert watch is not None
+    assert (watch.active_run_id, run) == ("r", RUNNING)
+
+
+@pytest.mark.parametrize("active", [None, over()], ids=["missing", "over"])
+def test_a_watch_whose_active_run_is_gone_or_over_is_freed_first(active: RunState | None) -> None:
+    stray = replace(IDLE, active_run_id="r")
+    watch, run, answer = started(stray, active, NEW, NOW)
+    assert watch is not None
+    assert (watch.active_run_id, run, answer) == (None, active, Started(None, is_freed=True))
+
+
+# End
+
+
+def test_pages_without_an_outcome_count_as_failed_at_the_end() -> None:
+    counted = replace(RUNNING, run=replace(RUN, tally=Tally(processed=1)), unchecked=URLS[1:])
+    next_run = NextRun(LATER, NOW)
+    state = ended(counted, now=LATER, next_run=next_run, expires_at=EXPIRY)
+    assert state.run.tally == Tally(processed=2, failed=1)
+    assert (state.run.status, state.run.finished_at) == (RunStatus.PARTIAL, LATER)
+    assert [each.url for each in state.run.failures] == URLS[1:]
+    assert (state.next_run, state.expires_at, state.unchecked) == (next_run, EXPIRY, ())
+    assert ended(state, now=LATER + HOUR, next_run=None, expires_at=NOW) is state, "once"
+
+
+def test_failures_are_bounded_and_a_clock_that_went_back_gives_no_negative_duration() -> None:
+    many = [f"https://shop.test/{number}" for number in range(MOST_FAILURES + 5)]
+    state = replace(RUNNING, unchecked=many)
+    state = ended(state, now=NOW - HOUR, next_run=None, expires_at=EXPIRY)
+    assert (state.run.tally.failed, len(state.run.failures)) == (len(many), MOST_FAILURES)
+    assert state.run.finished_at == NOW
+
+
+def test_a_watch_is_free_and_has_counted_its_run() -> None:
+    watch = freed(replace(BUSY, failures=3, metrics=Metrics(pages_processed=5)), over())
+    assert (watch.active_run_id, watch.begun) == (None, None)
+    assert (watch.last_run_id, watch.last_status) == ("r", RunStatus.COMPLETED)
+    assert (watch.last_run_at, watch.failures, watch.next_run_at) == (LATER, 0, LATER + HOUR)
+    assert watch.metrics == Metrics(pages_processed=7, changes=1)
+    assert freed(watch, over()) is watch, "once"
+    tied_again = replace(watch, active_run_id="r")
+    assert freed(tied_again, over()) == watch, "it has counted"
+
+
+def test_failed_runs_in_a_row_are_counted() -> None:
+    assert freed(replace(BUSY, failures=3), over(RunStatus.FAILED)).failures == 4
+    assert freed(replace(BUSY, failures=3), over(RunStatus.PARTIAL)).failures == 0
+
+
+@pytest.mark.parametrize(
+    ("watch", "next_run_at"),
+    [
+        (replace(BUSY, next_run_at=LATER), LATER),  # edited meanwhile
+        (replace(BUSY, config=replace(CONFIG, enabled=False)), None),  # paused meanwhile
+        (replace(BUSY, config=replace(CONFIG, enabled=False), next_run_at=LATER), None),
+    ],
+)
+def test_what_an_edit_has_set_while_a_run_ended_stands(
+    watch: Watch, next_run_at: datetime | None
+) -> None:
+    assert freed(watch, over()).next_run_at == next_run_at
+
+
+@pytest.mark.parametrize("watch", [IDLE, replace(BUSY, active_run_id="other")])
+def test_another_run_leaves_a_watch_alone(watch: Watch) -> None:
+    assert freed(watch, over()) is watch
+    assert freed(BUSY, RUNNING) is BUSY
+
+
+def test_the_run_of_a_removed_watch_ends() -> None:
+    for active in (RUNNING, None):  # its document may be missing yet
+        state = removed(BUSY, active, now=LATER, expires_at=EXPIRY)
+        assert state is not None
+        assert (state.run.status, state.run.finished_at) == (RunStatus.FAILED, LATER)
+    assert removed(IDLE, None, now=LATER, expires_at=EXPIRY) is None
+    assert removed(BUSY, over(), now=LATER, expires_at=EXPIRY) == over()
+
+
+# Runs of events
+
+
+def of_events(**changes: Any) -> RunState:
+    run = replace(RUN, trigger=EVENTS, tally=Tally(processed=2, failed=1))
+    return RunState(run=replace(run, **changes), last_event_at=LATER)
+
+
+def test_a_run_of_events_closes_as_its_pages_went_or_as_it_was_told() -> None:
+    assert closed(of_events()).run.status is RunStatus.PARTIAL
+    state = closed(of_events(), RunStatus.FAILED)
+    assert (state.run.status, state.run.finished_at) == (RunStatus.FAILED, LATER)
+    assert closed(state, RunStatus.COMPLETED) is state, "once"
+    assert closed(RUNNING) is RUNNING, "a run of ours ends otherwise"
+
+
+EVENT = StorageEvent(job_id="w", url=URLS[0], snapshot_hash="h", ts=2000)
+
+
+def test_the_first_event_opens_its_run() -> None:
+    named = replace(EVENT, run_id="r")
+    assert with_event(None, named) == EventRun(RunStatus.IN_PROGRESS, 2000, 2000)
+    assert with_event(None, EVENT) == EventRun(RunStatus.COMPLETED, 2000, 2000), "of its day"
+
+
+def test_events_in_any_order_make_the_same_run() -> None:
+    for order in itertools.permutations([3000, 1000, 2000]):
+        run = None
+        for ts in order:
+            run = with_event(run, replace(EVENT, ts=ts))
+        assert run == EventRun(RunStatus.COMPLETED, 1000, 3000)
+
+
+def test_an_event_may_close_its_run_and_late_ones_still_count() -> None:
+    first = replace(EVENT, run_id="r", closes_run=RunStatus.PARTIAL)
+    run = with_event(with_event(None, replace(EVENT, run_id="r")), first)
+    assert run == EventRun(RunStatus.PARTIAL, 2000, 2000)
+    late = replace(first, ts=3000, closes_run=RunStatus.FAILED)
+    assert with_event(run, late) == EventRun(RunStatus.PARTIAL, 2000, 3000), "it stays closed"
+
+
+def test_an_external_watch_shows_the_run_with_the_latest_event() -> None:
+    external = replace(IDLE, is_external=True)
+    watch = last_run_noted(external, closed(of_events()))
+    assert (watch.last_run_id, watch.last_status) == ("r", RunStatus.PARTIAL)
+    assert watch.last_run_at == LATER
+    assert last_run_noted(watch, closed(of_events())) is watch
+    assert last_run_noted(IDLE, closed(of_events())) is IDLE, "ours shows those that it ends"
+
+
+def test_which_of_two_runs_of_events_is_the_last() -> None:
+    opened = LastRun("r", RunStatus.IN_PROGRESS, LATER)
+    is_closed = opened._replace(status=RunStatus.PARTIAL)
+    other = LastRun("s", RunStatus.COMPLETED, NOW)
+    assert latest(None, other) == other
+    assert latest(other, opened) == opened
+    assert latest(opened, other) == opened
+    assert latest(opened, is_closed) == is_closed
+    assert latest(is_closed, opened) == is_closed, "a late event does not open it again"
+
+
+# Pages
+
+
+FAILED = PageOutcome(Outcome.FAILED)
+UNCHANGED = PageOutcome(Outcome.UNCHANGED)
+CHANGED = PageOutcome(Outcome.CHANGED)
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "stands"),
+    [
+        (None, FAILED, FAILED),
+        (FAILED, UNCHANGED, UNCHANGED),
+        (UNCHANGED, FAILED, UNCHANGED),
+        (CHANGED, UNCHANGED, CHANGED),
+        (UNCHANGED, CHANGED._replace(is_price_change=True), CHANGED._replace(is_price_change=True)),
+        (UNCHANGED._replace(is_price_change=True), CHANGED, CHANGED._replace(is_price_change=True)),
+    ],
+)
+def test_of_two_outcomes_of_a_page_the_better_counts(
+    known: PageOutcome | None, new: PageOutcome, stands: PageOutcome
+) -> None:
+    assert merged(known, new) == stands
+    assert stands.tally.processed == 1
+
+
+def test_what_a_better_outcome_adds_to_the_counters() -> None:
+    assert CHANGED.tally.minus(FAILED.tally) == Tally(failed=-1, changes=1)
+
+
+# Edits
+
+
+def test_an_edit_moves_the_next_run_only_with_the_schedule() -> None:
+    renamed = edited(IDLE, replace(CONFIG, name="x"), now=LATER, next_run_at=LATER)
+    assert (renamed.next_run_at, renamed.updated_at) == (NOW, LATER)
+    paused = edited(IDLE, replace(CONFIG, enabled=False), now=LATER, next_run_at=None)
+    assert paused.next_run_at is None
