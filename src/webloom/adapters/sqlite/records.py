@@ -6,11 +6,13 @@ that changed. Page sources are compressed before the transaction begins.
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from operator import itemgetter, ne
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,9 +20,9 @@ from webloom.adapters.sqlite.batches import as_json, change, given, plain, selec
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.page_sources import compress, write_sources
 from webloom.adapters.sqlite.primitives import now_of
-from webloom.adapters.sqlite.record_codec import STATE_COLUMNS
+from webloom.adapters.sqlite.record_codec import STATE_COLUMNS, state_of
 from webloom.adapters.sqlite.values import milliseconds
-from webloom.domain.inventory import Completed, Failed, Received, shelf_of, url_key
+from webloom.domain.inventory import Completed, Failed, Status, shelf_of, url_key
 from webloom.domain.request_state import FinishAttempt, Known, RequestState, Tombstone
 from webloom.parsing.web_url import host_of
 from webloom.stores.inventory import Decided, Guess
@@ -28,13 +30,17 @@ from webloom.stores.primitives import Answer, Decide, Event, Now
 
 TOMBSTONE_SECONDS = 3600.0
 
-_LOADED = STATE_COLUMNS.split(", ")
-_ERROR_MESSAGE = _LOADED.index("error_message")
 _RESPONSE = ("status_code", "final_url", "headers", "cookies", "details")
-_NEW = RequestState(None, 0)  # type: ignore[arg-type]  # so that the status of a new row differs
+_LOADED = STATE_COLUMNS.split(", ")  # in the order of the state's fields, then the shared ones:
+_SHARED = {"last_attempt_at": ":wall", "updated_at": ":wall", "touched": ":now"}
+_FIELDS = (*_LOADED, *_SHARED, "response", "is_cleared")
+_NEW = RequestState(Status.PENDING, 0)
+_ONE = f"SELECT id, {STATE_COLUMNS} FROM records WHERE url_key = ?"
+_ADD_WORDS = """
+INSERT INTO record_words (rowid, url)
+SELECT id, url FROM records WHERE id > last_insert_rowid() - ?
+"""
 _rows = msgspec.json.Decoder(list[tuple[str, int, RequestState]], strict=False)
-
-Shape = tuple[str, ...]  # columns that change, those that become NULL with a minus in front
 
 
 @dataclass(kw_only=True, slots=True)
@@ -93,7 +99,7 @@ class SqliteRecords:
         states: dict[str, Known] = {key: state for key, (_, state) in loaded.items()}
         if len(states) < len(keys):
             states |= _tombstones(connection, [key for key in keys.values() if key not in states])
-        changed: dict[str, str] = {}  # URLs by key
+        changed: dict[str, tuple[str, RequestState]] = {}  # with their URLs, by key
         sources: dict[int, bytes | None] = {}
         results = []
         for call in calls:
@@ -107,14 +113,14 @@ class SqliteRecords:
                     continue
                 states[key] = after
                 if isinstance(after, RequestState):
-                    changed[key] = url
+                    changed[key] = (url, after)
                 elif key in loaded:
                     _delete(connection, key, loaded.pop(key)[0], url, after, now)
                     changed.pop(key, None)
             sources |= call.sources
             results.append(answers)
         if changed:
-            _Saving(connection, now, sources).save(loaded, states, changed)
+            _save(connection, loaded, changed, sources, now)
         return results
 
 
@@ -134,8 +140,12 @@ def _compress_sources(calls: list[_Call]) -> None:
 
 
 def _load(
-    connection: sqlite3.Connection, keys: Iterable[str]
+    connection: sqlite3.Connection, keys: Collection[str]
 ) -> dict[str, tuple[int, RequestState]]:
+    if len(keys) == 1:
+        [key] = keys
+        row = connection.execute(_ONE, (key,)).fetchone()
+        return {} if row is None else {key: (row[0], state_of(row[1:], 0.0))}
     rows = select_all(
         connection,
         f"url_key, id, json_array({STATE_COLUMNS})",
@@ -147,6 +157,9 @@ def _load(
 
 
 def _tombstones(connection: sqlite3.Connection, keys: list[str]) -> dict[str, Known]:
+    if len(keys) == 1:
+        row = connection.execute("SELECT request_id FROM forgotten WHERE url_key = ?", keys)
+        return {keys[0]: Tombstone(request_id) for [request_id] in row}
     rows = select_all(
         connection,
         "url_key, request_id",
@@ -156,54 +169,48 @@ def _tombstones(connection: sqlite3.Connection, keys: list[str]) -> dict[str, Kn
     return {key: Tombstone(request_id) for key, request_id in rows}
 
 
-class _Saving:
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        now: Now,
-        sources: dict[int, bytes | None],
-    ) -> None:
-        self._connection = connection
-        self._times = {"now": now.timeline, "wall": milliseconds(now.wall)}
-        self._compressed = sources
-        self._sources: dict[int, bytes | None] = {}  # to be written, by record
-
-    def save(
-        self,
-        loaded: dict[str, tuple[int, RequestState]],
-        states: dict[str, Known],
-        changed: dict[str, str],
-    ) -> None:
-        updates: dict[Shape, list[list[Any]]] = {}
-        inserts: dict[Shape, list[list[Any]]] = {}
-        for key, url in changed.items():
-            row, before = loaded.get(key, (0, None))
-            after = states[key]
-            if not isinstance(after, RequestState):
-                continue
-            shape, values = _difference(before or _NEW, after)
-            if before is None:
-                inserts.setdefault(shape, []).append([key, url, host_of(url), *values])
-                continue
+def _save(
+    connection: sqlite3.Connection,
+    loaded: dict[str, tuple[int, RequestState]],
+    changed: dict[str, tuple[str, RequestState]],
+    compressed: dict[int, bytes | None],
+    now: Now,
+) -> None:
+    """One statement for each set of columns that changed."""
+    times = {"now": now.timeline, "wall": milliseconds(now.wall)}
+    updates: dict[_Shape, list[list[Any]]] = {}
+    inserts: dict[_Shape, list[list[Any]]] = {}
+    sources: dict[int, bytes | None] = {}
+    for key, (url, after) in changed.items():
+        if key in loaded:
+            row, before = loaded[key]
+            shape = _shape_of(before, after)
+            updates.setdefault(shape, []).append([row, *shape.values(after)])
             if after.response is not None or after.is_cleared:
-                self._sources[row] = self._compressed.get(id(after.response))
-            updates.setdefault(shape, []).append([row, *values])
-        for shape, rows in updates.items():
-            change(self._connection, _update(shape), rows, **self._times)
-        if inserts:
-            self._insert(inserts)
-        if self._sources:
-            write_sources(self._connection, self._sources)
+                sources[row] = compressed.get(id(after.response))
+        else:
+            shape = _shape_of(_NEW, after)
+            inserts.setdefault(shape, []).append([key, url, host_of(url), *shape.values(after)])
+    for shape, rows in updates.items():
+        _execute(connection, shape.update(len(rows) == 1), rows, times)
+    for shape, rows in inserts.items():
+        _execute(connection, shape.insertion(len(rows) == 1), rows, times)
+        connection.execute(_ADD_WORDS, (len(rows),))
+    if sources:
+        write_sources(connection, sources)
 
-    def _insert(self, inserts: dict[Shape, list[list[Any]]]) -> None:
-        newest = "SELECT coalesce(max(id), 0) FROM records"
-        [last] = self._connection.execute(newest).fetchone()
-        for shape, rows in inserts.items():
-            change(self._connection, _insertion(shape), rows, **self._times)
-        self._connection.execute(
-            "INSERT INTO record_words (rowid, url) SELECT id, url FROM records WHERE id > ?",
-            (last,),
-        )
+
+def _execute(
+    connection: sqlite3.Connection,
+    statement: _Statement,
+    rows: list[list[Any]],
+    times: dict[str, Any],
+) -> None:
+    if len(rows) == 1:
+        own = dict(zip(statement.columns, rows[0], strict=True))
+        connection.execute(statement.text, own | times)
+    else:
+        change(connection, statement.text, rows, **times)
 
 
 def _delete(
@@ -220,78 +227,83 @@ def _delete(
     execute("INSERT OR REPLACE INTO forgotten VALUES (?, ?, ?)", (key, request_id, time))
 
 
-def _difference(before: RequestState, after: RequestState) -> tuple[Shape, list[Any]]:
-    """The columns to be written, and their values but for those that all rows share."""
-    shape: list[str] = []
-    values: list[Any] = []
-    new: Any
-    for place, column in enumerate(_LOADED):
-        old, new = before[place], after[place]
-        if new is old or new == old:
-            continue
-        if new is None:
-            shape.append("-" + column)
-            continue
-        shape.append(column)
-        values.append(plain(new) if place == _ERROR_MESSAGE else new)
-    if before.status is not after.status:
-        shelf = shelf_of(after.status)
-        if before.status is None or shelf != shelf_of(before.status):
-            shape.append("shelf")
-            values.append(shelf)
-    if after.last_attempt_at is not None:
-        shape.append("last_attempt_at")
-    if after.updated_at is not None:
-        shape.append("updated_at")
-    if after.touched is not None:
-        shape.append("touched")
-    if after.response is not None:
-        shape += _RESPONSE
-        values += _response(after.response)
-    elif after.is_cleared:
-        shape += ["-" + column for column in _RESPONSE]
-    return tuple(shape), values
+class _Statement(NamedTuple):
+    text: str
+    columns: tuple[str, ...]  # that each row brings
 
 
-def _response(received: Received) -> tuple[object, ...]:
-    return (
-        received.status_code,
-        received.final_url,
-        as_json(received.headers),
-        as_json(received.cookies),
-        as_json(received.details),
-    )
+class _Shape:
+    """A set of columns that are written together."""
+
+    def __init__(self, fields: Sequence[str], *, with_shelf: bool) -> None:
+        own = [name for name in fields if name in _LOADED]
+        self._loaded = _getter([_LOADED.index(name) for name in own])
+        self._error = own.index("error_message") if "error_message" in own else None
+        self._has_response = "response" in fields
+        self._has_shelf = with_shelf
+        if self._has_response or "is_cleared" in fields:
+            own += _RESPONSE
+        if with_shelf:
+            own.append("shelf")
+        self._own = tuple(own)
+        self._shared = {name: _SHARED[name] for name in fields if name in _SHARED}
+        self._cleared = [None] * (len(_RESPONSE) if "is_cleared" in fields else 0)
+
+    def values(self, state: RequestState) -> list[Any]:
+        """Without those that all rows share."""
+        values = [*self._loaded(state)]
+        if self._error is not None and state.error_message is not None:
+            values[self._error] = plain(state.error_message)
+        if self._has_response:
+            received: Any = state.response
+            values += (
+                received.status_code,
+                received.final_url,
+                as_json(received.headers),
+                as_json(received.cookies),
+                as_json(received.details),
+            )
+        else:
+            values += self._cleared
+        if self._has_shelf:
+            values.append(shelf_of(state.status))
+        return values
+
+    @cache  # noqa: B019 - there are a few shapes, which stay
+    def update(self, is_single: bool) -> _Statement:
+        columns = ("row", *self._own)
+        prefix = ":" if is_single else "given."
+        written = {name: prefix + name for name in self._own} | self._shared
+        assigned = ", ".join(f"{name} = {value}" for name, value in written.items())
+        if is_single:
+            return _Statement(f"UPDATE records SET {assigned} WHERE id = :row", columns)
+        update = f"UPDATE records SET {assigned} FROM given WHERE id = given.row"
+        return _Statement(f"{given(*columns)} {update}", columns)
+
+    @cache  # noqa: B019
+    def insertion(self, is_single: bool) -> _Statement:
+        """The status is written even where it is that of a new row."""
+        columns = ("url_key", "url", "host", *self._own)
+        prefix = ":" if is_single else "given."
+        written = {name: prefix + name for name in columns} | self._shared
+        written = {"status": "'PENDING'", "shelf": "'OPEN'", "created_at": ":wall"} | written
+        insert = f"INSERT INTO records ({', '.join(written)}) SELECT {', '.join(written.values())}"
+        if is_single:
+            return _Statement(insert, columns)
+        return _Statement(f"{given(*columns)} {insert} FROM given", columns)
 
 
-_SHARED = {"last_attempt_at": ":wall", "updated_at": ":wall", "touched": ":now"}
+def _getter(places: list[int]) -> Callable[[RequestState], tuple[Any, ...]]:
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda state: tuple(state[place] for place in places)
 
 
-def _written(shape: Shape) -> tuple[list[str], list[tuple[str, str]]]:
-    """The columns that each row brings, and all with their expressions."""
-    own = [column for column in shape if column[0] != "-" and column not in _SHARED]
-    expressions = [
-        (column[1:], "NULL")
-        if column[0] == "-"
-        else (column, _SHARED.get(column, f"given.{column}"))
-        for column in shape
-    ]
-    return own, expressions
+def _shape_of(before: RequestState, after: RequestState) -> _Shape:
+    is_changed = tuple(map(ne, before, after))
+    return _shape(is_changed, is_changed[0] and (before.status.is_final or after.status.is_final))
 
 
 @cache
-def _update(shape: Shape) -> str:
-    own, expressions = _written(shape)
-    assigned = ", ".join(f"{column} = {expression}" for column, expression in expressions)
-    return f"{given('row', *own)} UPDATE records SET {assigned} FROM given WHERE id = given.row"
-
-
-@cache
-def _insertion(shape: Shape) -> str:
-    own, expressions = _written(shape)
-    names = ", ".join(column for column, _ in expressions)
-    values = ", ".join(expression for _, expression in expressions)
-    return (
-        f"{given('url_key', 'url', 'host', *own)} "
-        f"INSERT INTO records (url_key, url, host, created_at, {names}) "
-        f"SELECT url_key, url, host, :wall, {values} FROM given"
-    )
+def _shape(is_changed: tuple[bool, ...], with_shelf: bool) -> _Shape:
+    return _Shape([*itertools.compress(_FIELDS, is_changed)], with_shelf=with_shelf)
