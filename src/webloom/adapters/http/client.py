@@ -10,7 +10,6 @@ import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
 from aiohttp import (
@@ -131,12 +130,7 @@ class GatedClient(Generic[Answer]):
         )
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         await self._session.close()
         await self._resolver.close()
 

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from aiohttp import ClientResponse, StreamReader
@@ -97,13 +96,8 @@ class HttpDownloader:
         await self._client.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._client.__aexit__(exc_type, exc, traceback)
+    async def __aexit__(self, *exc: object) -> None:
+        await self._client.__aexit__(*exc)
 
     async def download(self, url: str, into: Path, *, known: LastFetch) -> Downloaded:
         if self._room is None:

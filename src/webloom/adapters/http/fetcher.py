@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from types import TracebackType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -80,14 +79,9 @@ class HttpFetcher:
         await self._client.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         self._deadline.close()
-        await self._client.__aexit__(exc_type, exc, traceback)
+        await self._client.__aexit__(*exc)
 
     async def fetch(self, url: str) -> Received:
         journey = Journey()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from types import TracebackType
 from typing import Self
 
 from aiohttp.abc import AbstractResolver
@@ -39,13 +38,8 @@ class TargetNotifier:
         await self._webhooks.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._webhooks.__aexit__(exc_type, exc, traceback)
+    async def __aexit__(self, *exc: object) -> None:
+        await self._webhooks.__aexit__(*exc)
 
     async def send(self, target: Target, message: NotificationMessage) -> None:
         if is_webhook(target.url):

@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import hmac
 import ssl
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -62,13 +61,8 @@ class WebhookNotifier:
         await self._client.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._client.__aexit__(exc_type, exc, traceback)
+    async def __aexit__(self, *exc: object) -> None:
+        await self._client.__aexit__(*exc)
 
     async def send(self, target: Target, message: NotificationMessage) -> None:
         body = _json.encode(message.payload)

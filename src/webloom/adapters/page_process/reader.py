@@ -11,7 +11,6 @@ import logging
 import os
 from asyncio import Semaphore, Task, TimerHandle
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -58,12 +57,7 @@ class ProcessPageReader:
         self._is_open = True
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         self._is_open = False
         if self._idle_check is not None:
             self._idle_check.cancel()

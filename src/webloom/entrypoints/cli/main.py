@@ -117,7 +117,7 @@ COMMANDS = {
         "job feeds imported and its moving prices watched.",
     ),
     "alive": Command(
-        "processes:alive",
+        "alive:alive",
         "Exit with 0 if such a process of this machine has been heard of lately; for health "
         "checks.",
     ),

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 import uvloop
 
-from webloom.bootstrap import Services, open_services
-from webloom.domain.errors import WebloomError
+from webloom.bootstrap import Services
 from webloom.entrypoints.cli.queue_names import require_queue
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
 from webloom.parsing.backend_url import shown
-from webloom.ports.heartbeats import ALIVE_SECONDS
 from webloom.settings import Settings, load_settings
 
 # The key stays out of the list of processes. `cat` waits for the line, and then Ctrl-D.
@@ -72,25 +69,6 @@ def scheduler() -> None:
     """Run the scheduler: it reads feeds and starts checks of pages when they are due. A second one
     takes over if it dies."""
     uvloop.run(run_processes(load_settings(), frozenset({"scheduler"})))
-
-
-def alive(
-    role: Annotated[
-        Literal["worker", "storage-agent", "scheduler", "api"],
-        typer.Argument(help="The kind of process, on this machine."),
-    ],
-) -> None:
-    """Exit with 0 if such a process of this machine has been heard of lately; for health checks."""
-    if not uvloop.run(_is_alive(load_settings(), role)):
-        raise WebloomError(
-            f"no {role} on {socket.gethostname()} was heard of in the last {ALIVE_SECONDS:.0f} s"
-        )
-
-
-async def _is_alive(settings: Settings, role: str) -> bool:
-    async with open_services(settings, must_exist=True, queues=()) as services:
-        seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]
-    return any(beat.role == role and beat.host == socket.gethostname() for beat in seen)
 
 
 def address(settings: Settings) -> str:
