@@ -159,7 +159,7 @@ def _load(
 def _tombstones(connection: sqlite3.Connection, keys: list[str]) -> dict[str, Known]:
     if len(keys) == 1:
         row = connection.execute("SELECT request_id FROM forgotten WHERE url_key = ?", keys)
-        return {keys[0]: Tombstone(request_id) for [request_id] in row}
+        return {key: Tombstone(request_id) for key, [request_id] in zip(keys, row, strict=False)}
     rows = select_all(
         connection,
         "url_key, request_id",
