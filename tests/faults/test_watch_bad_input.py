@@ -255,7 +255,7 @@ async def test_odd_pages_fail_alone_and_say_why(
     # Of the processor the greedy page takes about 3 s, the slow one 40: another may be quicker.
     settings = {"page_seconds": 12, "max_body": 64 << 20, "retry_delay": 0, "lease": 5}
     room = WatchRoom(fleet=fleets(odd_site, data=None, prefix=(), **settings))
-    await room.start("up", page_patience="60")  # a busy machine is no fault of a page
+    await room.start("up", page_wall="60")  # a busy machine is not the fault of a page
     async with room.services() as services:
         with pytest.raises(WatchRefused, match="urls: "):
             await services.manage_watches.add(["https://shop.example:port/"])
