@@ -65,7 +65,7 @@ def demo(
         typer.Option("--json", help="Print one JSON object a line, under the name of what it is."),
     ] = False,
 ) -> None:
-    """See Webloom at work in a minute: a made-up site on this machine, its pages fetched, its job
+    """See Webloom at work in a minute. A made-up site on this machine, its pages fetched, its job
     feeds imported and its moving prices watched.
 
     Needs no network. Its database is in the folder demo of the data folder; yours is not touched.

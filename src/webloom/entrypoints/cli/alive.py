@@ -20,7 +20,7 @@ def alive(
         typer.Argument(help="The kind of process, on this machine."),
     ],
 ) -> None:
-    """Exit with 0 if such a process of this machine has been heard of lately; for health checks."""
+    """Exit with 0 if such a process of this machine is alive. For health checks."""
     if not uvloop.run(_is_alive(load_settings(), role)):
         raise WebloomError(
             f"no {role} on {socket.gethostname()} was heard of in the last {ALIVE_SECONDS:.0f} s"

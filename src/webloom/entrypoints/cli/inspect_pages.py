@@ -100,7 +100,7 @@ def inspect_pages(
         ),
     ] = None,
 ) -> None:
-    """Show what Webloom sees in pages: text, type, price, availability. Nothing is stored.
+    """Show what Webloom sees in pages. That is text, type, price, availability; nothing is stored.
 
     A file may be compressed with gzip. Exits with 0, and with 1 when a page could not be fetched or
     read; the others are shown.

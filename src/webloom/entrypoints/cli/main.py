@@ -23,115 +23,45 @@ log = logging.getLogger(__name__)
 
 
 class Command(NamedTuple):
-    """Where a command is, and the first paragraph of its help: the list of commands is shown
-    without importing any."""
+    """Where a command is, and how its help begins: the list of commands is shown without importing
+    any."""
 
-    place: str  # the module, beside this one if it has no dot; and its function or group
+    place: str  # module:function or group; a module without a dot is beside this one
     summary: str
 
     def load(self) -> Any:
-        module, attribute = self.place.split(":")
+        module, _, attribute = self.place.partition(":")
         name = module if "." in module else f"webloom.entrypoints.cli.{module}"
-        return getattr(import_module(name), attribute)
+        return getattr(import_module(name), attribute or module)
 
 
 COMMANDS = {
-    "up": Command(
-        "processes:up",
-        "Run the API, a worker and the scheduler in one process; by default on one SQLite file.",
-    ),
+    "up": Command("processes:up", "Run the API, a worker and the scheduler in one process."),
     "api": Command("processes:api", "Run the API alone."),
-    "worker": Command(
-        "processes:worker",
-        "Run a worker: it fetches URLs, stores batches of feeds, and checks and stores watched "
-        "pages. Start as many as you like.",
-    ),
-    "scheduler": Command(
-        "processes:scheduler",
-        "Run the scheduler: it reads feeds and starts checks of pages when they are due. A second "
-        "one takes over if it dies.",
-    ),
-    "storage-agent": Command(
-        "processes:storage_agent",
-        "Run the storage agent alone: it stores what others send to its queue. Workers do so too; "
-        "start as many as you like.",
-    ),
-    "fetch": Command(
-        "fetch:fetch",
-        "Fetch one URL now and show what came back. Nothing is stored, and no worker is needed.",
-    ),
-    "inspect": Command(
-        "inspect_pages:inspect_pages",
-        "Show what Webloom sees in pages: text, type, price, availability. Nothing is stored.",
-    ),
-    "diff": Command(
-        "diff:diff", "Show what differs between two pages or texts. Nothing is stored."
-    ),
-    "submit": Command(
-        "submit:submit",
-        "Put URLs into the queue. When it is full, wait for the workers and go on.",
-    ),
-    "import": Command(
-        "import_feeds:import_feeds",
-        "Import feeds now: fetch, read and store them. No other process is needed.",
-    ),
-    "feed": Command(
-        "feed:feed",
-        "Print the postings of a feed as an import would store them. Nothing is stored.",
-    ),
+    "worker": Command("processes:worker", "Run a worker."),
+    "scheduler": Command("processes:scheduler", "Run the scheduler."),
+    "storage-agent": Command("processes:storage_agent", "Run the storage agent alone."),
+    "fetch": Command("fetch", "Fetch one URL now and show what came back."),
+    "inspect": Command("inspect_pages", "Show what Webloom sees in pages."),
+    "diff": Command("diff", "Show what differs between two pages or texts."),
+    "submit": Command("submit", "Put URLs into the queue."),
+    "import": Command("import_feeds", "Import feeds now: fetch, read and store them."),
+    "feed": Command("feed", "Print the postings of a feed as an import would store them."),
     "feeds": Command("feeds:app", "Add, list, edit, pause and remove feeds; OPML."),
-    "watch": Command(
-        "watch:watch",
-        "Watch pages: keep their versions, changes and prices, and tell of them.",
-    ),
+    "watch": Command("watch", "Watch pages: keep versions, changes and prices, and notify."),
     "watches": Command("watches:app", "List, edit, run, pause and remove watches; lists."),
-    "history": Command(
-        "history:history",
-        "Show what was seen on a page: its versions, what changed, and what the price did.",
-    ),
-    "storage": Command(
-        "history:storage",
-        "Show what watched pages take, by collection, what pruning would free, and what the whole "
-        "database takes.",
-    ),
-    "export": Command(
-        "export:export",
-        "Write the records, the newest first. A date is 2026-01-31 or 2026-01-31T12:00:00+01:00.",
-    ),
-    "dump": Command(
-        "dump:dump",
-        "Write everything but queues and dead letters to a file: zstd-compressed JSON, line by "
-        "line.",
-    ),
-    "load": Command(
-        "dump:load",
-        "Read a dump into the store, and verify what has arrived by count and fingerprint.",
-    ),
-    "copy": Command(
-        "copy:copy",
-        "Copy every collection from one store to another, and verify the copy by count and hash.",
-    ),
-    "demo": Command(
-        "webloom_demo.command:demo",
-        "See Webloom at work in a minute: a made-up site on this machine, its pages fetched, its "
-        "job feeds imported and its moving prices watched.",
-    ),
-    "alive": Command(
-        "alive:alive",
-        "Exit with 0 if such a process of this machine has been heard of lately; for health "
-        "checks.",
-    ),
-    "doctor": Command(
-        "doctor:doctor",
-        "Check every dependency and say what to do. Exits with 1 when something is wrong.",
-    ),
-    "new-key": Command(
-        "new_key:new_key",
-        "Make an API key: the key for the client, its hash for WEBLOOM_API_KEYS.",
-    ),
+    "history": Command("history", "Show what was seen on a page."),
+    "storage": Command("history:storage", "Show what watched pages take."),
+    "export": Command("export", "Write the records, the newest first."),
+    "dump": Command("dump", "Write everything but queues and dead letters to a file."),
+    "load": Command("dump:load", "Read a dump into the store."),
+    "copy": Command("copy", "Copy every collection from one store to another."),
+    "demo": Command("webloom_demo.command:demo", "See Webloom at work in a minute."),
+    "alive": Command("alive", "Exit with 0 if such a process of this machine is alive."),
+    "doctor": Command("doctor", "Check every dependency and say what to do."),
+    "new-key": Command("new_key", "Make an API key, and its hash for WEBLOOM_API_KEYS."),
     "dead": Command(
-        "dead:app",
-        "Look at the messages that could not be handled; put them back or discard them.",
+        "dead:app", "Look at the messages that could not be handled; put them back or discard them."
     ),
 }
 

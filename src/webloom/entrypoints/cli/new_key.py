@@ -9,7 +9,7 @@ import typer
 
 
 def new_key() -> None:
-    """Make an API key: the key for the client, its hash for WEBLOOM_API_KEYS."""
+    """Make an API key, and its hash for WEBLOOM_API_KEYS."""
     key = f"wl_{secrets.token_urlsafe(32)}"
     typer.echo(f"key for the client, shown this once:  {key}")
     digest = hashlib.sha256(key.encode()).hexdigest()

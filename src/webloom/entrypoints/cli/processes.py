@@ -20,7 +20,7 @@ KEEP_KEY = "(umask 077; cat > webloom-key)  # once; type: Authorization: Bearer 
 
 
 def up() -> None:
-    """Run the API, a worker and the scheduler in one process; by default on one SQLite file."""
+    """Run the API, a worker and the scheduler in one process. The default is one SQLite file."""
     settings = load_settings()
 
     async def say_where(services: Services, stop: asyncio.Event) -> None:
@@ -49,7 +49,7 @@ def worker(
         ),
     ] = None,
 ) -> None:
-    """Run a worker: it fetches URLs, stores batches of feeds, and checks and stores watched pages.
+    """Run a worker. It fetches URLs, stores batches of feeds, and checks and stores watched pages.
     Start as many as you like."""
     settings = load_settings()
     for name in queues or ():
@@ -58,7 +58,7 @@ def worker(
 
 
 def storage_agent() -> None:
-    """Run the storage agent alone: it stores what others send to its queue. Workers do so too;
+    """Run the storage agent alone. It stores what others send to its queue. Workers do so too;
     start as many as you like."""
     settings = load_settings()
     roles = frozenset({"storage-agent"})
@@ -66,7 +66,7 @@ def storage_agent() -> None:
 
 
 def scheduler() -> None:
-    """Run the scheduler: it reads feeds and starts checks of pages when they are due. A second one
+    """Run the scheduler. It reads feeds and starts checks of pages when they are due. A second one
     takes over if it dies."""
     uvloop.run(run_processes(load_settings(), frozenset({"scheduler"})))
 

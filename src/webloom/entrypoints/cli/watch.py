@@ -115,7 +115,7 @@ def watch(
     accept_events: AcceptEvents = None,
     as_json: Json = False,
 ) -> None:
-    """Watch pages: keep their versions, changes and prices, and tell of them.
+    """Watch pages: keep versions, changes and prices, and notify.
 
     They are checked at once by a running scheduler and worker (`webloom up`), then on the schedule.
     `webloom history URL` shows what was seen, `webloom watches` manages watches.
