@@ -32,7 +32,7 @@ class _Claim:
     asked: float  # when, on the timeline
 
 
-class Leases:
+class MessageLeases:
     """The leases of one process, on all queues. Its methods run inside the writer's transaction."""
 
     def __init__(self, database: Database, seconds: float) -> None:
@@ -175,7 +175,7 @@ class Leases:
 class SqliteSource:
     is_connected = True
 
-    def __init__(self, database: Database, leases: Leases, queue: str) -> None:
+    def __init__(self, database: Database, leases: MessageLeases, queue: str) -> None:
         self.woken = asyncio.Event()
         self.lease = leases.seconds
         self._db = database
@@ -187,7 +187,8 @@ class SqliteSource:
 
     def committed(self) -> None:
         self._committed = True
-        self.woken.set()
+        if self._look_at > self._db.now():
+            self.woken.set()
 
     async def receive(self, most: int) -> tuple[Sequence[Received[Handle]], float | None]:
         found: list[Received[Handle]] = []
@@ -197,7 +198,8 @@ class SqliteSource:
         if self._look_at <= self._db.now():
             self._committed = False
             found, self._look_at = await self.claim(most)
-        return found, self._look_at - self._db.now()
+        # A commit since then may have left more, and did not wake a consumer that was awake.
+        return found, 0.0 if self._committed else self._look_at - self._db.now()
 
     async def next_event(self) -> float:
         """A look that takes no write lock."""
