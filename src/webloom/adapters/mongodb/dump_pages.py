@@ -144,6 +144,7 @@ class _Pages(_PageKind):
 
 
 class _Versions(_PageKind):
+    settles = True
     sort = (("page", DESCENDING), ("place", DESCENDING))
     kept = ("previous",)
 
@@ -320,6 +321,7 @@ def _never(version: WholeVersion, newer: WholeVersion) -> bool:
 
 
 class _Prices(_PageKind):
+    settles = True
     sort = (("jobId", 1), ("url", 1), ("place", DESCENDING))
 
     def behind(self, document: Document) -> Document:
@@ -395,6 +397,8 @@ class _Prices(_PageKind):
 
 
 class _Logs(_PageKind):
+    settles = True
+
     def item(self, document: Document) -> WholeLog:
         log = log_of(document)
         return WholeLog(
