@@ -40,6 +40,7 @@ class Kind:
     fields: Document | None = None  # that are read
     sort: Sequence[tuple[str, int]] = (("_id", 1),)
     kept: tuple[str, ...] = ()  # fields that a document which is replaced keeps
+    settles = False  # it has a `settle`
 
     def __init__(self, database: MongoDatabase, collection: Collection) -> None:
         self.db = database
@@ -72,7 +73,7 @@ class Kind:
         return {"_id": {"$gt": document["_id"]}}
 
     async def settle(self, items: Sequence[Any]) -> None:
-        """What depends on several documents, after these were written."""
+        """Write what depends on several documents, after these."""
 
     async def find(self, items: Sequence[Any]) -> dict[str, tuple[Document, Any]]:
         """Documents with their items, by key."""
@@ -86,30 +87,35 @@ class Kind:
 
     async def put(self, items: Sequence[Any]) -> list[Any]:
         """What is there afterwards. To be called within `use`."""
-        keys = {self.key(item): item for item in items}
-        known = {each["_id"] async for each in self.collection.find({"_id": {"$in": [*keys]}}, _ID)}
-        new = [item for key, item in keys.items() if key not in known]
-        sent = [bson.encode(each) for each in await self.documents(new)]
-        raw: list[Any] = [RawBSONDocument(each) for each in sent]
-        made = await insert_new(self.collection, raw)
-        if made < len(items):
-            await self.replace(items)
-        await self.settle(items)
-        found = await self._unchanged(new, sent)
-        others = await self.find([item for key, item in keys.items() if key not in found])
-        found |= {key: item for key, (_, item) in others.items()}
-        return [found.get(self.key(item)) for item in items]
-
-    async def _unchanged(self, items: Sequence[Any], sent: Sequence[bytes]) -> dict[str, Any]:
-        """Those that are stored byte for byte as they were sent: they need not be decoded."""
-        by_data = dict(zip(sent, items, strict=True))
         keys = [self.key(item) for item in items]
+        wanted = dict(zip(keys, items, strict=True))
+        known = await self.collection.find({"_id": {"$in": keys}}, _ID).to_list()
+        new = {**wanted}
+        for each in known:
+            del new[each["_id"]]
+        found = await self._insert(new)
+        rest = [item for key, item in wanted.items() if key not in found]
+        if rest:
+            await self.replace(rest)
+        if self.settles:
+            await self.settle(items)
+            found, rest = {}, [*wanted.values()]
+        if rest:
+            found |= {key: item for key, (_, item) in (await self.find(rest)).items()}
+        return [found.get(key) for key in keys]
+
+    async def _insert(self, items: dict[str, Any]) -> dict[str, Any]:
+        """Those that are stored byte for byte as they were sent: they need not be decoded."""
+        if not items:
+            return {}
+        sent = [bson.encode(each) for each in await self.documents([*items.values()])]
+        documents: list[Any] = [RawBSONDocument(each) for each in sent]
+        await insert_new(self.collection, documents)
+        by_data = dict(zip(sent, items, strict=True))
         raw = self.collection.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
-        stored = (
-            [bytes(each.raw) async for each in raw.find({"_id": {"$in": keys}})] if keys else []
-        )
-        same = [by_data[data] for data in stored if data in by_data]
-        return {self.key(item): item for item in same}
+        stored = await raw.find({"_id": {"$in": [*items]}}).to_list()
+        same = [key for each in stored if (key := by_data.get(bytes(each.raw))) is not None]
+        return {key: items[key] for key in same}
 
     async def replace(self, items: Sequence[Any]) -> None:
         """Documents that are there, as `merged` decides; overtaken: decide again."""

@@ -12,7 +12,8 @@ from pymongo import DESCENDING, UpdateOne
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.dump import Kind, Session
-from webloom.adapters.mongodb.page_contents import expiry, is_kept_whole
+from webloom.adapters.mongodb.indexes import Collection
+from webloom.adapters.mongodb.page_contents import Contents, expiry, is_kept_whole
 from webloom.adapters.mongodb.page_contents import packed as compress
 from webloom.adapters.mongodb.page_documents import (
     MOST_BYTES,
@@ -31,7 +32,7 @@ from webloom.adapters.mongodb.page_documents import (
 )
 from webloom.adapters.mongodb.page_versions import log_numbers, next_number
 from webloom.adapters.mongodb.page_writes import ROW, bulk
-from webloom.deltas import applied, restored
+from webloom.deltas import applied
 from webloom.domain.errors import EventRefused, StoreUnavailable
 from webloom.domain.storage_event import EventPrice, Place, milliseconds_of, page_key
 from webloom.ports.dump import PagePart, PagePrice, WholeLog, WholePage, WholePrice, WholeVersion
@@ -61,7 +62,7 @@ def _keyed_place(text: str) -> Place:
 
 
 class _PageKind(Kind):
-    def __init__(self, database: MongoDatabase, collection: Any, keep: Retention) -> None:
+    def __init__(self, database: MongoDatabase, collection: Collection, keep: Retention) -> None:
         super().__init__(database, collection)
         self.keep = keep
 
@@ -144,8 +145,13 @@ class _Pages(_PageKind):
 
 
 class _Versions(_PageKind):
+    settles = True
     sort = (("page", DESCENDING), ("place", DESCENDING))
     kept = ("previous",)
+
+    def __init__(self, database: MongoDatabase, collection: Collection, keep: Retention) -> None:
+        super().__init__(database, collection, keep)
+        self._contents = Contents(database)
 
     def behind(self, document: Document) -> Document:
         page, place = document["page"], document["place"]
@@ -183,19 +189,10 @@ class _Versions(_PageKind):
         self, document: Document, newer: bytes | None, session: Session
     ) -> bytes | None:
         """`newer` is the content of its base."""
-        chain, seen = [document["parsed"]], {document["_id"]}
-        wanted = document.get("base")
         try:
             if newer is not None:
                 return await asyncio.to_thread(applied, document["parsed"], newer)
-            while wanted is not None:
-                found = await self.collection.find_one({"_id": wanted}, session=session)
-                if found is None or "parsed" not in found or wanted in seen:
-                    return None
-                seen.add(wanted)
-                chain.append(found["parsed"])
-                wanted = found.get("base")
-            return await asyncio.to_thread(_joined, chain)
+            return await self._contents.read(document["_id"], session)
         except ValueError as error:
             raise StoreUnavailable(
                 f"MongoDB at {self.db.address}: version {document['version']} of "
@@ -299,13 +296,6 @@ class _Versions(_PageKind):
         )
 
 
-def _joined(chain: list[bytes]) -> bytes:
-    content = restored(chain.pop())
-    while chain:
-        content = applied(chain.pop(), content)
-    return content
-
-
 def _may_be_delta(version: WholeVersion, newer: WholeVersion) -> bool:
     """Its base goes later."""
     if is_kept_whole(version.number, newer.number):
@@ -320,6 +310,7 @@ def _never(version: WholeVersion, newer: WholeVersion) -> bool:
 
 
 class _Prices(_PageKind):
+    settles = True
     sort = (("jobId", 1), ("url", 1), ("place", DESCENDING))
 
     def behind(self, document: Document) -> Document:
@@ -395,6 +386,8 @@ class _Prices(_PageKind):
 
 
 class _Logs(_PageKind):
+    settles = True
+
     def item(self, document: Document) -> WholeLog:
         log = log_of(document)
         return WholeLog(

@@ -121,6 +121,7 @@ class _Feeds(Kind):
 
 class _ImportRuns(Kind):
     kept = ("work",)
+    settles = True
 
     def key(self, item: ImportRun) -> str:
         return plain(item.run_id)

@@ -10,6 +10,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 from pymongo import UpdateOne
+from pymongo.asynchronous.client_session import AsyncClientSession
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
@@ -63,7 +64,7 @@ class Contents:
     def __init__(self, database: MongoDatabase) -> None:
         self._snapshots = database.snapshots
 
-    async def read(self, key: str) -> bytes | None:
+    async def read(self, key: str, session: AsyncClientSession | None = None) -> bytes | None:
         """None: the version is gone, or what it was made with."""
         chain: list[bytes] = []
         wanted: str | None = key
@@ -72,7 +73,9 @@ class Contents:
             if wanted in seen:
                 return None
             seen.add(wanted)
-            found: Document | None = await self._snapshots.find_one({"_id": wanted}, _KEPT)
+            found: Document | None = await self._snapshots.find_one(
+                {"_id": wanted}, _KEPT, session=session
+            )
             if found is None or "parsed" not in found:
                 return None
             chain.append(found["parsed"])
