@@ -12,24 +12,19 @@ finds that it is missing makes it from this.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Any
 
+import msgspec
+from bson.decimal128 import Decimal128
+from bson.int64 import Int64
 from bson.objectid import ObjectId
 
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.page_documents import amount, decimal_of
-from webloom.domain.page import Selection
-from webloom.domain.schedule import Schedule
-from webloom.domain.watch import (
-    Begun,
-    Metrics,
-    RunStatus,
-    Tally,
-    Target,
-    Thresholds,
-    Watch,
-    WatchConfig,
-)
+from webloom.domain.watch import Begun, Metrics, RunStatus, Tally, Watch, WatchConfig
 
 METRICS = ("pagesProcessed", "changesDetected", "priceChangesDetected")  # of runs and watches
 GUARDS = (
@@ -42,81 +37,46 @@ FIELDS = (
 )
 
 
-def _texts(texts: Sequence[str]) -> list[str]:
-    return [plain(text) for text in texts]
+@cache
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(each.capitalize() for each in rest)
 
 
-def _selection_document(selection: Selection) -> Document:
-    return {
-        "keep": _texts(selection.keep),
-        "drop": _texts(selection.drop),
-        "ignoreText": _texts(selection.ignore_text),
-        "ignorePattern": _texts(selection.ignore_pattern),
-        "sortLines": selection.sort_lines,
-        "uniqueLines": selection.unique_lines,
-    }
+_NAMES = {_camel(each.name): each.name for each in fields(WatchConfig)}
 
 
-def _config_document(config: WatchConfig) -> Document:
-    schedule, thresholds = config.schedule, config.thresholds
-    return {
-        "name": plain(config.name),
-        "urls": _texts(config.urls),
-        "schedule": {
-            "everyMinutes": schedule.every_minutes,
-            "cron": schedule.cron and plain(schedule.cron),
-            "timeZone": plain(schedule.time_zone),
-        },
-        "enabled": config.enabled,
-        "selection": _selection_document(config.selection),
-        "thresholds": {
-            "textContains": _texts(thresholds.text_contains),
-            "priceBelow": amount(thresholds.price_below),
-            "priceChangePercent": amount(thresholds.price_change_percent),
-        },
-        "targets": [
-            {
-                "url": plain(target.url),
-                "secret": target.secret and plain(target.secret),
-                "digestMinutes": target.digest_minutes,
-            }
-            for target in config.targets
-        ],
-        "acceptsEvents": config.accepts_events,
-    }
+@cache
+def _snake(name: str) -> str:
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+
+
+def _part_document(value: Any) -> Any:
+    """A part of the configuration: its fields in camel case."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, Decimal):
+        return amount(value)
+    if isinstance(value, list):
+        return [_part_document(each) for each in value]
+    if is_dataclass(value):
+        named = ((_camel(each.name), getattr(value, each.name)) for each in fields(value))
+        return {name: _part_document(each) for name, each in named}
+    return value
+
+
+def _part_of(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_snake(name): _part_of(each) for name, each in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [_part_of(each) for each in value]
+    return decimal_of(value) if isinstance(value, Decimal128 | Int64) else value
 
 
 def _config_of(document: Document) -> WatchConfig:
-    schedule, thresholds = document["schedule"], document["thresholds"]
-    selection = document["selection"]
-    return WatchConfig(
-        name=document["name"],
-        urls=document["urls"],
-        schedule=Schedule(
-            every_minutes=schedule["everyMinutes"],
-            cron=schedule["cron"],
-            time_zone=schedule["timeZone"],
-        ),
-        enabled=document["enabled"],
-        selection=Selection(
-            keep=selection["keep"],
-            drop=selection["drop"],
-            ignore_text=selection["ignoreText"],
-            ignore_pattern=selection["ignorePattern"],
-            sort_lines=selection["sortLines"],
-            unique_lines=selection["uniqueLines"],
-        ),
-        thresholds=Thresholds(
-            text_contains=thresholds["textContains"],
-            price_below=decimal_of(thresholds["priceBelow"]),
-            price_change_percent=decimal_of(thresholds["priceChangePercent"]),
-        ),
-        targets=[
-            Target(url=each["url"], secret=each["secret"], digest_minutes=each["digestMinutes"])
-            for each in document["targets"]
-        ],
-        accepts_events=document.get("acceptsEvents", False),  # of earlier versions
-    )
+    """Earlier versions did not have all fields."""
+    parts = {_NAMES[name]: _part_of(document[name]) for name in _NAMES.keys() & document.keys()}
+    return msgspec.convert(parts, WatchConfig)
 
 
 def metrics_fields(metrics: Metrics) -> Document:
@@ -147,7 +107,7 @@ def watch_document(watch: Watch) -> Document:
     """Without its _id."""
     return {
         "jobId": plain(watch.watch_id),
-        **_config_document(watch.config),
+        **_part_document(watch.config),
         "createdAt": watch.created_at,
         "updatedAt": watch.updated_at,
         "nextRunAt": watch.next_run_at,
