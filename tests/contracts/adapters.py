@@ -40,7 +40,7 @@ from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import LOCKS as LOCK_ROWS
 from webloom.adapters.sqlite.locks import sqlite_locks
@@ -54,7 +54,7 @@ from webloom.domain.lease import Lease
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore, Retention
@@ -124,7 +124,7 @@ class TieFeed(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportAdapter(PortAdapter[ImportStore]):
+class ImportAdapter(PortAdapter[Imports]):
     """With what a process that dies between two writes can leave behind."""
 
     lose_row: LoseRow  # a batch's in the ledger
@@ -230,7 +230,7 @@ class Processes(Generic[Port]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportProcesses(Processes[ImportStore]):
+class ImportProcesses(Processes[Imports]):
     adapter: ImportAdapter
 
     async def lose_row(self, mark: Mark) -> None:
@@ -267,9 +267,9 @@ async def open_sqlite_store(place: Place, clock: Clock) -> AsyncIterator[Invento
 
 
 @asynccontextmanager
-async def open_sqlite_imports(place: Place, clock: Clock) -> AsyncIterator[ImportStore]:
+async def open_sqlite_imports(place: Place, clock: Clock) -> AsyncIterator[Imports]:
     async with open_database(database_file(place), clock) as database:
-        yield SqliteImportStore(database, durable_batches=False)
+        yield sqlite_imports(database, durable_batches=False)
 
 
 async def lose_sqlite_row(place: Place, clock: Clock, mark: Mark) -> None:

@@ -32,7 +32,7 @@ from webloom.ports.clock import Clock
 from webloom.ports.connection import BrokerLink, Connected
 from webloom.ports.fetcher import Fetcher
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore
@@ -48,7 +48,7 @@ class Services:
     clock: Clock
     broker: Broker
     store: InventoryStore
-    imports: ImportStore
+    imports: Imports
     pages: PageStore
     watches: WatchStore
     heartbeats: Heartbeats
@@ -94,7 +94,7 @@ class Services:
     @property
     def manage_feeds(self) -> ManageFeeds:
         return ManageFeeds(
-            store=self.imports,
+            store=self.imports.feeds,
             clock=self.clock,
             check=partial(check_url, policy=self.policy),
             usual_minutes=self.settings.import_interval_minutes,
@@ -111,7 +111,7 @@ class Services:
 
     @property
     def store_batch(self) -> StoreBatch:
-        return StoreBatch(store=self.imports)
+        return StoreBatch(store=self.imports.postings)
 
     @property
     def clear_spool(self) -> ClearSpool:

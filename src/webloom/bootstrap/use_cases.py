@@ -141,7 +141,7 @@ def run_watches(services: Services, tell_people: TellPeople) -> RunWatches:
 def sampler(services: Services) -> Sampler:
     return Sampler(
         heartbeats=services.heartbeats,
-        imports=services.imports,
+        imports=services.imports.runs,
         watches=services.watches,
         clock=services.clock,
     )

@@ -20,8 +20,8 @@ from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Metadata, Processing, Status
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.domain.watch import Outcome, Watch, WatchRun
-from webloom.ports.import_store import StoredPosting
 from webloom.ports.page_store import Validators
+from webloom.ports.postings import StoredPosting
 from webloom.ports.watch_store import Notice
 
 

@@ -10,18 +10,18 @@ from typing import Any
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain, plain_texts, plain_values
 from webloom.adapters.mongodb.dump import Kind, Session
-from webloom.adapters.mongodb.import_feeds import feed_document, feed_of
-from webloom.adapters.mongodb.import_runs_documents import run_document, run_of
+from webloom.adapters.mongodb.feeds import feed_document, feed_of
+from webloom.adapters.mongodb.import_run_documents import run_document, run_of
 from webloom.adapters.mongodb.marks import Places
-from webloom.adapters.mongodb.postings_documents import (
+from webloom.adapters.mongodb.posting_documents import (
     id_of,
     mark_text,
     stored_posting,
 )
-from webloom.adapters.mongodb.postings_documents import (
+from webloom.adapters.mongodb.posting_documents import (
     new_document as new_posting,
 )
-from webloom.adapters.mongodb.postings_words import list_of
+from webloom.adapters.mongodb.posting_words import list_of
 from webloom.adapters.mongodb.record_codec import WITH_SOURCE, new_document, record_of, state_of
 from webloom.adapters.mongodb.watch_documents import (
     failure_documents,
@@ -44,7 +44,7 @@ from webloom.domain.inventory import shelf_of, url_key
 from webloom.domain.watch import EVENTS, MOST_FAILURES, PageFailure, Watch, WatchRun
 from webloom.domain.watch import RunStatus as WatchStatus
 from webloom.ports.dump import WholeNotice, WholeRecord, WholeRun
-from webloom.ports.import_store import StoredPosting
+from webloom.ports.postings import StoredPosting
 from webloom.stores.whole import whole_record, whole_run, whole_watch, without_nul
 
 _MILLISECOND = timedelta(milliseconds=1)

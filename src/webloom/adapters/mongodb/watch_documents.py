@@ -26,7 +26,7 @@ from typing import Any
 from bson.objectid import ObjectId
 
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.import_runs_documents import whole_milliseconds
+from webloom.adapters.mongodb.import_run_documents import whole_milliseconds
 from webloom.adapters.mongodb.page_documents import amount, decimal_of
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule

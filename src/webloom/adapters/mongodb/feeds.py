@@ -3,7 +3,7 @@
     {_id, url, name, format, intervalMinutes, enabled, mapping: [{field, path}], closeMissing,
      movedTo?, createdAt, updatedAt, nextRunAt, activeRunId, lastRunId, lastStatus, lastError,
      lastRunAt, failures, lastFetch: {etag, lastModified, contentHash},
-     revision, activeRun}
+     revision, activeRun, writeId}
 
 `movedTo` is missing unless the feed has moved. `activeRunId` decides which run is the feed's;
 `activeRun` is that run as it began, from which its document is made when it is found missing.
@@ -16,51 +16,75 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from pymongo import ASCENDING, ReturnDocument
+from pymongo import ASCENDING
 from pymongo.errors import DuplicateKeyError
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.import_runs_documents import whole_milliseconds
-from webloom.domain.feed import Feed, FeedConfig, LastFetch, UrlTaken, decide_edit
+from webloom.adapters.mongodb.import_run_documents import (
+    fetch_document,
+    fetch_of,
+    state_document,
+    state_of,
+    whole_milliseconds,
+)
+from webloom.adapters.mongodb.primitives import Codec
+from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.import_run import RunStatus
+from webloom.domain.import_transitions import FeedState
 
 WITHOUT_RUN = {"activeRun": False}
+_EDITED = ("nextRunAt", "updatedAt", "lastFetch")
+_BY_RUNS = (
+    "nextRunAt",
+    "activeRunId",
+    "lastRunId",
+    "lastStatus",
+    "lastError",
+    "lastRunAt",
+    "failures",
+    "lastFetch",
+)
 
 
-class Feeds:
+def feed_codec(database: MongoDatabase) -> Codec[FeedState]:
+    """Edits have a write of their own, in which URLs are unique."""
+    return Codec(
+        database.feeds,
+        decode=feed_state,
+        encode=_run_fields,
+        guards=("revision", "activeRunId", "lastRunId", "nextRunAt"),
+    )
+
+
+def feed_state(document: Document) -> FeedState:
+    begun = document.get("activeRun")
+    return FeedState(
+        feed=feed_of(document),
+        revision=document["revision"],
+        begun=None if begun is None else state_of(begun),
+    )
+
+
+def _run_fields(state: FeedState) -> Document:
+    fields = feed_document(state.feed)
+    begun = None if state.begun is None else state_document(state.begun)
+    return {name: fields[name] for name in _BY_RUNS} | {"activeRun": begun}
+
+
+class MongoFeedQueries:
     def __init__(self, database: MongoDatabase) -> None:
         self._db = database
         self._feeds = database.feeds
 
-    async def add(
-        self, feed_id: str, config: FeedConfig, next_run_at: datetime | None
-    ) -> tuple[Feed, bool]:
-        now = self._db.wall()
-        feed = Feed(
-            feed_id=feed_id, config=config, created_at=now, updated_at=now, next_run_at=next_run_at
-        )
-        document = feed_document(feed)
-        same = {"$or": [*_at(document["url"]), {"_id": document["_id"]}]}
+    def now(self) -> datetime:
+        return self._db.wall()
+
+    async def at(self, url: str) -> list[FeedState]:
+        url = plain(url)
         with self._db.use():
-            while True:
-                found = await self._feeds.find_one(same, WITHOUT_RUN)
-                if found is not None:
-                    return feed_of(found), False
-                with suppress(DuplicateKeyError):
-                    await self._feeds.insert_one(document)
-                    return feed_of(document), True
-
-    async def find(self, feed_id: str) -> Feed | None:
-        return await self._one({"_id": plain(feed_id)})
-
-    async def of_url(self, url: str) -> Feed | None:
-        return await self._one({"$or": _at(plain(url))})
-
-    async def _one(self, wanted: Document) -> Feed | None:
-        with self._db.use():
-            document = await self._feeds.find_one(wanted, WITHOUT_RUN)
-        return None if document is None else feed_of(document)
+            found = await self._feeds.find({"$or": [{"url": url}, {"movedTo": url}]}).to_list()
+        return [feed_state(each) for each in sorted(found, key=lambda each: each["url"] != url)]
 
     async def all(self) -> list[Feed]:
         with self._db.use():
@@ -68,44 +92,7 @@ class Feeds:
         feeds = [feed_of(document) for document in documents]
         return sorted(feeds, key=lambda feed: (feed.config.name, feed.config.url))
 
-    async def edit(
-        self, feed_id: str, config: FeedConfig, next_run_at: datetime | None
-    ) -> Feed | UrlTaken | None:
-        wanted = {"$or": _at(plain(config.fetch_url))}
-        with self._db.use():
-            while True:
-                found = await self._feeds.find_one({"_id": plain(feed_id)}, WITHOUT_RUN)
-                if found is None:
-                    return None
-                holders = await self._feeds.find(wanted, WITHOUT_RUN).to_list()
-                decided = decide_edit(feed_of(found), config, map(feed_of, holders))
-                if isinstance(decided, UrlTaken):
-                    return decided
-                if edited := await self._write_edit(found, decided, next_run_at):
-                    return feed_of(edited)
-
-    async def _write_edit(
-        self, found: Document, config: FeedConfig, next_run_at: datetime | None
-    ) -> Document | None:
-        """None: there was another edit meanwhile, or another feed has moved to that URL."""
-        changed = config_document(config) | {
-            "nextRunAt": next_run_at,
-            "updatedAt": self._db.wall(),
-            "lastFetch": fetch_document(LastFetch()),
-        }
-        update: Document = {"$set": changed, "$inc": {"revision": 1}}
-        if config.moved_to is None:
-            update["$unset"] = {"movedTo": ""}
-        with suppress(DuplicateKeyError):
-            return await self._feeds.find_one_and_update(
-                {"_id": found["_id"], "revision": found["revision"]},
-                update,
-                WITHOUT_RUN,
-                return_document=ReturnDocument.AFTER,
-            )
-        return None
-
-    async def due(self, now: datetime, limit: int) -> list[Feed]:
+    async def due(self, now: datetime, *, limit: int) -> list[Feed]:
         with self._db.use():
             found = self._feeds.find(
                 {"nextRunAt": {"$lte": now}, "activeRunId": None},
@@ -115,9 +102,22 @@ class Feeds:
             )
             return [feed_of(document) for document in await found.to_list()]
 
+    async def insert(self, state: FeedState) -> bool:
+        with self._db.use(), suppress(DuplicateKeyError):
+            await self._feeds.insert_one(feed_document(state.feed))
+            return True
+        return False
 
-def _at(url: str) -> list[Document]:
-    return [{"url": url}, {"movedTo": url}]
+    async def replace(self, before: FeedState, after: FeedState) -> bool:
+        whole = feed_document(after.feed)
+        fields = config_document(after.feed.config) | {name: whole[name] for name in _EDITED}
+        update: Document = {"$set": fields | {"revision": after.revision}}
+        if after.feed.config.moved_to is None:
+            update["$unset"] = {"movedTo": ""}
+        unchanged = {"_id": plain(after.feed.feed_id), "revision": before.revision}
+        with self._db.use(), suppress(DuplicateKeyError):
+            return (await self._feeds.update_one(unchanged, update)).matched_count == 1
+        return False
 
 
 def config_document(config: FeedConfig) -> Document:
@@ -134,16 +134,8 @@ def config_document(config: FeedConfig) -> Document:
     }
 
 
-def fetch_document(fetch: LastFetch) -> Document:
-    return {
-        "etag": fetch.etag and plain(fetch.etag),
-        "lastModified": fetch.last_modified and plain(fetch.last_modified),
-        "contentHash": fetch.content_hash and plain(fetch.content_hash),
-    }
-
-
 def feed_document(feed: Feed) -> Document:
-    """Without its active run, which has a document of its own."""
+    """Of a new feed, without its active run, which has a document of its own."""
     return {
         "_id": plain(feed.feed_id),
         "url": plain(feed.config.url),
@@ -163,7 +155,7 @@ def feed_document(feed: Feed) -> Document:
 
 
 def feed_of(document: Document) -> Feed:
-    fetch, status = document["lastFetch"], document["lastStatus"]
+    status = document["lastStatus"]
     return Feed(
         feed_id=document["_id"],
         config=FeedConfig(
@@ -185,11 +177,7 @@ def feed_of(document: Document) -> Feed:
         last_error=document["lastError"],
         last_run_at=document["lastRunAt"],
         failures=document["failures"],
-        last_fetch=LastFetch(
-            etag=fetch["etag"],
-            last_modified=fetch["lastModified"],
-            content_hash=fetch["contentHash"],
-        ),
+        last_fetch=fetch_of(document["lastFetch"]),
     )
 
 

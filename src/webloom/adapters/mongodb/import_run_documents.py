@@ -22,6 +22,7 @@ from datetime import datetime
 from typing import Any
 
 from webloom.adapters.mongodb.documents import Document, plain
+from webloom.domain.feed import LastFetch
 from webloom.domain.import_run import (
     LONGEST_SAMPLE,
     Counts,
@@ -32,6 +33,8 @@ from webloom.domain.import_run import (
     RunStatus,
     Tally,
 )
+from webloom.domain.import_transitions import Ending, RunState
+from webloom.domain.lease import Lease
 from webloom.domain.third_party import counted_by_others
 from webloom.parsing.foreign_values import moment_of, number_of, text_of
 
@@ -41,6 +44,65 @@ COUNTERS = ("newJobs", "updatedJobs", "unchangedJobs", "duplicateJobs", "failedJ
 def whole_milliseconds(moment: datetime) -> datetime:
     """As MongoDB keeps it."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def fetch_document(fetch: LastFetch) -> Document:
+    return {
+        "etag": fetch.etag and plain(fetch.etag),
+        "lastModified": fetch.last_modified and plain(fetch.last_modified),
+        "contentHash": fetch.content_hash and plain(fetch.content_hash),
+    }
+
+
+def fetch_of(document: Document) -> LastFetch:
+    return LastFetch(
+        etag=document["etag"],
+        last_modified=document["lastModified"],
+        content_hash=document["contentHash"],
+    )
+
+
+def state_document(state: RunState) -> Document:
+    lease, ending = state.lease, state.ending
+    work: Document = {
+        "token": state.token,
+        "owner": lease and plain(lease.owner),
+        "lease": 0.0 if lease is None else lease.until,
+        "started": state.started,
+        "revision": state.revision,
+        "ending": None,
+    }
+    if ending is not None:
+        next_run_at = ending.next_run_at and whole_milliseconds(ending.next_run_at)
+        last_fetch = ending.last_fetch and fetch_document(ending.last_fetch)
+        work["ending"] = {"nextRunAt": next_run_at, "lastFetch": last_fetch}
+    return run_document(state.run) | {"work": work}
+
+
+def state_of(document: Document) -> RunState:
+    work = document["work"]
+    return RunState(
+        run=run_of(document),
+        started=work["started"],
+        lease=lease_of(document),
+        revision=work["revision"],
+        is_closed=work["ending"] is not None,
+        ending=_ending_of(work["ending"]),
+        noted=_noted(document),
+    )
+
+
+def lease_of(document: Document) -> Lease | None:
+    work = document["work"]
+    return Lease(work["owner"] or "", work["token"], work["lease"]) if work["token"] else None
+
+
+def _ending_of(document: Document | None) -> Ending | None:
+    """Of a run that was copied from elsewhere, nothing is known."""
+    if not document:
+        return None
+    fetch = document["lastFetch"]
+    return Ending(next_run_at=document["nextRunAt"], last_fetch=fetch and fetch_of(fetch))
 
 
 def failure_document(failure: Failure) -> Document:
@@ -134,7 +196,7 @@ def _tally_of(document: Document) -> Tally:
     return Tally(counts, document["batches"])
 
 
-def third_party_seen(document: Document) -> Tally:
+def _noted(document: Document) -> Tally:
     """What others had counted when Webloom last wrote the run."""
     seen = document["reading"].get("thirdParty")
     return Tally() if seen is None else _tally_of(seen)
