@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,6 @@ from contracts.mongodb_backend import (
     open_mongodb_pages,
     open_mongodb_revisions,
     open_mongodb_store,
-    tie_mongodb_feed,
 )
 from contracts.server_view import ServerView
 from fakes.clock import FakeClock
@@ -50,6 +49,7 @@ from webloom.adapters.sqlite.revisions import SqliteRevisions
 from webloom.adapters.sqlite.watch_store import SqliteWatchStore
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Mark
+from webloom.domain.import_transitions import FeedState
 from webloom.domain.lease import Lease
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
@@ -60,7 +60,8 @@ from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
 from webloom.ports.watch_store import WatchStore
-from webloom.stores.primitives import Documents, Pairs
+from webloom.stores.feeds import StoredFeeds
+from webloom.stores.primitives import Documents, Now, Pairs
 
 LEASE = 15.0  # of a delivery that is to be lost
 A_LONG_LEASE = 3600.0  # of every other one: no stall of the machine ends it
@@ -119,16 +120,11 @@ class LoseRow(Protocol):
     async def __call__(self, place: Place, clock: Clock, mark: Mark) -> None: ...
 
 
-class TieFeed(Protocol):
-    async def __call__(self, place: Place, clock: Clock, feed_id: str, run_id: str) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class ImportAdapter(PortAdapter[Imports]):
     """With what a process that dies between two writes can leave behind."""
 
     lose_row: LoseRow  # a batch's in the ledger
-    tie_feed: TieFeed  # to an active run that is none
 
 
 class TieWatch(Protocol):
@@ -237,7 +233,17 @@ class ImportProcesses(Processes[Imports]):
         await self.adapter.lose_row(self.place, self.clock, mark)
 
     async def tie_feed(self, feed_id: str, run_id: str) -> None:
-        await self.adapter.tie_feed(self.place, self.clock, feed_id, run_id)
+        """To an active run that is none."""
+
+        def tie(
+            feed: FeedState | None, event: None, now: Now
+        ) -> tuple[FeedState | None, FeedState | None]:
+            assert feed is not None
+            return replace(feed, feed=replace(feed.feed, active_run_id=run_id), begun=None), feed
+
+        async with self.open() as store:
+            assert isinstance(store.feeds, StoredFeeds)
+            await store.feeds._documents.change(tie, [(feed_id, None)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,10 +285,6 @@ async def lose_sqlite_row(place: Place, clock: Clock, mark: Mark) -> None:
         "(SELECT id FROM run_names WHERE run_id = ?)",
         (mark.batch_index, mark.run_id),
     )
-
-
-async def tie_sqlite_feed(place: Place, clock: Clock, feed_id: str, run_id: str) -> None:
-    _change_file(place, "UPDATE feeds SET active_run_id = ? WHERE feed_id = ?", (run_id, feed_id))
 
 
 def _change_file(place: Place, statement: str, values: tuple[Any, ...]) -> None:
@@ -482,7 +484,6 @@ IMPORTS: tuple[ImportAdapter, ...] = (
         open=open_sqlite_imports,
         pass_time=move_clock,
         lose_row=lose_sqlite_row,
-        tie_feed=tie_sqlite_feed,
     ),
     *(
         ImportAdapter(
@@ -492,7 +493,6 @@ IMPORTS: tuple[ImportAdapter, ...] = (
             server=server,
             is_second_topology=server == "replica_set",
             lose_row=lose_mongodb_row,
-            tie_feed=tie_mongodb_feed,
         )
         for name, server in (("mongodb", "mongod"), ("mongodb-replica-set", "replica_set"))
     ),

@@ -154,9 +154,3 @@ async def lose_mongodb_row(place: Place, clock: Clock, mark: Mark) -> None:
             {"runId": mark.run_id, "batchIndex": mark.batch_index}
         )
         assert lost.deleted_count == 1
-
-
-async def tie_mongodb_feed(place: Place, clock: Clock, feed_id: str, run_id: str) -> None:
-    async with open_mongodb_at(place, clock) as database:
-        tied = await database.feeds.update_one({"_id": feed_id}, {"$set": {"activeRunId": run_id}})
-        assert tied.matched_count == 1

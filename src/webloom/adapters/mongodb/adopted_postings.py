@@ -28,7 +28,6 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
-from webloom.adapters.mongodb.import_run_documents import whole_milliseconds
 from webloom.adapters.mongodb.indexes import LATEST_FIRST, POSTINGS_BY_SOURCE
 from webloom.adapters.mongodb.posting_documents import (
     BY_OTHERS,
@@ -44,6 +43,7 @@ from webloom.parsing.foreign_posting import posting_from
 from webloom.parsing.foreign_values import moment_of
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_runs import Claim
+from webloom.stores.primitives import whole_milliseconds
 
 AT_ONCE = 500
 MOST_TRIES = 5

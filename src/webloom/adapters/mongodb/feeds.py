@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -21,15 +20,10 @@ from pymongo.errors import DuplicateKeyError
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.import_run_documents import (
-    fetch_document,
-    fetch_of,
-    state_document,
-    state_of,
-    whole_milliseconds,
-)
+from webloom.adapters.mongodb.fields import document_of, value_of
+from webloom.adapters.mongodb.import_run_documents import state_document, state_of
 from webloom.adapters.mongodb.primitives import Codec
-from webloom.domain.feed import Feed, FeedConfig
+from webloom.domain.feed import Feed, FeedConfig, LastFetch
 from webloom.domain.import_run import RunStatus
 from webloom.domain.import_transitions import FeedState
 
@@ -121,65 +115,29 @@ class MongoFeedQueries:
 
 
 def config_document(config: FeedConfig) -> Document:
-    moved = {} if config.moved_to is None else {"movedTo": plain(config.moved_to)}
-    return moved | {
-        "name": plain(config.name),
-        "format": plain(config.format),
-        "intervalMinutes": config.interval_minutes,
-        "enabled": config.enabled,
-        "mapping": [
-            {"field": plain(name), "path": plain(path)} for name, path in config.mapping.items()
-        ],
-        "closeMissing": config.close_missing,
-    }
+    pairs = [{"field": plain(name), "path": plain(path)} for name, path in config.mapping.items()]
+    fields = document_of(config) | {"mapping": pairs}
+    if config.moved_to is None:
+        del fields["movedTo"]
+    return fields
 
 
 def feed_document(feed: Feed) -> Document:
     """Of a new feed, without its active run, which has a document of its own."""
-    return {
-        "_id": plain(feed.feed_id),
-        "url": plain(feed.config.url),
-        **config_document(feed.config),
-        "createdAt": feed.created_at,
-        "updatedAt": feed.updated_at,
-        "nextRunAt": feed.next_run_at and whole_milliseconds(feed.next_run_at),
-        "activeRunId": feed.active_run_id and plain(feed.active_run_id),
-        "lastRunId": feed.last_run_id and plain(feed.last_run_id),
-        "lastStatus": feed.last_status and feed.last_status.value,
-        "lastError": feed.last_error and plain(feed.last_error),
-        "lastRunAt": feed.last_run_at,
-        "failures": feed.failures,
-        "lastFetch": fetch_document(feed.last_fetch),
-        "revision": 0,
-    }
+    fields = document_of(feed)
+    del fields["feedId"], fields["config"]
+    key = {"_id": plain(feed.feed_id)}
+    return key | config_document(feed.config) | fields | {"revision": 0}
 
 
 def feed_of(document: Document) -> Feed:
+    mapping = {pair["field"]: pair["path"] for pair in document["mapping"]}
     status = document["lastStatus"]
-    return Feed(
+    return value_of(
+        Feed,
+        document,
         feed_id=document["_id"],
-        config=FeedConfig(
-            url=document["url"],
-            name=document["name"],
-            format=document["format"],
-            interval_minutes=document["intervalMinutes"],
-            enabled=document["enabled"],
-            mapping=_mapping(document["mapping"]),
-            close_missing=document["closeMissing"],
-            moved_to=document.get("movedTo"),
-        ),
-        created_at=document["createdAt"],
-        updated_at=document["updatedAt"],
-        next_run_at=document["nextRunAt"],
-        active_run_id=document["activeRunId"],
-        last_run_id=document["lastRunId"],
+        config=value_of(FeedConfig, document, mapping=mapping),
         last_status=None if status is None else RunStatus(status),
-        last_error=document["lastError"],
-        last_run_at=document["lastRunAt"],
-        failures=document["failures"],
-        last_fetch=fetch_of(document["lastFetch"]),
+        last_fetch=value_of(LastFetch, document["lastFetch"]),
     )
-
-
-def _mapping(pairs: Sequence[Document]) -> dict[str, str]:
-    return {pair["field"]: pair["path"] for pair in pairs}

@@ -10,7 +10,7 @@ alive, and have stored the rest when it comes to its row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pymongo import ASCENDING, ReplaceOne
@@ -19,7 +19,8 @@ from pymongo.errors import BulkWriteError
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
-from webloom.adapters.mongodb.import_run_documents import failure_document, failure_of, pairs
+from webloom.adapters.mongodb.fields import document_of
+from webloom.adapters.mongodb.import_run_documents import failure_of, pairs
 from webloom.adapters.mongodb.open_postings import count_by_index
 from webloom.domain.errors import WebloomError
 from webloom.domain.import_run import MOST_FAILURES, Counts, Failure, Mark, RunStatus
@@ -63,7 +64,7 @@ class MongoRunLedger:
     async def look_up(self, marks: list[Mark]) -> list[Seen | WebloomError]:
         with self._db.use():
             rows = await self._found(marks)
-            running = await self._running(marks)
+            running = await self.running(mark.run_id for mark in marks)
         return [_seen(mark.run_id in running, rows.get(mark)) for mark in marks]
 
     async def write(self, entries: list[Entry]) -> list[Written | WebloomError]:
@@ -82,7 +83,7 @@ class MongoRunLedger:
                 ):
                     raise
                 stands = await self._settled([rows[each["index"]] for each in failures])
-            running = await self._running([entry.mark for entry in entries])
+            running = await self.running(entry.mark.run_id for entry in entries)
         return [
             Written(stands.get(entry.mark, entry.counts), entry.mark.run_id in running)
             for entry in entries
@@ -94,8 +95,9 @@ class MongoRunLedger:
         found = await self._found([_mark_of(row) for row in rows])
         return {mark: _counts_of(row) for mark, row in found.items()}
 
-    async def _running(self, marks: Sequence[Mark]) -> set[str]:
-        names = list({plain(mark.run_id) for mark in marks})
+    async def running(self, run_ids: Iterable[str]) -> set[str]:
+        """To be called within `use`."""
+        names = list({plain(run_id) for run_id in run_ids})
         wanted = {"_id": {"$in": names}, "status": RunStatus.RUNNING.value}
         return {each["_id"] for each in await self._runs.find(wanted, {"_id": True}).to_list()}
 
@@ -188,7 +190,7 @@ def _row(entry: Entry) -> Document:
     if is_partial:
         row["isPartial"] = True
     if counts.failed:
-        row["failures"] = [failure_document(each) for each in failures[:MOST_FAILURES]]
+        row["failures"] = [document_of(each) for each in failures[:MOST_FAILURES]]
         row["reasons"] = pairs(reasons_of(failures, counts.failed))
     return row
 

@@ -34,6 +34,7 @@ from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.gathering import Gathering
+from webloom.adapters.mongodb.import_ledger import MongoRunLedger
 from webloom.adapters.mongodb.open_postings import count_by_index
 from webloom.adapters.mongodb.posting_documents import (
     REFUSALS,
@@ -48,7 +49,7 @@ from webloom.adapters.mongodb.posting_documents import (
     stored_posting,
 )
 from webloom.adapters.mongodb.posting_words import Listed, has_words_of, list_of
-from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark, RunStatus, Verdict, judge
+from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark, Verdict, judge, judge_known
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.postings import StoredPosting
 
@@ -101,8 +102,9 @@ class _Asked(NamedTuple):
 
 
 class PostingWrites:
-    def __init__(self, database: MongoDatabase) -> None:
+    def __init__(self, database: MongoDatabase, ledger: MongoRunLedger) -> None:
         self._db = database
+        self._ledger = ledger
         self._jobs = database.jobs
         self._raw = database.jobs.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
         self._reading: Gathering[list[str], dict[str, Document]] = database.gather(self._find_all)
@@ -170,10 +172,8 @@ class PostingWrites:
         return verdicts, failures
 
     async def _are_running(self, runs: list[str]) -> list[bool]:
-        wanted = {"_id": {"$in": list(set(runs))}, "status": RunStatus.RUNNING.value}
         with self._db.use():
-            found = await self._db.import_logs.find(wanted, {"_id": True}).to_list()
-        running = {each["_id"] for each in found}
+            running = await self._ledger.running(runs)
         return [run_id in running for run_id in runs]
 
     async def made_by(self, jobs: Sequence[JobPosting], mark: Mark) -> dict[Verdict, int]:
@@ -189,7 +189,6 @@ class PostingWrites:
     async def judge_known(
         self, source_url: str, known: Sequence[tuple[str, str]], mark: Mark
     ) -> dict[Verdict, int] | None:
-        """None: one of them is not as it was."""
         if not known:
             return {}
         self._new_runs.discard(mark.run_id)
@@ -198,16 +197,8 @@ class PostingWrites:
         if await self._comparing.ask(_Asked(ids, [each for _, each in known], mark.run_id)):
             return {Verdict.UNCHANGED: len(known)}
         found = await self._reading.ask(ids)
-        verdicts: dict[Verdict, int] = {}
-        for key, content_hash in known:
-            document = found.get(key)
-            if document is None:
-                return None
-            verdict = judge(known_of(document), content_hash, mark)
-            if verdict is Verdict.UPDATE:
-                return None
-            verdicts[verdict] = verdicts.get(verdict, 0) + 1
-        return verdicts
+        stored = {key: known_of(document) for key, document in found.items()}
+        return judge_known(((stored.get(key), each) for key, each in known), mark)
 
     async def _are_unchanged(self, asked: list[_Asked]) -> list[bool]:
         """The usual answer, without reading them: a content hash covers what the key is made of,

@@ -28,7 +28,7 @@ class MongoPostings:
         self._db = database
         self._ledger = ledger
         self._runs = runs
-        self._writes = PostingWrites(database)
+        self._writes = PostingWrites(database, ledger)
         self._open = OpenPostings(database)
         self._adopted = AdoptedPostings(database)
         self._looking_up: Gathering[Mark, Seen] = database.gather(ledger.look_up, pace=PACE)

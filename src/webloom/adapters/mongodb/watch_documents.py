@@ -26,7 +26,6 @@ from typing import Any
 from bson.objectid import ObjectId
 
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.import_run_documents import whole_milliseconds
 from webloom.adapters.mongodb.page_documents import amount, decimal_of
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
@@ -42,6 +41,7 @@ from webloom.domain.watch import (
     WatchRun,
 )
 from webloom.ports.watch_store import Notice
+from webloom.stores.primitives import whole_milliseconds
 
 METRICS = ("pagesProcessed", "changesDetected", "priceChangesDetected")  # of runs and watches
 

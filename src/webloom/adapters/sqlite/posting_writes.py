@@ -36,6 +36,7 @@ from webloom.domain.import_run import (
     Verdict,
     count,
     judge,
+    judge_known,
 )
 from webloom.domain.import_transitions import is_held
 from webloom.parsing.job_posting import JobPosting
@@ -164,18 +165,15 @@ class Writing:
         return self._running[run_id]
 
     def _judge_known(self, batch: Batch, mark: Mark) -> dict[Verdict, int] | None:
-        """None: one of them is not as it was. `mark` has the number of its run."""
+        """`mark` has the number of its run."""
         if not batch.known:
             return {}
         source = posting_keys.source_of(self._connection, batch.source_url)
         keys = [bytes.fromhex(key) for key, _ in batch.known]
         rows = posting_keys.find(self._connection, [source] * len(keys), keys, _KNOWN)
-        verdicts: dict[Verdict, int] = {}
-        for place, *columns in rows:
-            verdict = judge(_known(columns), batch.known[place][1], mark)
-            verdicts[verdict] = verdicts.get(verdict, 0) + 1
-        is_stale = len(rows) != len(keys) or Verdict.UPDATE in verdicts
-        return None if is_stale else verdicts
+        found = {place: _known(columns) for place, *columns in rows}
+        hashes = enumerate(content_hash for _, content_hash in batch.known)
+        return judge_known(((found.get(place), each) for place, each in hashes), mark)
 
     def _store(self, item: Apply, mark: Mark) -> Counts:
         """`mark` has the number of its run."""
