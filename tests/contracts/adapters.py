@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,6 @@ from contracts.mongodb_backend import (
     open_mongodb_lock,
     open_mongodb_revisions,
     open_mongodb_store,
-    tie_mongodb_feed,
 )
 from contracts.server_view import ServerView
 from fakes.clock import FakeClock
@@ -44,7 +43,7 @@ from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database, open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import LOCKS as LOCK_ROWS
 from webloom.adapters.sqlite.locks import sqlite_locks
@@ -56,11 +55,12 @@ from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
 from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Mark
+from webloom.domain.import_transitions import FeedState
 from webloom.domain.lease import Lease
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
@@ -68,7 +68,8 @@ from webloom.ports.page_store import PageStore, Retention
 from webloom.ports.revisions import Revisions
 from webloom.ports.watch_runs import WatchRuns
 from webloom.ports.watches import Watches
-from webloom.stores.primitives import Documents, Pairs
+from webloom.stores.feeds import StoredFeeds
+from webloom.stores.primitives import Documents, Now, Pairs
 
 LEASE = 15.0  # of a delivery that is to be lost
 A_LONG_LEASE = 3600.0  # of every other one: no stall of the machine ends it
@@ -127,16 +128,11 @@ class LoseRow(Protocol):
     async def __call__(self, place: Place, clock: Clock, mark: Mark) -> None: ...
 
 
-class TieFeed(Protocol):
-    async def __call__(self, place: Place, clock: Clock, feed_id: str, run_id: str) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True)
-class ImportAdapter(PortAdapter[ImportStore]):
+class ImportAdapter(PortAdapter[Imports]):
     """With what a process that dies between two writes can leave behind."""
 
     lose_row: LoseRow  # a batch's in the ledger
-    tie_feed: TieFeed  # to an active run that is none
 
 
 class LoseWatch(Protocol):
@@ -247,14 +243,24 @@ class Processes(Generic[Port]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportProcesses(Processes[ImportStore]):
+class ImportProcesses(Processes[Imports]):
     adapter: ImportAdapter
 
     async def lose_row(self, mark: Mark) -> None:
         await self.adapter.lose_row(self.place, self.clock, mark)
 
     async def tie_feed(self, feed_id: str, run_id: str) -> None:
-        await self.adapter.tie_feed(self.place, self.clock, feed_id, run_id)
+        """To an active run that is none."""
+
+        def tie(
+            feed: FeedState | None, event: None, now: Now
+        ) -> tuple[FeedState | None, FeedState | None]:
+            assert feed is not None
+            return replace(feed, feed=replace(feed.feed, active_run_id=run_id), begun=None), feed
+
+        async with self.open() as store:
+            assert isinstance(store.feeds, StoredFeeds)
+            await store.feeds._documents.change(tie, [(feed_id, None)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,9 +293,9 @@ async def open_sqlite_store(place: Place, clock: Clock) -> AsyncIterator[Invento
 
 
 @asynccontextmanager
-async def open_sqlite_imports(place: Place, clock: Clock) -> AsyncIterator[ImportStore]:
+async def open_sqlite_imports(place: Place, clock: Clock) -> AsyncIterator[Imports]:
     async with open_database(database_file(place), clock) as database:
-        yield SqliteImportStore(database, durable_batches=False)
+        yield sqlite_imports(database, durable_batches=False)
 
 
 async def lose_sqlite_row(place: Place, clock: Clock, mark: Mark) -> None:
@@ -299,10 +305,6 @@ async def lose_sqlite_row(place: Place, clock: Clock, mark: Mark) -> None:
         "(SELECT id FROM run_names WHERE run_id = ?)",
         (mark.batch_index, mark.run_id),
     )
-
-
-async def tie_sqlite_feed(place: Place, clock: Clock, feed_id: str, run_id: str) -> None:
-    _change_file(place, "UPDATE feeds SET active_run_id = ? WHERE feed_id = ?", (run_id, feed_id))
 
 
 def _change_file(place: Place, statement: str, values: tuple[Any, ...]) -> None:
@@ -529,7 +531,6 @@ IMPORTS: tuple[ImportAdapter, ...] = (
         open=open_sqlite_imports,
         pass_time=move_clock,
         lose_row=lose_sqlite_row,
-        tie_feed=tie_sqlite_feed,
     ),
     *(
         ImportAdapter(
@@ -539,7 +540,6 @@ IMPORTS: tuple[ImportAdapter, ...] = (
             server=server,
             is_second_topology=server == "replica_set",
             lose_row=lose_mongodb_row,
-            tie_feed=tie_mongodb_feed,
         )
         for name, server in (("mongodb", "mongod"), ("mongodb-replica-set", "replica_set"))
     ),

@@ -39,7 +39,7 @@ from webloom.adapters.mongodb import client as mongodb_client
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.ports.broker import Broker
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.page_store import PageStore
@@ -167,7 +167,7 @@ def imports(
 
 
 @pytest.fixture
-async def import_store(imports: ImportProcesses) -> AsyncIterator[ImportStore]:
+async def import_store(imports: ImportProcesses) -> AsyncIterator[Imports]:
     async with imports.open() as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""Feeds, runs and postings for the suites of the ImportStore."""
+"""Feeds, runs and postings for the suites of the Imports."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ import msgspec
 
 from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, Phase, Reading
+from webloom.domain.import_transitions import Ending, NewRun
 from webloom.parsing.job_posting import JobPosting, dedupe_key
-from webloom.ports.import_store import (
-    Batch,
-    Claim,
-    Ending,
-    ImportStore,
-    NewRun,
-    PostingFilter,
-    StoredPosting,
-)
+from webloom.ports.import_runs import Claim
+from webloom.ports.imports import Imports
+from webloom.ports.postings import Batch, PostingFilter, StoredPosting
 
 SOURCE = "http://jobs.example/feed.xml"
 LEASE = 15.0
@@ -39,15 +34,15 @@ def config(name: str = "feed", **changes: Any) -> FeedConfig:
 
 
 async def add_feed(
-    store: ImportStore, name: str = "feed", *, due: datetime | None = None, **changes: Any
+    store: Imports, name: str = "feed", *, due: datetime | None = None, **changes: Any
 ) -> Feed:
-    feed, is_new = await store.add_feed(f"id of {name}", config(name, **changes), next_run_at=due)
+    feed, is_new = await store.feeds.add(f"id of {name}", config(name, **changes), next_run_at=due)
     assert is_new
     return feed
 
 
-async def feed_now(store: ImportStore, name: str = "feed") -> Feed:
-    feed = await store.find_feed(f"id of {name}")
+async def feed_now(store: Imports, name: str = "feed") -> Feed:
+    feed = await store.feeds.find(f"id of {name}")
     assert feed is not None
     return feed
 
@@ -57,23 +52,23 @@ def new_run(run_id: str | None = None, **changes: Any) -> NewRun:
     return NewRun(run_id=run_id or f"run {next(_numbers)}", **usual | changes)
 
 
-async def started(store: ImportStore, name: str = "feed", new: NewRun | None = None) -> ImportRun:
-    run = await store.start_run(f"id of {name}", new or new_run())
+async def started(store: Imports, name: str = "feed", new: NewRun | None = None) -> ImportRun:
+    run = await store.runs.start(f"id of {name}", new or new_run())
     assert run is not None
     return run
 
 
 async def claimed(
-    store: ImportStore, owner: str = "producer", run_id: str | None = None, lease: float = LEASE
+    store: Imports, owner: str = "producer", run_id: str | None = None, lease: float = LEASE
 ) -> Claim:
-    claim = await store.claim_run(owner, lease=lease, run_id=run_id)
+    claim = await store.runs.claim(owner, lease=lease, run_id=run_id)
     assert claim is not None
     return claim
 
 
-async def begin(store: ImportStore, name: str = "feed") -> Claim:
+async def begin(store: Imports, name: str = "feed") -> Claim:
     """A run of the feed, which is added if need be, in a producer's hands."""
-    if await store.feed_of(source(name)) is None:
+    if await store.feeds.at_url(source(name)) is None:
         await add_feed(store, name)
     run = await started(store, name)
     return await claimed(store, run_id=run.run_id, lease=1e6)
@@ -89,14 +84,14 @@ def all_read(fetched: int, published: int, **changes: Any) -> Reading:
     )
 
 
-async def end(store: ImportStore, claim: Claim, read: Reading, **changes: Any) -> ImportRun:
-    run = await store.finish_run(claim, read, Ending(**changes))
+async def end(store: Imports, claim: Claim, read: Reading, **changes: Any) -> ImportRun:
+    run = await store.runs.finish(claim, read, Ending(**changes))
     assert run is not None
     return run
 
 
-async def run_now(store: ImportStore, run_id: str) -> ImportRun:
-    run = await store.find_run(run_id)
+async def run_now(store: Imports, run_id: str) -> ImportRun:
+    run = await store.runs.find(run_id)
     assert run is not None
     return run
 
@@ -133,15 +128,15 @@ def batch(run_id: str, index: int, jobs: Sequence[JobPosting], **changes: Any) -
 
 
 async def apply(
-    store: ImportStore, claim: Claim, index: int, jobs: Sequence[JobPosting], **changes: Any
+    store: Imports, claim: Claim, index: int, jobs: Sequence[JobPosting], **changes: Any
 ) -> Counts:
-    counts = await store.apply_batch(batch(claim.run.run_id, index, jobs, **changes))
+    counts = await store.postings.apply_batch(batch(claim.run.run_id, index, jobs, **changes))
     assert counts is not None
     return counts
 
 
 async def import_all(
-    store: ImportStore, jobs: Sequence[JobPosting], name: str = "feed", *, size: int = 200
+    store: Imports, jobs: Sequence[JobPosting], name: str = "feed", *, size: int = 200
 ) -> ImportRun:
     """A whole import, as its run ends."""
     claim = await begin(store, name)
@@ -151,20 +146,20 @@ async def import_all(
     return await end(store, claim, all_read(len(jobs), len(parts)))
 
 
-async def stored(store: ImportStore, name: str, source_url: str = SOURCE) -> StoredPosting:
-    found = await store.find_posting(key_of(name, source_url))
+async def stored(store: Imports, name: str, source_url: str = SOURCE) -> StoredPosting:
+    found = await store.postings.find(key_of(name, source_url))
     assert found is not None
     return found
 
 
 async def names_listed(
-    store: ImportStore, chosen: PostingFilter | None = None, *, limit: int = 3
+    store: Imports, chosen: PostingFilter | None = None, *, limit: int = 3
 ) -> list[str]:
     """External ids of everything that the filter finds, page by page."""
     names: list[str] = []
     cursor = None
     for _ in range(2000):
-        page = await store.page_of_postings(chosen or PostingFilter(), limit=limit, cursor=cursor)
+        page = await store.postings.page(chosen or PostingFilter(), limit=limit, cursor=cursor)
         assert len(page.postings) <= limit
         names += [each.posting.external_id or "" for each in page.postings]
         cursor = page.next_cursor

@@ -11,20 +11,21 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import CollectionNames, MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
-from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
+from webloom.adapters.mongodb.postings import MongoPostings
 from webloom.adapters.mongodb.revisions import MongoRevisions
 from webloom.domain.import_run import Mark
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.revisions import Revisions
@@ -116,9 +117,19 @@ async def open_mongodb_revisions(place: Place, clock: Clock) -> AsyncIterator[Re
 
 
 @asynccontextmanager
-async def open_mongodb_imports(place: Place, clock: Clock) -> AsyncIterator[ImportStore]:
+async def open_mongodb_imports(place: Place, clock: Clock) -> AsyncIterator[Imports]:
     async with open_mongodb_at(place, clock) as database:
-        yield MongoImportStore(database)
+        yield mongodb_imports(database)
+
+
+def postings_of(store: Imports) -> MongoPostings:
+    assert isinstance(store.postings, MongoPostings)
+    return store.postings
+
+
+def runs_of(store: Imports) -> Any:
+    """With what it is made of."""
+    return store.runs
 
 
 async def lose_mongodb_row(place: Place, clock: Clock, mark: Mark) -> None:
@@ -127,9 +138,3 @@ async def lose_mongodb_row(place: Place, clock: Clock, mark: Mark) -> None:
             {"runId": mark.run_id, "batchIndex": mark.batch_index}
         )
         assert lost.deleted_count == 1
-
-
-async def tie_mongodb_feed(place: Place, clock: Clock, feed_id: str, run_id: str) -> None:
-    async with open_mongodb_at(place, clock) as database:
-        tied = await database.feeds.update_one({"_id": feed_id}, {"$set": {"activeRunId": run_id}})
-        assert tied.matched_count == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,10 +22,12 @@ from contracts.import_samples import (
     started,
     stored,
 )
+from contracts.mongodb_backend import postings_of, runs_of
 from fakes.clock import FakeClock
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.domain.import_run import Counts
+from webloom.ports.imports import Imports
 
 MOST_STEPS = 10
 GONE = key_of("gone")
@@ -70,11 +72,12 @@ class Stepping:
         return call
 
 
-def process(database: MongoDatabase, steps: Steps) -> MongoImportStore:
-    store: Any = MongoImportStore(database)
-    store._runs._runs = Stepping(database.import_logs, steps)
-    store._open._jobs = Stepping(database.jobs, steps)
-    return store  # type: ignore[no-any-return]
+def process(database: MongoDatabase, steps: Steps) -> Imports:
+    store = mongodb_imports(database)
+    runs, opened = runs_of(store), cast(Any, postings_of(store)._open)
+    runs._documents = Stepping(runs._documents, steps)
+    opened._jobs = Stepping(database.jobs, steps)
+    return store
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known", "whole"])
@@ -83,7 +86,7 @@ async def test_a_producer_that_lost_its_run_closes_nothing_that_a_later_run_has_
 ) -> None:
     """Another one takes the run over, ends it without closing anything, and the next run finds the
     posting as it was: all that while the first one waits for an answer."""
-    others = MongoImportStore(mongodb)
+    others = mongodb_imports(mongodb)
     await import_all(others, BOTH)
     counted = set()
     for step in range(1, MOST_STEPS):
@@ -96,12 +99,12 @@ async def test_a_producer_that_lost_its_run_closes_nothing_that_a_later_run_has_
             following = await begin(others)
             known = [(each.dedupe_key, each.content_hash) for each in BOTH]
             as_known = batch(following.run.run_id, 0, [], known=known)
-            counts = await others.apply_batch(as_known) if is_known else None
+            counts = await others.postings.apply_batch(as_known) if is_known else None
             counted.add(counts or await apply(others, following, 0, BOTH))
             await end(others, following, all_read(len(BOTH), 1))
 
         steps = Steps(step, go_on)
-        await process(mongodb, steps).close_postings(claim, [GONE])
+        await process(mongodb, steps).postings.close(claim, [GONE])
         if not steps.has_happened:
             break
         assert (await stored(others, "gone")).closed_by is None, f"at step {step}"
@@ -114,7 +117,7 @@ async def test_a_producer_that_lost_its_run_closes_nothing_that_a_later_run_has_
 async def test_what_a_producer_was_closing_when_it_died_is_closed_by_the_next(
     mongodb: MongoDatabase, clock: FakeClock
 ) -> None:
-    others = MongoImportStore(mongodb)
+    others = mongodb_imports(mongodb)
     await add_feed(others)
 
     async def die() -> None:
@@ -126,11 +129,11 @@ async def test_what_a_producer_was_closing_when_it_died_is_closed_by_the_next(
         claim = await claimed(others, "first", run.run_id)
         steps = Steps(step, die)
         try:
-            await process(mongodb, steps).close_postings(claim, [GONE])
+            await process(mongodb, steps).postings.close(claim, [GONE])
         except Death:
             clock.advance(LEASE + 1)
             claim = await claimed(others, "second", run.run_id)
-            await others.close_postings(claim, [GONE])
+            await others.postings.close(claim, [GONE])
         ended = await end(others, claim, all_read(0, 0))
         assert ended.closed_jobs == 1, f"at step {step}"
         assert (await stored(others, "gone")).closed_by == run.run_id
@@ -145,19 +148,19 @@ async def test_a_mark_that_comes_late_keeps_nobody_from_closing(
     mongodb: MongoDatabase, clock: FakeClock, is_undone: bool
 ) -> None:
     """Of a producer that has lost its run, to one that closes the same postings."""
-    others = MongoImportStore(mongodb)
+    others = mongodb_imports(mongodb)
     await add_feed(others)
 
     async def mark() -> None:
-        await others._open.mark([GONE], "of the first")
+        await postings_of(others)._open.mark([GONE], "of the first")
         if is_undone:
-            await others._open.unmark([GONE], "of the first")
+            await postings_of(others)._open.unmark([GONE], "of the first")
 
     for step in range(1, MOST_STEPS):
         await import_all(others, BOTH)
         claim = await claimed(others, "second", (await started(others)).run_id)
         steps = Steps(step, mark)
-        await process(mongodb, steps).close_postings(claim, [GONE])
+        await process(mongodb, steps).postings.close(claim, [GONE])
         ended = await end(others, claim, all_read(0, 0))
         assert ended.closed_jobs == 1, f"at step {step}"
         if not steps.has_happened:

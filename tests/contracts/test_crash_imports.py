@@ -21,10 +21,12 @@ from contracts.import_samples import (
     run_now,
     started,
 )
+from contracts.mongodb_backend import postings_of, runs_of
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.domain.import_run import Counts, RunStatus
-from webloom.ports.import_store import Ending
+from webloom.domain.import_transitions import Ending
+from webloom.ports.imports import Imports
 
 ENDING = Ending(error="cancelled", next_run_at=None)
 
@@ -34,38 +36,38 @@ class Death(BaseException):
 
 
 @pytest.fixture
-def store(mongodb: MongoDatabase) -> MongoImportStore:
-    return MongoImportStore(mongodb)
+def store(mongodb: MongoDatabase) -> Imports:
+    return mongodb_imports(mongodb)
 
 
 @pytest.mark.parametrize("others", ["nobody dies", "start", "claim", "finish"])
 async def test_a_row_that_the_end_of_its_run_has_missed_is_counted_though_the_producer_died(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, others: str
+    store: Imports, monkeypatch: pytest.MonkeyPatch, others: str
 ) -> None:
     """The worker still saw a running run, so that it left the counting to the producer; which may
     die as soon as the run has ended."""
     claim = await begin(store)
-    runs = store._runs
-    real = runs._write
+    documents = runs_of(store)._documents
+    real = documents.change
 
-    async def write(*values: Any) -> bool:
-        monkeypatch.setattr(runs, "_write", real)
+    async def change(*values: Any) -> Any:
+        monkeypatch.setattr(documents, "change", real)
         assert await apply(store, claim, 0, postings("a", "b")) == Counts(new=2)
-        assert await real(*values)
+        ended = await real(*values)
         if others != "nobody dies":
             raise Death
-        return True
+        return ended
 
-    monkeypatch.setattr(runs, "_write", write)
+    monkeypatch.setattr(documents, "change", change)
     with suppress(Death):
-        await store.finish_run(claim, all_read(3, 2), ENDING)
+        await store.runs.finish(claim, all_read(3, 2), ENDING)
     match others:
         case "start":
             await started(store)
         case "claim":
-            assert await store.claim_run("another", lease=5) is None
+            assert await store.runs.claim("another", lease=5) is None
         case "finish":
-            assert await store.finish_run(claim, all_read(3, 2), ENDING) is not None
+            assert await store.runs.finish(claim, all_read(3, 2), ENDING) is not None
     run = await run_now(store, claim.run.run_id)
     assert (run.counts, run.processed_batches) == (Counts(new=2, failed=1), 1)
     assert (await feed_now(store)).last_status is RunStatus.PARTIAL
@@ -73,7 +75,7 @@ async def test_a_row_that_the_end_of_its_run_has_missed_is_counted_though_the_pr
 
 @pytest.mark.parametrize("verb", ["_insert", "_write_row"], ids=["postings", "row"])
 async def test_a_batch_whose_run_ended_before_its_worker_died_is_counted_as_far_as_it_is_stored(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, verb: str
+    store: Imports, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     """The worker has found the run running, and dies when it has written the postings, or the row
     too; the run has ended meanwhile. The message comes again."""
@@ -81,7 +83,9 @@ async def test_a_batch_whose_run_ended_before_its_worker_died_is_counted_as_far_
     claim = await begin(store)
     jobs = [posting("old", "changed"), *postings("same", "new", "newer")]
     reached, go_on = asyncio.Event(), asyncio.Event()
-    owner: Any = store._postings if verb == "_insert" else store._writing_rows
+    owner: Any = (
+        postings_of(store)._writes if verb == "_insert" else postings_of(store)._writing_rows
+    )
     name = verb if verb == "_insert" else "ask"
     real = getattr(owner, name)
 
@@ -100,7 +104,7 @@ async def test_a_batch_whose_run_ended_before_its_worker_died_is_counted_as_far_
     with pytest.raises(Death):
         await dying
     for _ in range(2):
-        assert await store.apply_batch(batch(claim.run.run_id, 0, jobs)) is None
+        assert await store.postings.apply_batch(batch(claim.run.run_id, 0, jobs)) is None
         run = await run_now(store, claim.run.run_id)
         expected = Counts(new=2) if verb == "_insert" else Counts(new=2, updated=1, unchanged=1)
         assert run.counts == expected.plus(Counts(failed=6 - expected.total))

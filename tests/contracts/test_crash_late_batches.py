@@ -22,11 +22,13 @@ from contracts.import_samples import (
     run_now,
     stored,
 )
+from contracts.mongodb_backend import postings_of, runs_of
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
-from webloom.ports.import_store import Claim
+from webloom.ports.import_runs import Claim
+from webloom.ports.imports import Imports
 
 JOBS = [posting("old", "changed"), *postings("same", "new", "newer")]
 FETCHED = 6
@@ -35,28 +37,28 @@ ALL = Counts(new=2, updated=1, unchanged=1)
 
 
 @pytest.fixture
-async def store(mongodb: MongoDatabase) -> MongoImportStore:
-    made = MongoImportStore(mongodb)
+async def store(mongodb: MongoDatabase) -> Imports:
+    made = mongodb_imports(mongodb)
     await import_all(made, [posting("old"), posting("same")])
     return made
 
 
 @pytest.fixture
-async def claim(store: MongoImportStore) -> Claim:
+async def claim(store: Imports) -> Claim:
     return await begin(store)
 
 
 @asynccontextmanager
 async def half_way(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim, *, fails: bool = False
+    store: Imports, monkeypatch: pytest.MonkeyPatch, claim: Claim, *, fails: bool = False
 ) -> AsyncIterator[asyncio.Task[Counts | None]]:
     """The worker has inserted what is new. It changes what differs when the block has ended, though
     it may be told that this has failed."""
     reached, go_on = asyncio.Event(), asyncio.Event()
-    real = store._postings._change
+    real = postings_of(store)._writes._change
 
     async def change(*values: Any) -> Any:
-        monkeypatch.setattr(store._postings, "_change", real)
+        monkeypatch.setattr(postings_of(store)._writes, "_change", real)
         reached.set()
         await go_on.wait()
         changed = await real(*values)
@@ -64,8 +66,8 @@ async def half_way(
             raise StoreUnavailable("no answer")
         return changed
 
-    monkeypatch.setattr(store._postings, "_change", change)
-    worker = asyncio.ensure_future(store.apply_batch(batch(claim.run.run_id, 0, JOBS)))
+    monkeypatch.setattr(postings_of(store)._writes, "_change", change)
+    worker = asyncio.ensure_future(store.postings.apply_batch(batch(claim.run.run_id, 0, JOBS)))
     await reached.wait()
     await end(store, claim, all_read(FETCHED, 2), error="cancelled")
     yield worker
@@ -73,8 +75,8 @@ async def half_way(
     await asyncio.wait({worker})
 
 
-async def comes_again(store: MongoImportStore, claim: Claim) -> ImportRun:
-    assert await store.apply_batch(batch(claim.run.run_id, 0, JOBS)) is None
+async def comes_again(store: Imports, claim: Claim) -> ImportRun:
+    assert await store.postings.apply_batch(batch(claim.run.run_id, 0, JOBS)) is None
     return await run_now(store, claim.run.run_id)
 
 
@@ -83,7 +85,7 @@ def never_stored(counts: Counts) -> Counts:
 
 
 async def test_what_the_first_worker_stores_afterwards_is_counted(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+    store: Imports, monkeypatch: pytest.MonkeyPatch, claim: Claim
 ) -> None:
     async with half_way(store, monkeypatch, claim) as worker:
         for _ in range(2):
@@ -96,7 +98,7 @@ async def test_what_the_first_worker_stores_afterwards_is_counted(
 
 
 async def test_what_a_worker_was_not_told_that_it_has_stored_is_counted(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+    store: Imports, monkeypatch: pytest.MonkeyPatch, claim: Claim
 ) -> None:
     async with half_way(store, monkeypatch, claim, fails=True) as worker:
         await comes_again(store, claim)
@@ -106,14 +108,15 @@ async def test_what_a_worker_was_not_told_that_it_has_stored_is_counted(
 
 
 async def test_who_counts_by_an_older_row_does_not_undo_a_later_count(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+    store: Imports, monkeypatch: pytest.MonkeyPatch, claim: Claim
 ) -> None:
     counting, go_on = asyncio.Event(), asyncio.Event()
-    real = store._runs._counted
+    ledger = runs_of(store)._ledger
+    real = ledger.sums
 
-    async def counted(*values: Any) -> Any:
-        monkeypatch.setattr(store._runs, "_counted", real)
-        result = await real(*values)
+    async def sums(run_id: str) -> Any:
+        monkeypatch.setattr(ledger, "sums", real)
+        result = await real(run_id)
         counting.set()
         await go_on.wait()
         return result
@@ -121,9 +124,11 @@ async def test_who_counts_by_an_older_row_does_not_undo_a_later_count(
     async with half_way(store, monkeypatch, claim):
         await comes_again(store, claim)
         with monkeypatch.context() as patched:  # a worker that began before the run has ended
-            patched.setattr(store._postings._looking, "ask", AsyncMock(return_value=True))
-            await store._postings.apply(JOBS[:1], batch(claim.run.run_id, 0, []).mark)
-        monkeypatch.setattr(store._runs, "_counted", counted)
+            patched.setattr(
+                postings_of(store)._writes._looking, "ask", AsyncMock(return_value=True)
+            )
+            await postings_of(store)._writes.apply(JOBS[:1], batch(claim.run.run_id, 0, []).mark)
+        monkeypatch.setattr(ledger, "sums", sums)
         other = asyncio.ensure_future(comes_again(store, claim))
         await counting.wait()
     go_on.set()
@@ -131,28 +136,26 @@ async def test_who_counts_by_an_older_row_does_not_undo_a_later_count(
     assert (run.counts, run.processed_batches) == (never_stored(ALL), 1)
 
 
-async def test_a_row_of_a_running_import_never_gives_way(
-    store: MongoImportStore, claim: Claim
-) -> None:
+async def test_a_row_of_a_running_import_never_gives_way(store: Imports, claim: Claim) -> None:
     assert await apply(store, claim, 0, postings("new")) == Counts(new=1)
     assert await apply(store, claim, 0, JOBS) == Counts(new=1)
 
 
 async def test_a_count_stands_whose_rows_are_gone(
-    store: MongoImportStore, mongodb: MongoDatabase, claim: Claim
+    store: Imports, mongodb: MongoDatabase, claim: Claim
 ) -> None:
     """As they are when they are old, or the run was copied here; its message comes once more."""
     assert await apply(store, claim, 0, JOBS) == ALL
     ended = await end(store, claim, all_read(len(JOBS), 1))
     await mongodb.import_batches.delete_many({})
     assert await comes_again(store, claim) == ended
-    feed = await store.find_feed(ended.feed_id)
+    feed = await store.feeds.find(ended.feed_id)
     assert feed is not None
     assert feed.last_status is ended.status is RunStatus.COMPLETED
 
 
 async def test_what_a_later_run_has_stored_is_not_undone(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+    store: Imports, monkeypatch: pytest.MonkeyPatch, claim: Claim
 ) -> None:
     async with half_way(store, monkeypatch, claim) as worker:
         later = await import_all(store, [posting("old", "newest"), *JOBS[1:]])
@@ -163,19 +166,19 @@ async def test_what_a_later_run_has_stored_is_not_undone(
 
 
 async def test_a_worker_that_reads_after_a_later_run_has_stored_undoes_nothing(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, claim: Claim
+    store: Imports, monkeypatch: pytest.MonkeyPatch, claim: Claim
 ) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
-    real = store._postings.judge_known
+    real = postings_of(store)._writes.judge_known
 
     async def judge_known(*values: Any) -> Any:
-        monkeypatch.setattr(store._postings, "judge_known", real)
+        monkeypatch.setattr(postings_of(store)._writes, "judge_known", real)
         begun.set()
         await go_on.wait()
         return await real(*values)
 
-    monkeypatch.setattr(store._postings, "judge_known", judge_known)
-    worker = asyncio.ensure_future(store.apply_batch(batch(claim.run.run_id, 0, JOBS)))
+    monkeypatch.setattr(postings_of(store)._writes, "judge_known", judge_known)
+    worker = asyncio.ensure_future(store.postings.apply_batch(batch(claim.run.run_id, 0, JOBS)))
     await begun.wait()
     await end(store, claim, all_read(FETCHED, 2), error="cancelled")
     later = await import_all(store, [posting("old", "newest"), *JOBS[1:]])

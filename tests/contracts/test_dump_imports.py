@@ -22,7 +22,7 @@ from contracts.import_samples import (
 from contracts.whole_samples import PAIRS, WHOLE_POSTING, Whole, carry, furnish_imports
 from fakes.clock import FakeClock
 from webloom.domain.import_run import Counts, RunStatus
-from webloom.ports.import_store import PostingFilter
+from webloom.ports.postings import PostingFilter
 
 pytestmark = pytest.mark.usefixtures("patient")
 

@@ -27,10 +27,11 @@ from contracts.import_samples import (
 )
 from webloom.domain.import_run import LONGEST_SAMPLE, Counts, Mark, RunStatus
 from webloom.parsing.job_posting import JobPosting, Salary
-from webloom.ports.import_store import Batch, ImportStore, StoredPosting
+from webloom.ports.imports import Imports
+from webloom.ports.postings import Batch, StoredPosting
 
 
-async def test_a_posting_is_stored_as_it_came(import_store: ImportStore) -> None:
+async def test_a_posting_is_stored_as_it_came(import_store: Imports) -> None:
     whole = posting(
         "whole",
         job_url="http://jobs.example/1?ä=%00",
@@ -52,7 +53,7 @@ async def test_a_posting_is_stored_as_it_came(import_store: ImportStore) -> None
     assert await apply(import_store, claim, 3, [whole, early]) == Counts(new=2)
     mark = Mark(claim.run.run_id, 3)
     for each in (whole, early):
-        found = await import_store.find_posting(each.dedupe_key)
+        found = await import_store.postings.find(each.dedupe_key)
         assert found is not None
         assert found == StoredPosting(
             posting=each,
@@ -61,9 +62,9 @@ async def test_a_posting_is_stored_as_it_came(import_store: ImportStore) -> None
             created_by=mark,
             changed_by=mark,
         )
-    assert await import_store.find_posting(key_of("other")) is None
+    assert await import_store.postings.find(key_of("other")) is None
     for odd in ("", "no key", "é" * 40, "0" * 41):
-        assert await import_store.find_posting(odd) is None
+        assert await import_store.postings.find(odd) is None
 
 
 async def test_records_are_new_then_unchanged_then_updated(imports: ImportProcesses) -> None:
@@ -149,7 +150,7 @@ async def test_a_batch_that_was_cut_off_half_way_is_counted_whole(
         assert await apply(store, claim, 0, part) == Counts(new=1, updated=1)
         before = [await stored(store, name) for name in ("old", "new")]
         await imports.lose_row(Mark(claim.run.run_id, 0))
-        assert await store.missing_batches(claim.run.run_id, published=1) == [0]
+        assert await store.postings.missing_batches(claim.run.run_id, published=1) == [0]
         await imports.pass_time(5)
         whole = [*part, posting("old too", "changed"), posting("new too"), posting("same")]
         counts = Counts(new=2, updated=2, unchanged=1, duplicate=1)
@@ -160,7 +161,7 @@ async def test_a_batch_that_was_cut_off_half_way_is_counted_whole(
 
 
 async def test_a_record_that_another_batch_of_the_run_brought_is_a_duplicate(
-    import_store: ImportStore,
+    import_store: Imports,
 ) -> None:
     await import_all(import_store, postings("old", "same"))
     claim = await begin(import_store)
@@ -172,7 +173,7 @@ async def test_a_record_that_another_batch_of_the_run_brought_is_a_duplicate(
     assert (await stored(import_store, "old")).posting == first[1]
 
 
-async def test_the_run_before_and_the_next_count_apart(import_store: ImportStore) -> None:
+async def test_the_run_before_and_the_next_count_apart(import_store: Imports) -> None:
     """What was new in one run is unchanged in the next, batch for batch."""
     for expected in (Counts(new=2), Counts(unchanged=2), Counts(unchanged=2)):
         claim = await begin(import_store)
@@ -181,10 +182,10 @@ async def test_the_run_before_and_the_next_count_apart(import_store: ImportStore
         await end(import_store, claim, all_read(2, 1))
 
 
-async def test_an_empty_batch_leaves_its_row(import_store: ImportStore) -> None:
+async def test_an_empty_batch_leaves_its_row(import_store: Imports) -> None:
     claim = await begin(import_store)
     assert await apply(import_store, claim, 0, []) == Counts()
-    assert await import_store.missing_batches(claim.run.run_id, published=1) == []
+    assert await import_store.postings.missing_batches(claim.run.run_id, published=1) == []
 
 
 REFUSED = [
@@ -198,13 +199,13 @@ REFUSED = [
 
 @pytest.mark.parametrize(("bad", "reason"), REFUSED, ids=[row[1] for row in REFUSED])
 async def test_a_record_that_the_store_refuses_costs_no_other(
-    import_store: ImportStore, bad: JobPosting, reason: str
+    import_store: Imports, bad: JobPosting, reason: str
 ) -> None:
     """Stores differ in what they refuse; the counts must tell."""
     claim = await begin(import_store)
     jobs = [posting("a"), bad, posting("b")]
     counts = await apply(import_store, claim, 0, jobs, duplicates=1)
-    found = await import_store.find_posting(bad.dedupe_key)
+    found = await import_store.postings.find(bad.dedupe_key)
     refused = found is None
     assert counts == Counts(new=3 - refused, duplicate=1, failed=int(refused))
     assert await apply(import_store, claim, 0, jobs, duplicates=1) == counts
@@ -216,13 +217,13 @@ async def test_a_record_that_the_store_refuses_costs_no_other(
     assert all(0 < len(each.sample) <= LONGEST_SAMPLE for each in run.failures)
 
 
-async def test_a_lone_surrogate_is_refused(import_store: ImportStore) -> None:
+async def test_a_lone_surrogate_is_refused(import_store: Imports) -> None:
     claim = await begin(import_store)
     assert await apply(import_store, claim, 0, [REFUSED[0][0]]) == Counts(failed=1)
 
 
 async def test_an_update_that_the_store_refuses_leaves_what_was_there(
-    import_store: ImportStore,
+    import_store: Imports,
 ) -> None:
     await import_all(import_store, postings("bad", "good"))
     claim = await begin(import_store)
@@ -233,41 +234,41 @@ async def test_an_update_that_the_store_refuses_leaves_what_was_there(
 
 @pytest.mark.parametrize("what", ["unknown", "ended"])
 async def test_a_batch_of_a_run_that_is_over_writes_nothing(
-    import_store: ImportStore, what: str
+    import_store: Imports, what: str
 ) -> None:
     claim = await begin(import_store)
     await apply(import_store, claim, 0, postings("a"))
     ended = await end(import_store, claim, all_read(2, 2))
     run_id = claim.run.run_id if what == "ended" else "unknown"
     for index, jobs in enumerate((postings("a"), postings("b"))):
-        assert await import_store.apply_batch(batch(run_id, index, jobs)) is None
-    assert await import_store.find_posting(key_of("b")) is None
-    await import_store.fail_batch(Mark(run_id, 1), [failure()], failed=1)
+        assert await import_store.postings.apply_batch(batch(run_id, index, jobs)) is None
+    assert await import_store.postings.find(key_of("b")) is None
+    await import_store.postings.fail_batch(Mark(run_id, 1), [failure()], failed=1)
     assert await run_now(import_store, claim.run.run_id) == ended
 
 
-async def test_missing_batches_are_those_without_a_row(import_store: ImportStore) -> None:
+async def test_missing_batches_are_those_without_a_row(import_store: Imports) -> None:
     claim = await begin(import_store)
     run_id = claim.run.run_id
     for index in (1, 3, 4, 9):
         await apply(import_store, claim, index, postings(f"{index}"))
-    await import_store.fail_batch(Mark(run_id, 6), [], failed=3)
-    assert await import_store.missing_batches(run_id, published=8) == [0, 2, 5, 7]
-    assert await import_store.missing_batches(run_id, published=0) == []
-    assert await import_store.missing_batches("unknown", published=2) == [0, 1]
+    await import_store.postings.fail_batch(Mark(run_id, 6), [], failed=3)
+    assert await import_store.postings.missing_batches(run_id, published=8) == [0, 2, 5, 7]
+    assert await import_store.postings.missing_batches(run_id, published=0) == []
+    assert await import_store.postings.missing_batches("unknown", published=2) == [0, 1]
 
 
-async def test_a_batch_that_failed_is_not_applied_any_more(import_store: ImportStore) -> None:
+async def test_a_batch_that_failed_is_not_applied_any_more(import_store: Imports) -> None:
     """It has its row: its records are counted."""
     claim = await begin(import_store)
-    await import_store.fail_batch(Mark(claim.run.run_id, 0), [failure()], failed=2)
+    await import_store.postings.fail_batch(Mark(claim.run.run_id, 0), [failure()], failed=2)
     assert await apply(import_store, claim, 0, postings("a", "b")) == Counts(failed=2)
-    assert await import_store.find_posting(key_of("a")) is None
+    assert await import_store.postings.find(key_of("a")) is None
     run = await end(import_store, claim, all_read(2, 1))
     assert run.counts == Counts(failed=2)
 
 
-async def test_two_feeds_do_not_mix(import_store: ImportStore) -> None:
+async def test_two_feeds_do_not_mix(import_store: Imports) -> None:
     theirs = "http://other.example/feed.xml"
     await import_all(import_store, postings("a", "b"))
     other = [posting("a", source_url=theirs), posting("c", source_url=theirs)]
@@ -282,7 +283,7 @@ def known(*names: str) -> list[tuple[str, str]]:
 
 
 async def test_a_key_that_another_source_has_taken_ends_the_batch_all_the_same(
-    import_store: ImportStore,
+    import_store: Imports,
 ) -> None:
     """Only a foreign producer sends such a thing. A store may let the later one have it."""
     mine = posting("one")
@@ -294,7 +295,7 @@ async def test_a_key_that_another_source_has_taken_ends_the_batch_all_the_same(
     assert counts.total == 2
 
 
-async def test_postings_that_are_known_count_as_unchanged(import_store: ImportStore) -> None:
+async def test_postings_that_are_known_count_as_unchanged(import_store: Imports) -> None:
     await import_all(import_store, postings("a", "b", "c"))
     before = await stored(import_store, "a")
     claim = await begin(import_store)
@@ -305,13 +306,15 @@ async def test_postings_that_are_known_count_as_unchanged(import_store: ImportSt
         known=known("a", "b"),
     )
     for _ in range(2):
-        assert await import_store.apply_batch(light) == Counts(new=1, updated=1, unchanged=2)
+        assert await import_store.postings.apply_batch(light) == Counts(
+            new=1, updated=1, unchanged=2
+        )
     assert await stored(import_store, "a") == before
 
 
 @pytest.mark.parametrize("stale", ["not stored", "closed", "of another content", "of no key"])
 async def test_a_batch_with_a_posting_that_is_not_as_known_is_left_alone(
-    import_store: ImportStore, stale: str
+    import_store: Imports, stale: str
 ) -> None:
     """Its producer misses its row, and sends all of it."""
     await import_all(import_store, postings("a", "b"))
@@ -320,21 +323,21 @@ async def test_a_batch_with_a_posting_that_is_not_as_known_is_left_alone(
     if stale == "not stored":
         keys += known("c")
     elif stale == "closed":
-        await import_store.close_postings(claim, [keys[1][0]])
+        await import_store.postings.close(claim, [keys[1][0]])
     elif stale == "of no key":
         keys.append(("0" * 40, keys[0][1]))
     else:
         keys[1] = (keys[1][0], "0" * 32)
     mark = Mark(claim.run.run_id, 0)
     light = Batch(mark=mark, source_url=SOURCE, jobs=postings("d"), known=keys)
-    assert await import_store.apply_batch(light) is None
-    assert await import_store.find_posting(key_of("d")) is None
-    assert await import_store.missing_batches(claim.run.run_id, published=1) == [0]
+    assert await import_store.postings.apply_batch(light) is None
+    assert await import_store.postings.find(key_of("d")) is None
+    assert await import_store.postings.missing_batches(claim.run.run_id, published=1) == [0]
     whole = Batch(mark=mark, source_url=SOURCE, jobs=postings("d", "a", "b"))
-    counts = await import_store.apply_batch(whole)
+    counts = await import_store.postings.apply_batch(whole)
     assert counts is not None
     assert (counts.new, counts.total) == (1, 3)
-    assert await import_store.apply_batch(light) == counts, "the row stands"
+    assert await import_store.postings.apply_batch(light) == counts, "the row stands"
 
 
 async def test_a_known_posting_that_the_batch_itself_has_written_counts_as_then(
@@ -346,7 +349,7 @@ async def test_a_known_posting_that_the_batch_itself_has_written_counts_as_then(
         claim = await begin(store)
         mark = Mark(claim.run.run_id, 0)
         whole = Batch(mark=mark, source_url=SOURCE, jobs=postings("a", "b"))
-        counts = await store.apply_batch(whole)
+        counts = await store.postings.apply_batch(whole)
         await imports.lose_row(mark)
         light = Batch(mark=mark, source_url=SOURCE, jobs=[], known=known("a", "b"))
-        assert await store.apply_batch(light) == counts == Counts(new=1, unchanged=1)
+        assert await store.postings.apply_batch(light) == counts == Counts(new=1, unchanged=1)

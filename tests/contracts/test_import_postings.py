@@ -28,14 +28,17 @@ from contracts.import_samples import (
 from webloom.domain.errors import BadCursor
 from webloom.domain.import_run import Counts, RunStatus
 from webloom.parsing.job_posting import JobPosting
-from webloom.ports.import_store import ImportStore, PostingFilter
+from webloom.ports.imports import Imports
+from webloom.ports.postings import PostingFilter
 
 OTHER = "http://other.example/feed.xml"
 
 
-async def all_keys(store: ImportStore, source_url: str = SOURCE, limit: int = 3) -> list[str]:
+async def all_keys(store: Imports, source_url: str = SOURCE, limit: int = 3) -> list[str]:
     keys: list[str] = []
-    while part := await store.open_keys(source_url, after=keys[-1] if keys else "", limit=limit):
+    while part := await store.postings.open_keys(
+        source_url, after=keys[-1] if keys else "", limit=limit
+    ):
         assert len(part) <= limit
         keys += part
     return keys
@@ -44,7 +47,7 @@ async def all_keys(store: ImportStore, source_url: str = SOURCE, limit: int = 3)
 # Closing.
 
 
-async def test_open_keys_are_told_in_order_for_each_source(import_store: ImportStore) -> None:
+async def test_open_keys_are_told_in_order_for_each_source(import_store: Imports) -> None:
     names = [f"posting {n}" for n in range(20)]
     await import_all(import_store, postings(*names))
     await import_all(import_store, [posting("a", source_url=OTHER)], "other")
@@ -61,7 +64,7 @@ async def test_a_closed_posting_is_marked_and_no_longer_open(imports: ImportProc
         await apply(store, claim, 0, postings("a"))
         before = await stored(store, "b")
         gone = [key_of("b"), key_of("c"), key_of("unknown"), "no key"]
-        await store.close_postings(claim, gone)
+        await store.postings.close(claim, gone)
         after = await stored(store, "b")
         assert after.closed_at is not None
         assert after.closed_at > before.updated_at
@@ -69,18 +72,18 @@ async def test_a_closed_posting_is_marked_and_no_longer_open(imports: ImportProc
         assert after == expected
         assert await all_keys(store) == [key_of("a")]
         await imports.pass_time(60)
-        await store.close_postings(claim, gone)
+        await store.postings.close(claim, gone)
         assert await stored(store, "b") == after
         run = await end(store, claim, all_read(1, 1))
         assert (run.status, run.closed_jobs) == (RunStatus.COMPLETED, 2)
         assert run.counts == Counts(unchanged=1)
 
 
-async def test_what_another_run_has_closed_stays_as_it_is(import_store: ImportStore) -> None:
+async def test_what_another_run_has_closed_stays_as_it_is(import_store: Imports) -> None:
     await import_all(import_store, postings("a", "b"))
     for gone, closed in ((["a"], 1), (["a", "b"], 1), (["a", "b"], 0)):
         claim = await begin(import_store)
-        await import_store.close_postings(claim, [key_of(name) for name in gone])
+        await import_store.postings.close(claim, [key_of(name) for name in gone])
         run = await end(import_store, claim, all_read(0, 0))
         assert run.closed_jobs == closed
 
@@ -91,7 +94,7 @@ async def test_a_posting_that_comes_again_is_open_and_counts_as_updated(
     async with imports.open() as store:
         await import_all(store, postings("a", "b"))
         claim = await begin(store)
-        await store.close_postings(claim, [key_of("a")])
+        await store.postings.close(claim, [key_of("a")])
         closing = await end(store, claim, all_read(0, 0))
         await imports.pass_time(60)
         run = await import_all(store, postings("a", "b"))
@@ -100,32 +103,32 @@ async def test_a_posting_that_comes_again_is_open_and_counts_as_updated(
         assert (found.closed_at, found.closed_by) == (None, None)
         assert found.changed_by.run_id == run.run_id
         assert len(await all_keys(store)) == 2
-        again = await store.find_run(closing.run_id)
+        again = await store.runs.find(closing.run_id)
         assert again == closing  # what it closed is counted for ever
 
 
-async def test_a_run_that_has_ended_closes_nothing(import_store: ImportStore) -> None:
+async def test_a_run_that_has_ended_closes_nothing(import_store: Imports) -> None:
     claim = await begin(import_store)
     await apply(import_store, claim, 0, postings("a"))
     await end(import_store, claim, all_read(1, 1))
-    await import_store.close_postings(claim, [key_of("a")])
+    await import_store.postings.close(claim, [key_of("a")])
     assert (await stored(import_store, "a")).closed_at is None
 
 
 async def test_postings_are_counted_open_and_closed(imports: ImportProcesses) -> None:
     async with imports.open() as store:
-        assert await store.count_postings() == (0, 0)
+        assert await store.postings.count() == (0, 0)
         await import_all(store, postings("a", "b", "c"))
         claim = await begin(store)
-        await store.close_postings(claim, [key_of("a")])
+        await store.postings.close(claim, [key_of("a")])
         await imports.pass_time(3)
-        assert await store.count_postings() == (2, 1)
+        assert await store.postings.count() == (2, 1)
 
 
 # The listing.
 
 
-async def furnish(imports: ImportProcesses, store: ImportStore) -> list[str]:
+async def furnish(imports: ImportProcesses, store: Imports) -> list[str]:
     """Ten postings; returns their names, the latest published first."""
     await import_all(
         store,
@@ -149,7 +152,7 @@ async def furnish(imports: ImportProcesses, store: ImportStore) -> list[str]:
         "other",
     )
     claim = await begin(store)
-    await store.close_postings(claim, [key_of("p1"), key_of("p2")])
+    await store.postings.close(claim, [key_of("p1"), key_of("p2")])
     await end(store, claim, all_read(0, 0))
     return ["q0", "p0", "p1", "p2", "p3", "q1", "p4", "p5", "p6", "p7"]
 
@@ -159,7 +162,7 @@ async def test_postings_are_listed_the_latest_published_first(imports: ImportPro
         everything = await furnish(imports, store)
         for limit in (1, 3, 10, 100):
             assert await names_listed(store, limit=limit) == everything
-        page = await store.page_of_postings(PostingFilter(), limit=2)
+        page = await store.postings.page(PostingFilter(), limit=2)
         assert page.postings == [await stored(store, "q0", OTHER), await stored(store, "p0")]
 
 
@@ -216,7 +219,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-async def test_no_text_breaks_the_search(import_store: ImportStore) -> None:
+async def test_no_text_breaks_the_search(import_store: Imports) -> None:
     await import_all(import_store, postings("a"))
     for text in HOSTILE:
         for chosen in (
@@ -225,11 +228,11 @@ async def test_no_text_breaks_the_search(import_store: ImportStore) -> None:
             PostingFilter(location=text),
             PostingFilter(source_url=text),
         ):
-            page = await import_store.page_of_postings(chosen, limit=5)
+            page = await import_store.postings.page(chosen, limit=5)
             assert len(page.postings) <= 1
 
 
-async def test_a_posting_is_found_by_what_it_says_now(import_store: ImportStore) -> None:
+async def test_a_posting_is_found_by_what_it_says_now(import_store: Imports) -> None:
     def said(title: str, company: str | None, days: int) -> list[JobPosting]:
         return [posting("a", title=title, company=company, published_at=later(86400 * days))]
 
@@ -270,7 +273,7 @@ async def test_a_posting_without_a_date_stands_where_it_was_stored(
             assert await names_listed(store, chosen) == ["second"]
 
 
-async def test_postings_of_one_moment_are_listed_each_once(import_store: ImportStore) -> None:
+async def test_postings_of_one_moment_are_listed_each_once(import_store: Imports) -> None:
     names = [f"p{n}" for n in range(25)]
     await import_all(import_store, [posting(name, published_at=MAY) for name in names], size=7)
     for chosen in (PostingFilter(), PostingFilter(text="title"), PostingFilter(source_url=SOURCE)):
@@ -284,7 +287,7 @@ async def test_postings_of_one_moment_are_listed_each_once(import_store: ImportS
     ids=["all", "text", "source"],
 )
 async def test_what_is_added_meanwhile_moves_nothing(
-    import_store: ImportStore, chosen: PostingFilter
+    import_store: Imports, chosen: PostingFilter
 ) -> None:
     names = [f"p{n}" for n in range(12)]
     await import_all(
@@ -294,7 +297,7 @@ async def test_what_is_added_meanwhile_moves_nothing(
     listed: list[str] = []
     cursor = None
     for turn in range(4):
-        page = await import_store.page_of_postings(chosen, limit=3, cursor=cursor)
+        page = await import_store.postings.page(chosen, limit=3, cursor=cursor)
         listed += [each.posting.external_id or "" for each in page.postings]
         cursor = page.next_cursor
         added = [posting(f"{turn} {n}", published_at=later(n - 30 * turn)) for n in range(3)]
@@ -302,7 +305,7 @@ async def test_what_is_added_meanwhile_moves_nothing(
     assert [name for name in listed if name in names] == names
 
 
-async def test_dates_can_be_before_and_after_all_others(import_store: ImportStore) -> None:
+async def test_dates_can_be_before_and_after_all_others(import_store: Imports) -> None:
     dates = [
         datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC),
         datetime(2500, 1, 1, tzinfo=UTC),
@@ -323,7 +326,7 @@ async def test_dates_can_be_before_and_after_all_others(import_store: ImportStor
             assert await names_listed(import_store, chosen) == expected
 
 
-async def test_a_rare_filter_among_thousands_is_paged_through(import_store: ImportStore) -> None:
+async def test_a_rare_filter_among_thousands_is_paged_through(import_store: Imports) -> None:
     jobs = [
         posting(f"p{n}", company="Rare" if n == 0 else "Usual", published_at=later(n))
         for n in range(2500)
@@ -332,7 +335,7 @@ async def test_a_rare_filter_among_thousands_is_paged_through(import_store: Impo
     await asyncio.gather(
         *(apply(import_store, claim, n, jobs[n * 250 : n * 250 + 250]) for n in range(10))
     )
-    await import_store.close_postings(claim, [key_of("p0"), key_of("p1")])
+    await import_store.postings.close(claim, [key_of("p0"), key_of("p1")])
     for chosen in (
         PostingFilter(company="rare"),
         PostingFilter(is_open=False, company="rare"),
@@ -356,8 +359,8 @@ GARBAGE = [
 
 @pytest.mark.parametrize("cursor", GARBAGE, ids=[ascii(cursor[:20]) for cursor in GARBAGE])
 async def test_a_cursor_that_the_store_did_not_hand_out_is_refused(
-    import_store: ImportStore, cursor: str
+    import_store: Imports, cursor: str
 ) -> None:
     for text in (None, "a"):
         with pytest.raises(BadCursor):
-            await import_store.page_of_postings(PostingFilter(text=text), limit=1, cursor=cursor)
+            await import_store.postings.page(PostingFilter(text=text), limit=1, cursor=cursor)

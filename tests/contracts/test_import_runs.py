@@ -29,6 +29,7 @@ from contracts.import_samples import (
     started,
     stored,
 )
+from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.import_run import (
     MOST_FAILURES,
     MOST_REASONS,
@@ -38,7 +39,9 @@ from webloom.domain.import_run import (
     Phase,
     RunStatus,
 )
-from webloom.ports.import_store import Claim, Ending, ImportStore, RunFilter
+from webloom.domain.import_transitions import Ending
+from webloom.ports.import_runs import Claim, RunFilter
+from webloom.ports.imports import Imports
 
 
 def is_balanced(run: ImportRun) -> bool:
@@ -48,7 +51,7 @@ def is_balanced(run: ImportRun) -> bool:
 # One active run for each feed.
 
 
-async def test_a_run_is_started_as_it_was_asked_for(import_store: ImportStore) -> None:
+async def test_a_run_is_started_as_it_was_asked_for(import_store: Imports) -> None:
     feed = await add_feed(import_store)
     new = new_run("some run", trigger="retry", batch_size=7, concurrency=5, retry_of="another")
     run = await started(import_store, new=new)
@@ -67,8 +70,8 @@ async def test_a_run_is_started_as_it_was_asked_for(import_store: ImportStore) -
         counts=Counts(),
         retry_of="another",
     )
-    assert await import_store.find_run("some run") == run
-    assert await import_store.find_run("other run") is None
+    assert await import_store.runs.find("some run") == run
+    assert await import_store.runs.find("other run") is None
 
 
 async def test_of_many_who_start_a_run_at_once_one_does(imports: ImportProcesses) -> None:
@@ -88,7 +91,7 @@ async def test_of_many_who_start_a_run_at_once_one_does(imports: ImportProcesses
 
 
 async def test_the_same_start_again_returns_its_run_even_when_that_has_ended(
-    import_store: ImportStore,
+    import_store: Imports,
 ) -> None:
     await add_feed(import_store)
     new = new_run(owner="producer", lease=LEASE)
@@ -105,7 +108,7 @@ async def test_a_run_can_be_taken_as_it_is_started(imports: ImportProcesses) -> 
         await add_feed(one)
         new = new_run(owner="producer", lease=LEASE)
         run = await started(one, new=new)
-        assert await two.claim_run("other", lease=LEASE) is None
+        assert await two.runs.claim("other", lease=LEASE) is None
         claim = await claimed(one, run_id=run.run_id)
         assert (claim.run, claim.feed) == (run, await feed_now(one))
         await imports.pass_time(LEASE + 1)
@@ -121,9 +124,9 @@ async def test_a_feed_whose_active_run_is_none_is_set_right(
         await end(store, claim, all_read(0, 0), next_run_at=claim.run.started_at)
         run_id = claim.run.run_id if what == "ended" else "a run that is not there"
         await imports.tie_feed(claim.feed.feed_id, run_id)
-        await store.claim_run("producer", lease=LEASE)
+        await store.runs.claim("producer", lease=LEASE)
         assert (await feed_now(store)).active_run_id is None
-        assert len(await store.due_feeds(claim.run.started_at, limit=1)) == 1
+        assert len(await store.feeds.due(claim.run.started_at, limit=1)) == 1
         assert (await started(store)).status is RunStatus.RUNNING
 
 
@@ -135,27 +138,27 @@ async def test_one_producer_at_a_time_holds_a_run(imports: ImportProcesses) -> N
         await add_feed(one)
         run = await started(one)
         claims = await asyncio.gather(
-            *((one, two)[n % 2].claim_run(f"producer {n}", lease=LEASE) for n in range(20))
+            *((one, two)[n % 2].runs.claim(f"producer {n}", lease=LEASE) for n in range(20))
         )
         [claim] = [each for each in claims if each is not None]
         assert claim.run.run_id == run.run_id
         for run_id in (None, run.run_id, "unknown"):
-            assert await two.claim_run("somebody", lease=LEASE, run_id=run_id) is None
+            assert await two.runs.claim("somebody", lease=LEASE, run_id=run_id) is None
 
 
-async def test_each_of_two_runs_can_be_claimed_by_name(import_store: ImportStore) -> None:
+async def test_each_of_two_runs_can_be_claimed_by_name(import_store: Imports) -> None:
     for name in ("feed", "other"):
         await add_feed(import_store, name)
     first, second = await started(import_store, "feed"), await started(import_store, "other")
     claim = await claimed(import_store, run_id=second.run_id)
     assert claim.run.run_id == second.run_id
     assert claim.feed.feed_id == "id of other"
-    other = await import_store.claim_run("another", lease=LEASE)
+    other = await import_store.runs.claim("another", lease=LEASE)
     assert other is not None
     assert other.run.run_id == first.run_id
 
 
-async def test_runs_of_a_busy_host_are_left_to_wait(import_store: ImportStore) -> None:
+async def test_runs_of_a_busy_host_are_left_to_wait(import_store: Imports) -> None:
     """Also those of a feed that has moved there, and not those of one that has moved away."""
     away = {"moved_to": "http://away.example:8080/feed.xml"}
     for name, moved_to in (
@@ -168,9 +171,9 @@ async def test_runs_of_a_busy_host_are_left_to_wait(import_store: ImportStore) -
         await started(import_store, name)
     first = await claimed_beside(import_store, "one", "busy.example")
     assert first.feed.feed_id == "id of busy.more"
-    await import_store.edit_feed("id of other", config("other", **away), next_run_at=None)
+    await import_store.feeds.edit("id of other", config("other", **away), next_run_at=None)
     assert (
-        await import_store.claim_run(
+        await import_store.runs.claim(
             "two", lease=LEASE, busy_hosts=["busy.example", "away.example"]
         )
         is None
@@ -186,23 +189,23 @@ async def test_runs_of_a_busy_host_are_left_to_wait(import_store: ImportStore) -
 
 
 async def test_a_run_of_a_busy_host_can_be_named_and_can_be_cancelled(
-    import_store: ImportStore,
+    import_store: Imports,
 ) -> None:
     for name in ("one", "two"):
         await add_feed(import_store, name, moved_to=f"http://busy.example/{name}")
     named, cancelled = await started(import_store, "one"), await started(import_store, "two")
-    claim = await import_store.claim_run(
+    claim = await import_store.runs.claim(
         "a", lease=LEASE, run_id=named.run_id, busy_hosts=["busy.example"]
     )
     assert claim is not None
-    assert await import_store.claim_run("b", lease=LEASE, busy_hosts=["busy.example"]) is None
-    await import_store.cancel_run(cancelled.run_id)
+    assert await import_store.runs.claim("b", lease=LEASE, busy_hosts=["busy.example"]) is None
+    await import_store.runs.cancel(cancelled.run_id)
     ending = await claimed_beside(import_store, "b", "busy.example")
     assert (ending.run.run_id, ending.run.cancel_requested) == (cancelled.run_id, True)
 
 
-async def claimed_beside(store: ImportStore, owner: str, *busy: str) -> Claim:
-    claim = await store.claim_run(owner, lease=LEASE, busy_hosts=busy)
+async def claimed_beside(store: Imports, owner: str, *busy: str) -> Claim:
+    claim = await store.runs.claim(owner, lease=LEASE, busy_hosts=busy)
     assert claim is not None
     return claim
 
@@ -216,7 +219,42 @@ async def test_the_owners_own_claim_is_given_again(imports: ImportProcesses) -> 
         again = await claimed(store, run_id=run.run_id, lease=10)
         assert again.token == claim.token
         await imports.pass_time(9)
-        assert await store.claim_run("other", lease=10) is None
+        assert await store.runs.claim("other", lease=10) is None
+
+
+async def test_the_first_claim_has_token_1_and_one_after_an_expired_lease_a_higher_one(
+    imports: ImportProcesses,
+) -> None:
+    """Also for the same owner: it may have been away for long."""
+    async with imports.open() as store:
+        await add_feed(store)
+        run = await started(store)
+        assert not await store.runs.renew(
+            Claim(run=run, feed=await feed_now(store), token=0), lease=10
+        )
+        first = await claimed(store, lease=10)
+        await imports.pass_time(11)
+        second = await claimed(store, lease=10)
+        assert (first.token, second.token) == (1, 2)
+        assert await store.runs.note_reading(first, reading(fetched=1)) is None
+        assert await store.runs.note_reading(second, reading(fetched=1)) is not None
+
+
+async def test_a_claim_shows_what_is_known_of_a_removed_feed(import_store: Imports) -> None:
+    feed = await add_feed(import_store, enabled=True, interval_minutes=5.0)
+    run = await started(import_store)
+    assert await import_store.feeds.remove(feed.feed_id)
+    claim = await claimed(import_store)
+    assert (claim.run.run_id, claim.run.cancel_requested) == (run.run_id, True)
+    assert claim.feed == Feed(
+        feed_id=feed.feed_id,
+        config=FeedConfig(url=feed.config.url, name=feed.config.name, enabled=False),
+        created_at=run.started_at,
+        updated_at=run.started_at,
+        next_run_at=None,
+    )
+    ended = await end(import_store, claim, all_read(0, 0), error="cancelled")
+    assert ended.status is RunStatus.FAILED
 
 
 async def test_a_renewed_claim_stands_and_one_that_ran_out_goes_to_the_next(
@@ -231,9 +269,9 @@ async def test_a_renewed_claim_stands_and_one_that_ran_out_goes_to_the_next(
             claim = await claimed(store, owner, lease=10)
             tokens.append(claim.token)
             await imports.pass_time(9)
-            assert await store.renew_run(claim, lease=10)
+            assert await store.runs.renew(claim, lease=10)
             await imports.pass_time(9)
-            assert await one.claim_run("third", lease=10, run_id=run.run_id) is None
+            assert await one.runs.claim("third", lease=10, run_id=run.run_id) is None
             await imports.pass_time(2)
         assert tokens == sorted(set(tokens))
 
@@ -244,19 +282,19 @@ async def test_a_jump_of_the_wall_clock_moves_no_lease(imports: ImportProcesses)
         await started(store)
         await claimed(store, lease=10)
         imports.clock.jump_wall(3600)
-        assert await store.claim_run("other", lease=10) is None
+        assert await store.runs.claim("other", lease=10) is None
 
 
-async def test_a_run_that_is_given_up_can_be_had_at_once(import_store: ImportStore) -> None:
+async def test_a_run_that_is_given_up_can_be_had_at_once(import_store: Imports) -> None:
     await add_feed(import_store)
     await started(import_store)
     claim = await claimed(import_store, "one")
-    await import_store.give_up_run(claim)
+    await import_store.runs.give_up(claim)
     other = await claimed(import_store, "two")
     assert other.token > claim.token
-    await import_store.give_up_run(claim)
-    assert await import_store.claim_run("three", lease=LEASE) is None
-    assert await import_store.renew_run(other, lease=LEASE)
+    await import_store.runs.give_up(claim)
+    assert await import_store.runs.claim("three", lease=LEASE) is None
+    assert await import_store.runs.renew(other, lease=LEASE)
 
 
 async def test_a_claim_that_no_longer_stands_changes_nothing(imports: ImportProcesses) -> None:
@@ -267,19 +305,19 @@ async def test_a_claim_that_no_longer_stands_changes_nothing(imports: ImportProc
         await apply(store, stale, 0, postings("a"))
         await imports.pass_time(LEASE + 1)
         claim = await claimed(store, "two")
-        await store.note_reading(claim, reading(fetched=5))
+        await store.runs.note_reading(claim, reading(fetched=5))
         before, feed = await run_now(store, run.run_id), await feed_now(store)
 
         await imports.pass_time(1)
-        assert not await store.renew_run(stale, lease=LEASE)
-        assert await store.note_reading(stale, reading(fetched=9)) is None
-        assert await store.finish_run(stale, all_read(9, 1), Ending(error="no")) is None
-        await store.close_postings(stale, [postings("a")[0].dedupe_key])
+        assert not await store.runs.renew(stale, lease=LEASE)
+        assert await store.runs.note_reading(stale, reading(fetched=9)) is None
+        assert await store.runs.finish(stale, all_read(9, 1), Ending(error="no")) is None
+        await store.postings.close(stale, [postings("a")[0].dedupe_key])
 
         assert await run_now(store, run.run_id) == before
         assert await feed_now(store) == feed
         assert (await stored(store, "a")).closed_at is None
-        assert await store.renew_run(claim, lease=LEASE)
+        assert await store.runs.renew(claim, lease=LEASE)
 
 
 async def test_a_claim_that_ran_out_still_stands_until_somebody_takes_the_run(
@@ -290,25 +328,25 @@ async def test_a_claim_that_ran_out_still_stands_until_somebody_takes_the_run(
         await started(store)
         claim = await claimed(store, lease=5)
         await imports.pass_time(60)
-        assert await store.note_reading(claim, reading(fetched=1)) is not None
-        assert await store.renew_run(claim, lease=5)
-        assert await store.claim_run("other", lease=5) is None
+        assert await store.runs.note_reading(claim, reading(fetched=1)) is not None
+        assert await store.runs.renew(claim, lease=5)
+        assert await store.runs.claim("other", lease=5) is None
 
 
-async def test_a_run_that_has_ended_is_nobodys(import_store: ImportStore) -> None:
+async def test_a_run_that_has_ended_is_nobodys(import_store: Imports) -> None:
     claim = await begin(import_store)
     ended = await end(import_store, claim, all_read(0, 0))
-    assert not await import_store.renew_run(claim, lease=LEASE)
-    await import_store.give_up_run(claim)
+    assert not await import_store.runs.renew(claim, lease=LEASE)
+    await import_store.runs.give_up(claim)
     for run_id in (None, claim.run.run_id):
-        assert await import_store.claim_run("producer", lease=LEASE, run_id=run_id) is None
+        assert await import_store.runs.claim("producer", lease=LEASE, run_id=run_id) is None
     assert await run_now(import_store, claim.run.run_id) == ended
 
 
 # What the producer notes.
 
 
-async def test_what_the_producer_notes_is_shown_with_the_ledger(import_store: ImportStore) -> None:
+async def test_what_the_producer_notes_is_shown_with_the_ledger(import_store: Imports) -> None:
     claim = await begin(import_store)
     await apply(
         import_store, claim, 1, postings("a", "b"), duplicates=1, failures=[failure("no id")]
@@ -326,7 +364,7 @@ async def test_what_the_producer_notes_is_shown_with_the_ledger(import_store: Im
         format="rss",
         content_hash="ab",
     )
-    run = await import_store.note_reading(claim, noted)
+    run = await import_store.runs.note_reading(claim, noted)
     assert run is not None
     assert run.reading == noted
     assert run.counts == Counts(new=2, duplicate=3, failed=2)
@@ -335,7 +373,7 @@ async def test_what_the_producer_notes_is_shown_with_the_ledger(import_store: Im
     assert run.failure_reasons == {"no title": 1, "no id": 1}
     assert run.status is RunStatus.RUNNING
     assert await run_now(import_store, claim.run.run_id) == run
-    run = await import_store.note_reading(claim, replace(noted, all_published=True))
+    run = await import_store.runs.note_reading(claim, replace(noted, all_published=True))
     assert run is not None
     assert run.total_batches == 2
 
@@ -350,7 +388,7 @@ async def test_updated_at_moves_when_a_reader_can_see_a_difference(
         async def note(**changes: int) -> bool:
             """Whether it moved."""
             await imports.pass_time(1)
-            run = await store.note_reading(claim, reading(Phase.READING, **changes))
+            run = await store.runs.note_reading(claim, reading(Phase.READING, **changes))
             assert run is not None
             assert await run_now(store, claim.run.run_id) == run
             moments.append(run.updated_at)
@@ -362,32 +400,32 @@ async def test_updated_at_moves_when_a_reader_can_see_a_difference(
         assert await note(fetched=3)
         assert not await note(fetched=3)
         assert await note(fetched=3, bytes_read=5)
-        await store.fail_batch(Mark(claim.run.run_id, 1), [failure()], failed=1)
+        await store.postings.fail_batch(Mark(claim.run.run_id, 1), [failure()], failed=1)
         assert await note(fetched=3, bytes_read=5)
 
 
 async def test_a_run_can_be_asked_to_end(imports: ImportProcesses) -> None:
     async with imports.open() as store:
-        assert await store.cancel_run("unknown") is None
+        assert await store.runs.cancel("unknown") is None
         claim = await begin(store)
         await imports.pass_time(1)
-        run = await store.cancel_run(claim.run.run_id)
+        run = await store.runs.cancel(claim.run.run_id)
         assert run is not None
         assert (run.status, run.cancel_requested) == (RunStatus.RUNNING, True)
         assert run.updated_at > claim.run.updated_at
-        noted = await store.note_reading(claim, reading(fetched=1))
+        noted = await store.runs.note_reading(claim, reading(fetched=1))
         assert noted is not None
         assert noted.cancel_requested
         ended = await end(store, claim, all_read(1, 0), error="cancelled")
         assert (ended.status, ended.cancel_requested) == (RunStatus.FAILED, True)
         await imports.pass_time(1)
-        assert await store.cancel_run(claim.run.run_id) == ended
+        assert await store.runs.cancel(claim.run.run_id) == ended
 
 
-async def test_a_run_that_has_ended_is_not_asked_to(import_store: ImportStore) -> None:
+async def test_a_run_that_has_ended_is_not_asked_to(import_store: Imports) -> None:
     claim = await begin(import_store)
     ended = await end(import_store, claim, all_read(0, 0))
-    assert await import_store.cancel_run(claim.run.run_id) == ended
+    assert await import_store.runs.cancel(claim.run.run_id) == ended
 
 
 # How a run ends.
@@ -406,7 +444,7 @@ async def test_an_empty_run_is_completed(imports: ImportProcesses) -> None:
         assert await run_now(store, claim.run.run_id) == run
 
 
-async def test_a_run_that_lost_nothing_is_completed(import_store: ImportStore) -> None:
+async def test_a_run_that_lost_nothing_is_completed(import_store: Imports) -> None:
     claim = await begin(import_store)
     await apply(import_store, claim, 0, postings("a", "b"), duplicates=1)
     await apply(import_store, claim, 1, postings("b", "c"))
@@ -417,7 +455,7 @@ async def test_a_run_that_lost_nothing_is_completed(import_store: ImportStore) -
     assert is_balanced(run)
 
 
-async def test_batches_that_were_never_stored_count_as_failed(import_store: ImportStore) -> None:
+async def test_batches_that_were_never_stored_count_as_failed(import_store: Imports) -> None:
     claim = await begin(import_store)
     await apply(import_store, claim, 0, postings("a", "b"))
     run = await end(import_store, claim, all_read(7, 3))
@@ -429,7 +467,7 @@ async def test_batches_that_were_never_stored_count_as_failed(import_store: Impo
     assert await run_now(import_store, claim.run.run_id) == run
 
 
-async def test_a_run_of_which_nothing_was_stored_has_failed(import_store: ImportStore) -> None:
+async def test_a_run_of_which_nothing_was_stored_has_failed(import_store: Imports) -> None:
     claim = await begin(import_store)
     run = await end(import_store, claim, all_read(3, 1))
     assert (run.status, run.counts) == (RunStatus.FAILED, Counts(failed=3))
@@ -443,7 +481,7 @@ async def test_a_run_of_which_nothing_was_stored_has_failed(import_store: Import
     ("names", "status"), [("", RunStatus.FAILED), ("ab", RunStatus.PARTIAL)], ids=["none", "some"]
 )
 async def test_a_run_that_ends_with_an_error_says_so(
-    import_store: ImportStore, names: str, status: RunStatus
+    import_store: Imports, names: str, status: RunStatus
 ) -> None:
     claim = await begin(import_store)
     if names:
@@ -454,20 +492,24 @@ async def test_a_run_that_ends_with_an_error_says_so(
     assert is_balanced(run)
 
 
-async def test_a_batch_that_failed_counts_as_its_records(import_store: ImportStore) -> None:
+async def test_a_batch_that_failed_counts_as_its_records(import_store: Imports) -> None:
     claim = await begin(import_store)
     await apply(import_store, claim, 0, postings("a"))
     for _ in range(2):
-        await import_store.fail_batch(Mark(claim.run.run_id, 1), [failure("unreadable")], failed=3)
-    await import_store.fail_batch(Mark(claim.run.run_id, 0), [failure("unreadable")], failed=1)
-    assert await import_store.missing_batches(claim.run.run_id, published=3) == [2]
+        await import_store.postings.fail_batch(
+            Mark(claim.run.run_id, 1), [failure("unreadable")], failed=3
+        )
+    await import_store.postings.fail_batch(
+        Mark(claim.run.run_id, 0), [failure("unreadable")], failed=1
+    )
+    assert await import_store.postings.missing_batches(claim.run.run_id, published=3) == [2]
     run = await end(import_store, claim, all_read(4, 2))
     assert run.counts == Counts(new=1, failed=3)
     assert "unreadable" in run.failure_reasons
     assert [each.reason for each in run.failures] == ["unreadable"]
     assert run.status is RunStatus.PARTIAL
     assert is_balanced(run)
-    await import_store.fail_batch(Mark(claim.run.run_id, 2), [failure()], failed=3)
+    await import_store.postings.fail_batch(Mark(claim.run.run_id, 2), [failure()], failed=3)
     assert await run_now(import_store, claim.run.run_id) == run
 
 
@@ -479,17 +521,17 @@ async def test_to_end_a_run_again_changes_nothing(imports: ImportProcesses) -> N
         feed = await feed_now(store)
         await imports.pass_time(1)
         ending = Ending(error="another", next_run_at=run.started_at)
-        assert await store.finish_run(claim, all_read(9, 1), ending) == run
-        assert await store.note_reading(claim, reading(fetched=4)) in (None, run)
+        assert await store.runs.finish(claim, all_read(9, 1), ending) == run
+        assert await store.runs.note_reading(claim, reading(fetched=4)) in (None, run)
         assert await run_now(store, run.run_id) == run
         assert await feed_now(store) == feed
         next_run = await started(store)
-        assert await store.finish_run(claim, all_read(9, 1), ending) == run
+        assert await store.runs.finish(claim, all_read(9, 1), ending) == run
         assert (await feed_now(store)).active_run_id == next_run.run_id
 
 
 async def test_failures_are_shown_up_to_a_number_and_all_counted(
-    import_store: ImportStore,
+    import_store: Imports,
 ) -> None:
     claim = await begin(import_store)
     for index in range(4):
@@ -510,7 +552,7 @@ async def test_failures_are_shown_up_to_a_number_and_all_counted(
     assert run.failure_reasons == {f"reason {n}": 32 + 10 * (n == 0) for n in range(5)}
 
 
-async def test_reasons_beyond_a_number_are_counted_together(import_store: ImportStore) -> None:
+async def test_reasons_beyond_a_number_are_counted_together(import_store: Imports) -> None:
     claim = await begin(import_store)
     for index in range(3):
         failures = [failure(f"reason {index} {n}") for n in range(30)]
@@ -523,12 +565,12 @@ async def test_reasons_beyond_a_number_are_counted_together(import_store: Import
 # Lists of runs.
 
 
-async def history(imports: ImportProcesses, store: ImportStore) -> list[ImportRun]:
+async def history(imports: ImportProcesses, store: Imports) -> list[ImportRun]:
     """Seven runs, a minute after each other, the latest first."""
     runs: list[ImportRun] = []
     for n in range(7):
         name = ("feed", "Über", "100%_b")[n % 3]
-        if await store.feed_of(source(name)) is None:
+        if await store.feeds.at_url(source(name)) is None:
             await add_feed(store, name)
         run = await started(store, name)
         if n < 6:
@@ -542,11 +584,11 @@ async def history(imports: ImportProcesses, store: ImportStore) -> list[ImportRu
 async def test_runs_are_listed_the_latest_first(imports: ImportProcesses) -> None:
     async with imports.open() as store:
         runs = await history(imports, store)
-        page = await store.page_of_runs(RunFilter(), offset=0, limit=50)
+        page = await store.runs.page(RunFilter(), offset=0, limit=50)
         assert (page.runs, page.total) == (runs, 7)
-        page = await store.page_of_runs(RunFilter(), offset=2, limit=3)
+        page = await store.runs.page(RunFilter(), offset=2, limit=3)
         assert (page.runs, page.total) == (runs[2:5], 7)
-        page = await store.page_of_runs(RunFilter(), offset=7, limit=3)
+        page = await store.runs.page(RunFilter(), offset=7, limit=3)
         assert (page.runs, page.total) == ([], 7)
 
 
@@ -555,7 +597,7 @@ async def test_runs_are_found_by_every_filter(imports: ImportProcesses) -> None:
         runs = await history(imports, store)
 
         async def found(**chosen: object) -> list[ImportRun]:
-            page = await store.page_of_runs(RunFilter(**chosen), offset=0, limit=50)  # type: ignore[arg-type]
+            page = await store.runs.page(RunFilter(**chosen), offset=0, limit=50)  # type: ignore[arg-type]
             assert page.total == len(page.runs)
             return page.runs
 
@@ -595,12 +637,12 @@ async def test_runs_that_changed_are_told_the_oldest_change_first(imports: Impor
         one, two, three = [await started(store, name) for name in ("a", "b", "c")]
         await imports.pass_time(1)
         claim = await claimed(store, run_id=two.run_id)
-        await store.note_reading(claim, reading(fetched=1))
+        await store.runs.note_reading(claim, reading(fetched=1))
         await imports.pass_time(1)
         await end(store, await claimed(store, run_id=one.run_id), all_read(0, 0))
 
         async def changed(since: datetime | None, limit: int = 10) -> list[str]:
-            return [run.run_id for run in await store.changed_runs(since, limit=limit)]
+            return [run.run_id for run in await store.runs.changed(since, limit=limit)]
 
         assert set(await changed(None)) == {two.run_id, three.run_id}
         last = (await run_now(store, one.run_id)).updated_at
@@ -613,13 +655,13 @@ async def test_runs_that_changed_are_told_the_oldest_change_first(imports: Impor
 
 
 async def test_a_run_that_a_person_ended_is_no_failure_of_its_feed(
-    import_store: ImportStore,
+    import_store: Imports,
 ) -> None:
     claim = await begin(import_store)
     await end(import_store, claim, reading(), error="no answer")
     assert (await feed_now(import_store)).failures == 1
     claim = await begin(import_store)
-    await import_store.cancel_run(claim.run.run_id)
+    await import_store.runs.cancel(claim.run.run_id)
     run = await end(import_store, claim, reading(), error="cancelled")
     assert run.status is RunStatus.FAILED
     assert (await feed_now(import_store)).failures == 1
@@ -627,21 +669,21 @@ async def test_a_run_that_a_person_ended_is_no_failure_of_its_feed(
     assert (await feed_now(import_store)).failures == 0
 
 
-async def test_a_feed_that_is_no_longer_due_is_not_started(import_store: ImportStore) -> None:
+async def test_a_feed_that_is_no_longer_due_is_not_started(import_store: Imports) -> None:
     """Another scheduler, which saw the same list, was quicker and is done already."""
     now = datetime(2026, 5, 1, 12, tzinfo=UTC)
     await add_feed(import_store, due=now)
     first = await started(import_store, new=new_run(due=now))
     claim = await claimed(import_store, run_id=first.run_id)
     await end(import_store, claim, reading(), next_run_at=now + timedelta(hours=1))
-    assert await import_store.start_run("id of feed", new_run(due=now)) is None
+    assert await import_store.runs.start("id of feed", new_run(due=now)) is None
     later = now + timedelta(hours=2)
-    assert await import_store.start_run("id of feed", new_run(due=later)) is not None
+    assert await import_store.runs.start("id of feed", new_run(due=later)) is not None
 
 
 @pytest.mark.parametrize("error", [None, "cancelled"])
 async def test_the_identity_holds_though_the_producer_died_before_it_could_tell_what_it_read(
-    import_store: ImportStore, error: str | None
+    import_store: Imports, error: str | None
 ) -> None:
     claim = await begin(import_store)
     await apply(import_store, claim, 0, postings("a", "b", "c"))

@@ -38,15 +38,17 @@ from contracts.import_samples import (
     started,
     stored,
 )
-from contracts.mongodb_backend import open_mongodb_at
+from contracts.mongodb_backend import open_mongodb_at, postings_of, runs_of
 from fakes.clock import FakeClock
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.import_store import MongoImportStore
-from webloom.adapters.mongodb.postings_words import list_of
+from webloom.adapters.mongodb.imports import mongodb_imports
+from webloom.adapters.mongodb.posting_words import list_of
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.feed import LastFetch
 from webloom.domain.import_run import Counts, Mark, RunStatus
-from webloom.ports.import_store import Batch, Ending, PostingFilter
+from webloom.domain.import_transitions import Ending
+from webloom.ports.imports import Imports
+from webloom.ports.postings import Batch, PostingFilter
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -66,8 +68,8 @@ async def database(place: Place, clock: FakeClock) -> AsyncIterator[MongoDatabas
 
 
 @pytest.fixture
-def store(database: MongoDatabase) -> MongoImportStore:
-    return MongoImportStore(database)
+def store(database: MongoDatabase) -> Imports:
+    return mongodb_imports(database)
 
 
 class Death(BaseException):
@@ -93,7 +95,7 @@ def dies_at(
 
 
 async def test_a_posting_has_the_names_that_its_readers_know(
-    store: MongoImportStore, database: MongoDatabase
+    store: Imports, database: MongoDatabase
 ) -> None:
     run = await import_all(store, [posting("a", company="ACME", published_at=MAY)])
     [document] = await database.jobs.find({"dedupeKey": key_of("a")}).to_list()
@@ -105,7 +107,7 @@ async def test_a_posting_has_the_names_that_its_readers_know(
 
 
 async def test_a_run_has_the_names_that_its_readers_know(
-    store: MongoImportStore, database: MongoDatabase
+    store: Imports, database: MongoDatabase
 ) -> None:
     await import_all(store, [posting("old"), posting("same")])
     claim = await begin(store)
@@ -139,23 +141,23 @@ async def test_the_indexes_of_the_seed_are_there(database: MongoDatabase) -> Non
 
 
 async def test_a_feed_that_has_not_moved_is_stored_as_before(
-    database: MongoDatabase, store: MongoImportStore
+    database: MongoDatabase, store: Imports
 ) -> None:
     """So that documents of the version before need no upgrade, and it can read ours."""
     feed = await add_feed(store)
     for moved_to in ("http://new.example/", None):
         wanted = replace(feed.config, moved_to=moved_to)
-        await store.edit_feed(feed.feed_id, wanted, next_run_at=None)
+        await store.feeds.edit(feed.feed_id, wanted, next_run_at=None)
         document = await database.feeds.find_one({"_id": feed.feed_id})
         assert document is not None
         assert document.get("movedTo", "nowhere") == (moved_to or "nowhere")
-        assert await store.find_feed(feed.feed_id) == await store.feed_of(wanted.fetch_url)
+        assert await store.feeds.find(feed.feed_id) == await store.feeds.at_url(wanted.fetch_url)
     wanted_at = {"$or": [{"url": "http://x.example/"}, {"movedTo": "http://x.example/"}]}
     plan = await database.feeds.find(wanted_at).explain()
     assert "COLLSCAN" not in str(plan["queryPlanner"]["winningPlan"])
 
 
-async def test_what_looks_like_an_expression_is_text(store: MongoImportStore) -> None:
+async def test_what_looks_like_an_expression_is_text(store: Imports) -> None:
     for text in ("$title", "$$ROOT", "$$given.new", '{"$gt": ""}'):
         odd = posting("odd", text, title=text, company=text, location=text, categories=[text])
         claim = await begin(store)
@@ -172,7 +174,7 @@ async def test_what_looks_like_an_expression_is_text(store: MongoImportStore) ->
     run = await started(store, new=new_run("$$NOW", trigger="$x", owner="$y", lease=9))
     assert (run.run_id, run.trigger) == ("$$NOW", "$x")
     claim = await claimed(store, "$y", run_id="$$NOW")
-    await store.close_postings(claim, [key_of("odd")])
+    await store.postings.close(claim, [key_of("odd")])
     assert (await stored(store, "odd")).closed_by == "$$NOW"
 
 
@@ -188,7 +190,7 @@ WRITES = [
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("collection", "verb", "what"), WRITES, ids=[row[2] for row in WRITES])
 async def test_a_batch_whose_worker_died_is_counted_the_same(
-    store: MongoImportStore,
+    store: Imports,
     database: MongoDatabase,
     monkeypatch: pytest.MonkeyPatch,
     collection: str,
@@ -211,27 +213,27 @@ async def test_a_batch_whose_worker_died_is_counted_the_same(
 
 
 async def test_postings_without_a_row_are_counted_by_the_next_delivery(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch
+    store: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = await begin(store)
-    dies_at(monkeypatch, store._postings, "_insert", after=True, error=Death)
+    dies_at(monkeypatch, postings_of(store)._writes, "_insert", after=True, error=Death)
     with pytest.raises(Death):
         await apply(store, claim, 0, postings("a", "b"))
-    assert await store.missing_batches(claim.run.run_id, published=1) == [0]
+    assert await store.postings.missing_batches(claim.run.run_id, published=1) == [0]
     assert await apply(store, claim, 0, postings("a", "b")) == Counts(new=2)
 
 
 async def test_a_run_whose_starter_died_is_made_by_the_next(
-    store: MongoImportStore, database: MongoDatabase, monkeypatch: pytest.MonkeyPatch
+    store: Imports, database: MongoDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_feed(store)
     new = new_run(owner="producer", lease=5)
     for others in ("start", "claim"):
-        dies_at(monkeypatch, store._runs, "_active_run", after=False, error=Death)
+        dies_at(monkeypatch, runs_of(store)._starting._second, "write", after=False, error=Death)
         with pytest.raises(Death):
-            await store.start_run("id of feed", new)
+            await store.runs.start("id of feed", new)
         assert (await feed_now(store)).active_run_id == new.run_id
-        assert await store.find_run(new.run_id) is None
+        assert await store.runs.find(new.run_id) is None
         if others == "start":
             run = await started(store)
             assert (run.run_id, run.trigger, run.batch_size) == (new.run_id, "manual", 3)
@@ -242,20 +244,20 @@ async def test_a_run_whose_starter_died_is_made_by_the_next(
 
 
 async def test_a_feed_whose_run_has_ended_unknown_to_it_is_set_free(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch
+    store: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetch = LastFetch(etag="e")
     for others in ("claim", "start", "finish"):
         claim = await begin(store)
-        dies_at(monkeypatch, store._runs, "_set_free", after=False, error=Death)
+        dies_at(monkeypatch, runs_of(store)._ending._second, "write", after=False, error=Death)
         ending = Ending(error="broken off", next_run_at=MAY, last_fetch=fetch)
         with pytest.raises(Death):
-            await store.finish_run(claim, all_read(0, 0), ending)
+            await store.runs.finish(claim, all_read(0, 0), ending)
         assert (await feed_now(store)).active_run_id == claim.run.run_id
         if others == "claim":
-            assert await store.claim_run("another", lease=5) is None
+            assert await store.runs.claim("another", lease=5) is None
         elif others == "finish":
-            assert await store.finish_run(claim, all_read(0, 0), ending) is not None
+            assert await store.runs.finish(claim, all_read(0, 0), ending) is not None
         else:
             run = await started(store)
             assert run.run_id != claim.run.run_id
@@ -271,20 +273,20 @@ async def test_a_feed_whose_run_has_ended_unknown_to_it_is_set_free(
 
 
 async def test_a_batch_that_outlives_its_run_is_counted_all_the_same(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+    store: Imports, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
     """The run is cancelled while a worker has written the postings, and not yet the row."""
     claim = await begin(store)
     await apply(store, claim, 0, postings("a"))
     at_the_row, go_on = asyncio.Event(), asyncio.Event()
-    real = store._writing_rows.ask
+    real = postings_of(store)._writing_rows.ask
 
     async def ask(entry: Any) -> Any:
         at_the_row.set()
         await go_on.wait()
         return await real(entry)
 
-    monkeypatch.setattr(store._writing_rows, "ask", ask)
+    monkeypatch.setattr(postings_of(store)._writing_rows, "ask", ask)
     late = asyncio.create_task(apply(store, claim, 1, postings("b", "c")))
     await at_the_row.wait()
     run = await end(store, claim, all_read(5, 3), error="cancelled")
@@ -301,29 +303,32 @@ async def test_a_batch_that_outlives_its_run_is_counted_all_the_same(
 
 
 async def test_rows_that_come_late_one_after_the_other_are_all_counted(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch
+    store: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who has counted fewer rows does not overwrite who has counted more."""
     claim = await begin(store)
-    runs = store._runs
-    seen = [await store._looking_up.ask(Mark(claim.run.run_id, index)) for index in range(2)]
+    ledger = runs_of(store)._ledger
+    seen = [
+        await postings_of(store)._looking_up.ask(Mark(claim.run.run_id, index))
+        for index in range(2)
+    ]
     await apply(store, claim, 2, postings("e"))
     await end(store, claim, all_read(6, 4), error="cancelled")
-    real_look_up, real_counted = store._looking_up.ask, runs._counted
+    real_look_up, real_sums = postings_of(store)._looking_up.ask, ledger.sums
 
     async def look_up(mark: Mark) -> Any:
         return seen[mark.batch_index]
 
-    async def counted(*values: Any) -> Any:
-        monkeypatch.setattr(runs, "_counted", real_counted)
-        result = await real_counted(*values)
+    async def sums(run_id: str) -> Any:
+        monkeypatch.setattr(ledger, "sums", real_sums)
+        result = await real_sums(run_id)
         await apply(store, claim, 1, postings("c", "d"))
         return result
 
-    monkeypatch.setattr(store._looking_up, "ask", look_up)
-    monkeypatch.setattr(runs, "_counted", counted)
+    monkeypatch.setattr(postings_of(store)._looking_up, "ask", look_up)
+    monkeypatch.setattr(ledger, "sums", sums)
     await apply(store, claim, 0, postings("a", "b"))
-    monkeypatch.setattr(store._looking_up, "ask", real_look_up)
+    monkeypatch.setattr(postings_of(store)._looking_up, "ask", real_look_up)
     run = await run_now(store, claim.run.run_id)
     assert (run.counts, run.processed_batches) == (Counts(new=5, failed=1), 3)
 
@@ -332,29 +337,29 @@ async def test_rows_that_come_late_one_after_the_other_are_all_counted(
 
 
 async def test_of_two_rows_for_a_batch_the_first_stands(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch
+    store: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = await begin(store)
     mark = Mark(claim.run.run_id, 0)
-    real = store._postings.apply
+    real = postings_of(store)._writes.apply
 
     async def given_up_meanwhile(*values: Any) -> Any:
         result = await real(*values)
-        await store.fail_batch(mark, [failure()], failed=2)
+        await store.postings.fail_batch(mark, [failure()], failed=2)
         return result
 
-    monkeypatch.setattr(store._postings, "apply", given_up_meanwhile)
+    monkeypatch.setattr(postings_of(store)._writes, "apply", given_up_meanwhile)
     assert await apply(store, claim, 0, postings("a", "b")) == Counts(failed=2)
     run = await end(store, claim, all_read(2, 1))
     assert run.counts == Counts(failed=2)
 
 
 async def test_a_posting_that_changes_after_it_was_read_is_judged_again(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch
+    store: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await import_all(store, [posting("a"), posting("b")])
     claim = await begin(store)
-    real = store._postings._change
+    real = postings_of(store)._writes._change
     rounds = 0
 
     async def change(*values: Any) -> Any:
@@ -364,10 +369,10 @@ async def test_a_posting_that_changes_after_it_was_read_is_judged_again(
             other = Batch(
                 mark=Mark(claim.run.run_id, 1), source_url=SOURCE, jobs=[posting("a", "theirs")]
             )
-            assert await store.apply_batch(other) == Counts(updated=1)
+            assert await store.postings.apply_batch(other) == Counts(updated=1)
         return await real(*values)
 
-    monkeypatch.setattr(store._postings, "_change", change)
+    monkeypatch.setattr(postings_of(store)._writes, "_change", change)
     mine = [posting("a", "mine"), posting("b", "mine")]
     assert await apply(store, claim, 0, mine) == Counts(updated=1, duplicate=1)
     assert (await stored(store, "a")).posting == posting("a", "theirs")
@@ -375,7 +380,7 @@ async def test_a_posting_that_changes_after_it_was_read_is_judged_again(
 
 
 async def test_after_a_batch_that_is_new_one_that_is_not_counts_the_same(
-    store: MongoImportStore,
+    store: Imports,
 ) -> None:
     await import_all(store, postings("a", "b", "c"))
     claim = await begin(store)
@@ -402,7 +407,7 @@ async def choosy(database: MongoDatabase) -> AsyncIterator[MongoDatabase]:
 
 
 async def test_a_posting_against_an_operators_rule_costs_no_other(
-    choosy: MongoDatabase, store: MongoImportStore
+    choosy: MongoDatabase, store: Imports
 ) -> None:
     await import_all(store, postings("a", "b", "c"))
     claim = await begin(store)
@@ -417,11 +422,11 @@ async def test_a_posting_against_an_operators_rule_costs_no_other(
     assert run.status is RunStatus.PARTIAL
     assert all("MongoDB" in each.reason for each in run.failures)
     assert (await stored(store, "a")).posting == posting("a")
-    assert await store.find_posting(key_of("new")) is None
+    assert await store.postings.find(key_of("new")) is None
 
 
 async def test_batches_that_share_an_insert_are_told_apart(
-    choosy: MongoDatabase, store: MongoImportStore
+    choosy: MongoDatabase, store: Imports
 ) -> None:
     claim = await begin(store)
     assert await apply(store, claim, 0, postings("first")) == Counts(new=1)
@@ -447,7 +452,7 @@ async def test_batches_that_share_an_insert_are_told_apart(
     assert run.counts == Counts(new=10, duplicate=7, failed=8)
     for index in range(1, 9):
         assert (await stored(store, f"own {index}")).created_by == Mark(claim.run.run_id, index)
-        assert await store.find_posting(key_of(f"forbidden {index}")) is None
+        assert await store.postings.find(key_of(f"forbidden {index}")) is None
 
 
 # The search.
@@ -476,7 +481,7 @@ def test_a_list_has_each_word_once_with_the_postings_that_have_it() -> None:
 
 
 async def test_an_update_that_leaves_the_words_alone_lists_none(
-    store: MongoImportStore, database: MongoDatabase
+    store: Imports, database: MongoDatabase
 ) -> None:
     await import_all(store, postings("a", "b"))
     before = await database.job_words.count_documents({})
@@ -488,10 +493,10 @@ async def test_an_update_that_leaves_the_words_alone_lists_none(
 
 
 async def test_a_word_of_too_many_postings_is_met_on_the_way(
-    store: MongoImportStore, monkeypatch: pytest.MonkeyPatch
+    store: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for limit in ("MOST_IDS", "MOST_LISTS"):
-        monkeypatch.setattr(f"webloom.adapters.mongodb.postings_words.{limit}", 2)
+        monkeypatch.setattr(f"webloom.adapters.mongodb.posting_words.{limit}", 2)
     names = [f"p{n}" for n in range(9)]
     await import_all(store, [posting(name, title=f"Nurse {name}") for name in names], size=2)
     assert sorted(await names_listed(store, PostingFilter(text="nurse"))) == names
@@ -499,14 +504,14 @@ async def test_a_word_of_too_many_postings_is_met_on_the_way(
     assert await names_listed(store, PostingFilter(text="p3")) == ["p3"]
 
 
-async def test_a_beginning_of_too_many_words_is_met_on_the_way(store: MongoImportStore) -> None:
+async def test_a_beginning_of_too_many_words_is_met_on_the_way(store: Imports) -> None:
     names = [f"p{n:02}" for n in range(60)]
     await import_all(store, postings(*names))
     assert sorted(await names_listed(store, PostingFilter(text="p*"), limit=50)) == names
     assert sorted(await names_listed(store, PostingFilter(text="p1*"))) == names[10:20]
 
 
-async def test_a_title_out_of_proportion_is_stored_and_found(store: MongoImportStore) -> None:
+async def test_a_title_out_of_proportion_is_stored_and_found(store: Imports) -> None:
     long = posting("a", title=" ".join(f"word{n}" for n in range(5000)) + " " + "x" * 100_000)
     await import_all(store, [long])
     assert (await stored(store, "a")).posting == long
@@ -517,34 +522,34 @@ async def test_a_title_out_of_proportion_is_stored_and_found(store: MongoImportS
 # Odds and ends.
 
 
-async def test_an_edit_while_a_run_is_started_is_not_lost(store: MongoImportStore) -> None:
+async def test_an_edit_while_a_run_is_started_is_not_lost(store: Imports) -> None:
     feed = await add_feed(store)
     edits = [
-        store.edit_feed(feed.feed_id, config(interval_minutes=n + 1.0), next_run_at=None)
+        store.feeds.edit(feed.feed_id, config(interval_minutes=n + 1.0), next_run_at=None)
         for n in range(10)
     ]
-    runs = await asyncio.gather(*edits, *(store.start_run(feed.feed_id, new_run()) for _ in "ab"))
+    runs = await asyncio.gather(*edits, *(store.runs.start(feed.feed_id, new_run()) for _ in "ab"))
     assert runs[-1] == runs[-2]
     now = await feed_now(store)
     assert now.active_run_id is not None
     assert now.config in [replace(config(), interval_minutes=n + 1.0) for n in range(10)]
 
 
-async def test_batches_of_many_runs_are_looked_up_together(store: MongoImportStore) -> None:
+async def test_batches_of_many_runs_are_looked_up_together(store: Imports) -> None:
     claims = [await begin(store, name) for name in ("a", "b", "c")]
     answers = await asyncio.gather(
         *(
-            store.apply_batch(
+            store.postings.apply_batch(
                 batch(claim.run.run_id, index, [posting(f"{number} {index}")], duplicates=index)
             )
             for number, claim in enumerate(claims)
             for index in range(5)
         ),
-        store.apply_batch(batch("unknown", 0, postings("x"))),
+        store.postings.apply_batch(batch("unknown", 0, postings("x"))),
     )
     assert answers[-1] is None
     assert answers[:-1] == [Counts(new=1, duplicate=index) for _ in claims for index in range(5)]
     for claim in claims:
-        noted = await store.note_reading(claim, reading())
+        noted = await store.runs.note_reading(claim, reading())
         assert noted is not None
         assert noted.counts == Counts(new=5, duplicate=10)

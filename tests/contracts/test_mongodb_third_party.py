@@ -37,13 +37,16 @@ from contracts.import_samples import (
 )
 from contracts.mongodb_backend import open_mongodb_at
 from fakes.clock import FakeClock
+from webloom.adapters.mongodb.adopted_postings import AdoptedPostings
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.import_store import MongoImportStore
-from webloom.adapters.mongodb.postings_adopted import AdoptedPostings
+from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, RunStatus, Tally
+from webloom.domain.import_transitions import Ending
 from webloom.parsing.content_hash import content_hash_of
 from webloom.parsing.job_posting import JobPosting
-from webloom.ports.import_store import Claim, Ending, PostingFilter
+from webloom.ports.import_runs import Claim
+from webloom.ports.imports import Imports
+from webloom.ports.postings import PostingFilter
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -61,8 +64,8 @@ async def database(place: Place, clock: FakeClock) -> AsyncIterator[MongoDatabas
 
 
 @pytest.fixture
-def store(database: MongoDatabase) -> MongoImportStore:
-    return MongoImportStore(database)
+def store(database: MongoDatabase) -> Imports:
+    return mongodb_imports(database)
 
 
 def read(name: str, text: str = "as it was", **changes: Any) -> JobPosting:
@@ -103,8 +106,8 @@ def others(database: MongoDatabase) -> Others:
     return Others(database)
 
 
-async def noted(store: MongoImportStore, claim: Claim, **changes: Any) -> ImportRun:
-    run = await store.note_reading(claim, all_read(6, 3, **changes))
+async def noted(store: Imports, claim: Claim, **changes: Any) -> ImportRun:
+    run = await store.runs.note_reading(claim, all_read(6, 3, **changes))
     assert run is not None
     return run
 
@@ -113,7 +116,7 @@ async def noted(store: MongoImportStore, claim: Claim, **changes: Any) -> Import
 
 
 async def test_what_others_count_is_added_to_what_our_workers_count(
-    store: MongoImportStore, others: Others
+    store: Imports, others: Others
 ) -> None:
     claim = await begin(store)
     await noted(store, claim, failed=1, duplicates=1)
@@ -132,7 +135,7 @@ async def test_what_others_count_is_added_to_what_our_workers_count(
 
 
 async def test_a_reader_of_changes_hears_of_what_others_count(
-    store: MongoImportStore, others: Others, clock: FakeClock
+    store: Imports, others: Others, clock: FakeClock
 ) -> None:
     claim = await begin(store)
     before = await noted(store, claim)
@@ -140,11 +143,11 @@ async def test_a_reader_of_changes_hears_of_what_others_count(
     clock.advance(5)
     run = await noted(store, claim)
     assert run.updated_at > before.updated_at
-    assert run in await store.changed_runs(run.updated_at, limit=10)
+    assert run in await store.runs.changed(run.updated_at, limit=10)
 
 
 async def test_numbers_and_failures_may_be_as_another_program_writes_them(
-    store: MongoImportStore, others: Others, database: MongoDatabase
+    store: Imports, others: Others, database: MongoDatabase
 ) -> None:
     claim = await begin(store)
     ours = failure("no title", "x", 0)
@@ -170,7 +173,7 @@ async def test_numbers_and_failures_may_be_as_another_program_writes_them(
 
 
 async def test_a_run_that_the_version_before_left_under_way_has_nothing_of_others(
-    store: MongoImportStore, database: MongoDatabase
+    store: Imports, database: MongoDatabase
 ) -> None:
     claim = await begin(store)
     await apply(store, claim, 0, [posting("a")])
@@ -187,7 +190,7 @@ async def test_a_run_that_the_version_before_left_under_way_has_nothing_of_other
 
 
 async def test_a_run_that_others_end_stays_in_the_hands_of_its_producer(
-    store: MongoImportStore, others: Others
+    store: Imports, others: Others
 ) -> None:
     claim = await begin(store)
     await noted(store, claim)
@@ -195,8 +198,8 @@ async def test_a_run_that_others_end_stays_in_the_hands_of_its_producer(
     await others.count(run_id, batches=3, newJobs=4, updatedJobs=2)
     await others.finish(run_id)
     assert (await noted(store, claim)).status is RunStatus.COMPLETED
-    assert await store.renew_run(claim, lease=15)
-    assert await store.claim_run("another", lease=15) is None
+    assert await store.runs.renew(claim, lease=15)
+    assert await store.runs.claim("another", lease=15) is None
     assert (await feed_now(store)).active_run_id == run_id
     run = await end(store, claim, all_read(6, 3), next_run_at=later(60))
     assert (run.status, run.error) == (RunStatus.COMPLETED, None)
@@ -205,19 +208,19 @@ async def test_a_run_that_others_end_stays_in_the_hands_of_its_producer(
     feed = await feed_now(store)
     assert (feed.active_run_id, feed.last_run_id) == (None, run_id)
     assert (feed.next_run_at, feed.last_status) == (later(60), RunStatus.COMPLETED)
-    assert await store.finish_run(claim, all_read(6, 3), Ending(next_run_at=later(99))) == run
+    assert await store.runs.finish(claim, all_read(6, 3), Ending(next_run_at=later(99))) == run
     assert (await feed_now(store)).next_run_at == later(60)
 
 
 async def test_a_run_that_ended_after_its_producer_died_is_claimed_by_the_next(
-    store: MongoImportStore, others: Others, clock: FakeClock
+    store: Imports, others: Others, clock: FakeClock
 ) -> None:
     await begin(store)  # its lease is long
     [run_id] = [(await feed_now(store)).active_run_id]
     assert run_id is not None
     await others.count(run_id, newJobs=6)
     await others.finish(run_id, "partial")
-    assert await store.claim_run("next", lease=15) is None
+    assert await store.runs.claim("next", lease=15) is None
     clock.advance(2e6)
     claim = await claimed(store, "next")
     assert (claim.run.run_id, claim.run.status) == (run_id, RunStatus.PARTIAL)
@@ -225,11 +228,11 @@ async def test_a_run_that_ended_after_its_producer_died_is_claimed_by_the_next(
     assert (run.status, run.counts) == (RunStatus.PARTIAL, Counts(new=6))
     feed = await feed_now(store)
     assert (feed.active_run_id, feed.next_run_at) == (None, later(60))
-    assert await store.claim_run("next", lease=15) is None
+    assert await store.runs.claim("next", lease=15) is None
 
 
 async def test_a_run_can_be_started_though_nobody_has_accepted_the_end_of_the_last(
-    store: MongoImportStore, others: Others
+    store: Imports, others: Others
 ) -> None:
     claim = await begin(store)
     await others.finish(claim.run.run_id, "what they call it")
@@ -243,14 +246,14 @@ async def test_a_run_can_be_started_though_nobody_has_accepted_the_end_of_the_la
 
 
 async def test_what_has_left_the_feed_is_closed_though_others_have_ended_the_run(
-    store: MongoImportStore, others: Others
+    store: Imports, others: Others
 ) -> None:
     await import_all(store, [read("a"), read("gone")])
     claim = await begin(store)
     await others.upsert(read("a"))
     await others.count(claim.run.run_id, updatedJobs=1)
     await others.finish(claim.run.run_id)
-    await store.close_postings(claim, [key_of("gone")])
+    await store.postings.close(claim, [key_of("gone")])
     run = await end(store, claim, all_read(1, 1))
     assert run.closed_jobs == 1
     assert (await stored(store, "gone")).closed_by == claim.run.run_id
@@ -260,7 +263,7 @@ async def test_what_has_left_the_feed_is_closed_though_others_have_ended_the_run
 
 
 async def test_a_posting_of_others_is_readable_before_it_is_adopted(
-    store: MongoImportStore, others: Others
+    store: Imports, others: Others
 ) -> None:
     await import_all(store, [read("ours")])
     await others.upsert(read("new", company="ACME"), read("ours", "changed"))
@@ -272,7 +275,7 @@ async def test_a_posting_of_others_is_readable_before_it_is_adopted(
 
 
 async def test_adopted_postings_are_listed_and_found_as_ours_are(
-    store: MongoImportStore, others: Others, database: MongoDatabase
+    store: Imports, others: Others, database: MongoDatabase
 ) -> None:
     await import_all(store, [read("ours", title="Weaver"), read("same", title="Fuller")])
     claim = await begin(store)
@@ -280,8 +283,8 @@ async def test_adopted_postings_are_listed_and_found_as_ours_are(
         read("ours", title="Dyer"), read("same", title="Fuller"), read("new", company="ACME")
     )
     await others.count(claim.run.run_id, newJobs=1, updatedJobs=2)
-    assert await store.adopt_postings(claim, is_shared=True) == 3
-    assert await store.adopt_postings(claim, is_shared=True) == 0
+    assert await store.postings.adopt(claim, is_shared=True) == 3
+    assert await store.postings.adopt(claim, is_shared=True) == 0
     assert sorted(await names_listed(store)) == ["new", "ours", "same"]
     for chosen, names in (
         (PostingFilter(source_url=SOURCE), ["new", "ours", "same"]),
@@ -294,7 +297,7 @@ async def test_adopted_postings_are_listed_and_found_as_ours_are(
         assert sorted(await names_listed(store, chosen)) == names, chosen
     assert (await stored(store, "new")).created_by.run_id == claim.run.run_id
     assert (await stored(store, "ours")).changed_by.run_id == claim.run.run_id
-    assert sorted(await store.open_keys(SOURCE, after="", limit=9)) == sorted(
+    assert sorted(await store.postings.open_keys(SOURCE, after="", limit=9)) == sorted(
         key_of(name) for name in ("new", "ours", "same")
     )
     for document in await database.jobs.find().to_list():
@@ -302,21 +305,21 @@ async def test_adopted_postings_are_listed_and_found_as_ours_are(
         assert document["publishedAt"] == MAY
     lists = await database.job_words.count_documents({})
     await others.upsert(read("ours", title="Dyer"), read("same", title="Fuller"))
-    assert await store.adopt_postings(claim, is_shared=True) == 2  # their dates are texts again
+    assert await store.postings.adopt(claim, is_shared=True) == 2  # their dates are texts again
     assert await database.job_words.count_documents({}) == lists  # nothing is listed twice
 
 
 @pytest.mark.parametrize("is_adopted", [True, False])
 @pytest.mark.parametrize("without", [(), ("contentHash",)])
 async def test_an_import_of_our_own_counts_nothing_twice(
-    store: MongoImportStore, others: Others, is_adopted: bool, without: tuple[str, ...]
+    store: Imports, others: Others, is_adopted: bool, without: tuple[str, ...]
 ) -> None:
     jobs = [read("a"), read("b")]
     claim = await begin(store)
     await others.upsert(*jobs, without=without)
     await others.count(claim.run.run_id, newJobs=2)
     if is_adopted:
-        await store.adopt_postings(claim, is_shared=True)
+        await store.postings.adopt(claim, is_shared=True)
     await end(store, claim, all_read(2, 1))
     run = await import_all(store, jobs)
     assert run.counts == Counts(unchanged=2)
@@ -326,12 +329,12 @@ async def test_an_import_of_our_own_counts_nothing_twice(
 
 
 async def test_what_others_left_out_is_completed_by_one_update(
-    store: MongoImportStore, others: Others
+    store: Imports, others: Others
 ) -> None:
     jobs = [read("a"), read("b")]
     claim = await begin(store)
     await others.upsert(*jobs, without=("contentHash", "description", "externalId"))
-    await store.adopt_postings(claim, is_shared=True)
+    await store.postings.adopt(claim, is_shared=True)
     await others.count(claim.run.run_id, newJobs=2)
     await end(store, claim, all_read(2, 1))
     assert (await import_all(store, jobs)).counts == Counts(updated=2)
@@ -340,76 +343,76 @@ async def test_what_others_left_out_is_completed_by_one_update(
 
 
 async def test_a_stale_hash_does_not_hide_what_others_have_changed(
-    store: MongoImportStore, others: Others
+    store: Imports, others: Others
 ) -> None:
     """They change the text and leave our hash as it is; then the feed has the old text again."""
     await import_all(store, [read("a")])
     claim = await begin(store)
     await others.upsert(read("a", "changed"), without=("contentHash",))
     await others.count(claim.run.run_id, updatedJobs=1)
-    await store.adopt_postings(claim, is_shared=True)
+    await store.postings.adopt(claim, is_shared=True)
     await end(store, claim, all_read(1, 1))
     assert (await import_all(store, [read("a")])).counts == Counts(updated=1)
     assert (await stored(store, "a")).posting == read("a")
 
 
 async def test_fields_that_are_not_ours_stay(
-    store: MongoImportStore, others: Others, database: MongoDatabase
+    store: Imports, others: Others, database: MongoDatabase
 ) -> None:
     claim = await begin(store)
     await others.upsert(read("a"))
     await database.jobs.update_many({}, {"$set": {"__v": 3, "score": 0.5}})
-    await store.adopt_postings(claim, is_shared=True)
+    await store.postings.adopt(claim, is_shared=True)
     [document] = await database.jobs.find().to_list()
     assert (document["__v"], document["score"]) == (3, 0.5)
     assert "movingSince" not in document
 
 
 async def test_a_posting_that_others_replace_keeps_its_key_and_comes_into_form(
-    store: MongoImportStore, database: MongoDatabase
+    store: Imports, database: MongoDatabase
 ) -> None:
     await import_all(store, [read("a", title="Weaver")])
     job = msgspec.json.decode(msgspec.json.encode(read("a", title="Dyer")))
     await database.jobs.replace_one({"dedupeKey": key_of("a")}, job)
     assert (await stored(store, "a")).posting.title == "Dyer"
     claim = await begin(store)
-    assert await store.adopt_postings(claim, is_shared=True) == 1
+    assert await store.postings.adopt(claim, is_shared=True) == 1
     assert await names_listed(store, PostingFilter(text="dyer")) == ["a"]
     await end(store, claim, all_read(0, 0))
     assert (await import_all(store, [read("a", title="Dyer")])).counts == Counts(unchanged=1)
 
 
 async def test_a_closed_posting_that_others_import_again_is_open_again(
-    store: MongoImportStore, others: Others, clock: FakeClock
+    store: Imports, others: Others, clock: FakeClock
 ) -> None:
     await import_all(store, [read("a"), read("b")])
     claim = await begin(store)
-    await store.close_postings(claim, [key_of("a"), key_of("b")])
+    await store.postings.close(claim, [key_of("a"), key_of("b")])
     await end(store, claim, all_read(0, 0))
     clock.advance(60)
     claim = await begin(store)
     await others.upsert(read("a"))
     await others.count(claim.run.run_id, updatedJobs=1)
-    await store.adopt_postings(claim, is_shared=True)
+    await store.postings.adopt(claim, is_shared=True)
     assert (await stored(store, "a")).closed_at is None
     assert (await stored(store, "b")).closed_at is not None
 
 
 async def test_what_is_no_posting_stays_and_hides_nothing(
-    store: MongoImportStore, others: Others, database: MongoDatabase
+    store: Imports, others: Others, database: MongoDatabase
 ) -> None:
     claim = await begin(store)
     await database.jobs.insert_one({"dedupeKey": "junk", "sourceUrl": SOURCE})
     await others.upsert(read("a"))
-    assert await store.adopt_postings(claim, is_shared=True) == 1
+    assert await store.postings.adopt(claim, is_shared=True) == 1
     assert await names_listed(store) == ["a"]
-    assert await store.find_posting("junk") is None
+    assert await store.postings.find("junk") is None
     assert await database.jobs.count_documents({"dedupeKey": "junk"}) == 1
 
 
 @pytest.mark.parametrize("original_is_there", [True, False])
 async def test_what_a_process_that_died_has_half_moved_is_finished_or_dropped(
-    store: MongoImportStore,
+    store: Imports,
     others: Others,
     database: MongoDatabase,
     clock: FakeClock,
@@ -423,9 +426,9 @@ async def test_what_a_process_that_died_has_half_moved_is_finished_or_dropped(
     assert len(await adopting._insert_copies(forms, "moving/x/")) == 2
     if not original_is_there:
         await database.jobs.delete_many({"_id": {"$in": [each["_id"] for each in documents]}})
-    assert await store.adopt_postings(claim, is_shared=True) == 0  # it may be at it
+    assert await store.postings.adopt(claim, is_shared=True) == 0  # it may be at it
     clock.advance(timedelta(minutes=2).total_seconds())
-    await store.adopt_postings(claim, is_shared=True)
+    await store.postings.adopt(claim, is_shared=True)
     assert sorted(await names_listed(store)) == ["a", "b"]
     assert await database.jobs.count_documents({}) == 2
     await end(store, claim, all_read(0, 0))
@@ -433,7 +436,7 @@ async def test_what_a_process_that_died_has_half_moved_is_finished_or_dropped(
 
 
 async def test_what_somebody_changes_while_it_is_moved_is_not_lost(
-    store: MongoImportStore,
+    store: Imports,
     others: Others,
     database: MongoDatabase,
     clock: FakeClock,
@@ -451,17 +454,17 @@ async def test_what_somebody_changes_while_it_is_moved_is_not_lost(
         return copies
 
     monkeypatch.setattr(AdoptedPostings, "_insert_copies", slow)
-    await store.adopt_postings(claim, is_shared=True)
+    await store.postings.adopt(claim, is_shared=True)
     assert await database.jobs.count_documents({}) == 1
     assert (await stored(store, "a")).posting.title == "Dyer"
     assert await names_listed(store, PostingFilter(text="dyer")) == ["a"]
 
 
 async def test_progress_is_noted_as_it_was_counted_before_the_first_batch(
-    store: MongoImportStore, database: MongoDatabase
+    store: Imports, database: MongoDatabase
 ) -> None:
     claim = await begin(store)
-    await store.note_reading(claim, reading(fetched=6, batches=3))
+    await store.runs.note_reading(claim, reading(fetched=6, batches=3))
     document = await database.import_logs.find_one({"runId": claim.run.run_id})
     assert document is not None
     assert (document["totalFetched"], document["meta"]["totalBatches"]) == (6, 3)

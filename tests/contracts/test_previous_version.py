@@ -41,13 +41,15 @@ from webloom.application.imports.store_batch import StoreBatch
 from webloom.application.watch.check_page import PageCheck
 from webloom.application.watch.store_event import StoreEvent
 from webloom.domain.import_run import Counts, RunStatus
+from webloom.domain.import_transitions import Ending
 from webloom.domain.inventory import Attempt, FetchRequest
 from webloom.domain.watch import Outcome
 from webloom.domain.watch import RunStatus as WatchRunStatus
 from webloom.domain.watch_run import NextRun
 from webloom.ports.broker import Broker, Delivery
-from webloom.ports.import_store import Claim, Ending, PostingFilter
+from webloom.ports.import_runs import Claim
 from webloom.ports.page_store import Checked
+from webloom.ports.postings import PostingFilter
 
 LATER = datetime(2026, 6, 1, tzinfo=UTC)
 STALLED = 1.0  # seconds until a delivery whose consumer died is found
@@ -116,28 +118,28 @@ async def import_the_rest(stores: Stores, work: Queued, deliver: Deliver) -> Non
     store = stores.imports
     claim = await claimed(stores, "import in progress")
     died = Claim(run=claim.run, feed=claim.feed, token=claim.token - 1)
-    assert await store.missing_batches("import in progress", published=3) == [1, 2]
+    assert await store.postings.missing_batches("import in progress", published=3) == [1, 2]
     for body in work["import-feed"].values():
         for _ in range(2):  # a message may come twice
             delivery = await deliver(body)
-            await StoreBatch(store=store)(delivery)
+            await StoreBatch(store=store.postings)(delivery)
             assert delivery.settled == [("ack", None)]
     read = all_read(6, 3, format="rss")
-    assert await store.note_reading(died, read) is None
-    assert await store.finish_run(died, read, Ending(error="too late")) is None
-    ended = await store.finish_run(claim, read, Ending(next_run_at=LATER))
+    assert await store.runs.note_reading(died, read) is None
+    assert await store.runs.finish(died, read, Ending(error="too late")) is None
+    ended = await store.runs.finish(claim, read, Ending(next_run_at=LATER))
     assert ended is not None
     assert ended.status is RunStatus.COMPLETED
     assert (ended.counts, ended.processed_batches) == (Counts(new=3, updated=2, unchanged=1), 3)
-    assert await store.finish_run(claim, read, Ending()) == ended
-    feed = await store.find_feed(ended.feed_id)
+    assert await store.runs.finish(claim, read, Ending()) == ended
+    feed = await store.feeds.find(ended.feed_id)
     assert feed is not None
     assert (feed.active_run_id, feed.last_run_id) == (None, ended.run_id)
     assert (feed.next_run_at, feed.last_status) == (LATER, RunStatus.COMPLETED)
-    closed = await store.find_posting(key_of("d"))
+    closed = await store.postings.find(key_of("d"))
     assert closed is not None
     assert closed.closed_by is not None
-    page = await store.page_of_postings(PostingFilter(is_open=True), limit=100)
+    page = await store.postings.page(PostingFilter(is_open=True), limit=100)
     assert sorted(each.posting.external_id or "" for each in page.postings) == list("abcefg")
 
 
@@ -147,13 +149,13 @@ async def end_runs_without_work(stores: Stores) -> None:
     for run_id, is_cancelled in (("import waiting", False), ("import of a removed feed", True)):
         claim = await claimed(stores, run_id)
         assert claim.run.cancel_requested == is_cancelled
-        assert await store.finish_run(claim, all_read(0, 0), Ending()) is not None
-    assert await store.claim_run("producer", lease=60.0) is None
-    assert [feed for feed in await store.feeds() if feed.active_run_id is not None] == []
+        assert await store.runs.finish(claim, all_read(0, 0), Ending()) is not None
+    assert await store.runs.claim("producer", lease=60.0) is None
+    assert [feed for feed in await store.feeds.all() if feed.active_run_id is not None] == []
 
 
 async def claimed(stores: Stores, run_id: str) -> Claim:
-    claim = await stores.imports.claim_run("a new producer", lease=60.0, run_id=run_id)
+    claim = await stores.imports.runs.claim("a new producer", lease=60.0, run_id=run_id)
     assert claim is not None
     return claim
 

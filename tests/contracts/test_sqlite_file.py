@@ -158,7 +158,7 @@ async def test_a_restart_of_the_machine_frees_the_runs_of_its_producers(
         await add_feed(store)
         await started(store)
         claim = await claimed(store, "one", lease=3600)
-        assert await store.claim_run("two", lease=3600) is None
+        assert await store.runs.claim("two", lease=3600) is None
     clock.restart_machine()
     async with open_sqlite_imports(place, clock) as store:
         assert (await claimed(store, "two")).token > claim.token
@@ -174,10 +174,10 @@ async def test_feeds_of_a_version_that_knew_of_no_move_can_move(
         [(config,)] = connection.execute("SELECT config FROM feeds").fetchall()
         assert "moved" not in config  # it is written as before, and can be read by that version
     async with open_sqlite_imports(place, clock) as store:
-        assert await store.find_feed(feed.feed_id) == feed
+        assert await store.feeds.find(feed.feed_id) == feed
         wanted = replace(feed.config, moved_to="http://new.example/")
-        moved = await store.edit_feed(feed.feed_id, wanted, next_run_at=None)
-        assert await store.feed_of("http://new.example/") == moved is not None
+        moved = await store.feeds.edit(feed.feed_id, wanted, next_run_at=None)
+        assert await store.feeds.at_url("http://new.example/") == moved is not None
 
 
 async def test_a_large_message_comes_whole_and_leaves_nothing(
@@ -214,7 +214,7 @@ async def test_new_keys_move_to_the_large_index_together(
         assert (rows_in(place, "posting_keys"), rows_in(place, "fresh_keys")) == (6, 2)
         run = await import_all(store, postings(*names), size=3)
         assert run.counts == Counts(unchanged=8)
-        keys = await store.open_keys(SOURCE, after="", limit=9)
+        keys = await store.postings.open_keys(SOURCE, after="", limit=9)
         assert keys == sorted(each.dedupe_key for each in postings(*names))
 
 
@@ -225,14 +225,14 @@ async def test_keys_that_begin_alike_are_told_apart(place: Place, clock: FakeClo
         run = await import_all(store, jobs)
         assert run.counts == Counts(new=1, unchanged=3)
         for each in jobs:
-            found = await store.find_posting(each.dedupe_key)
+            found = await store.postings.find(each.dedupe_key)
             assert found is not None
             assert found.posting == each
         claim = await begin_import(store)
         await apply(store, claim, 0, jobs[:1])
-        await store.close_postings(claim, [jobs[1].dedupe_key])
+        await store.postings.close(claim, [jobs[1].dedupe_key])
         assert (await end(store, claim, all_read(1, 1))).closed_jobs == 1
-        keys = await store.open_keys(SOURCE, after="", limit=9)
+        keys = await store.postings.open_keys(SOURCE, after="", limit=9)
         assert keys == [jobs[n].dedupe_key for n in (0, 2, 3)]
 
 

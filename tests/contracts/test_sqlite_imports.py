@@ -20,11 +20,14 @@ from contracts.import_samples import (
     postings,
     reading,
 )
-from webloom.adapters.sqlite import import_runs_rows, posting_keys
+from webloom.adapters.sqlite import import_runs, posting_keys
 from webloom.adapters.sqlite.database import open_database
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.import_runs import RUNS
+from webloom.adapters.sqlite.imports import sqlite_imports
+from webloom.adapters.sqlite.primitives import Change
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Counts, RunStatus
+from webloom.domain.import_transitions import RunState
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100, 1000])
@@ -35,12 +38,14 @@ async def test_keys_come_in_order_from_the_gathered_and_the_settled(
     monkeypatch.setattr(posting_keys, "MOST_FRESH", 40)
     names = [f"p{number}" for number in range(250)]
     async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
-        store = SqliteImportStore(database, durable_batches=False)
+        store = sqlite_imports(database, durable_batches=False)
         claim = await begin(store)
         for index, start in enumerate(range(0, len(names), 30)):
             await apply(store, claim, index, postings(*names[start : start + 30]))
         found: list[str] = []
-        while page := await store.open_keys(SOURCE, after=found[-1] if found else "", limit=limit):
+        while page := await store.postings.open_keys(
+            SOURCE, after=found[-1] if found else "", limit=limit
+        ):
             found += page
     with closing(sqlite3.connect(tmp_path / "webloom.db")) as file:
         for table in ("posting_keys", "fresh_keys"):
@@ -52,36 +57,36 @@ async def test_a_run_that_had_its_number_before_its_row_is_counted_in_the_end(
     tmp_path: Path,
 ) -> None:
     async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
-        store = SqliteImportStore(database, durable_batches=False)
+        store = sqlite_imports(database, durable_batches=False)
         claim = await begin(store)
-        run = await store.find_run(claim.run.run_id)
+        run = await store.runs.find(claim.run.run_id)
     assert run is not None
     now = 0.0
-    every = import_runs_rows.AllRuns(lambda: now)
+    every = import_runs.AllRuns(lambda: now)
     with closing(sqlite3.connect(tmp_path / "webloom.db")) as file:
 
         def add(run_id: str) -> None:
             named = replace(run, run_id=run_id)
-            import_runs_rows.insert(file, named, revision=None, started=0.0)
+            RUNS.save(file, [Change(run_id, None, RunState(run=named, started=0.0))])
 
-        import_runs_rows.numbered(file, "named by a posting")
+        import_runs.numbered(file, "named by a posting")
         add("later")
         assert every.count(file) == 2
         add("named by a posting")
         add("last")
-        now += import_runs_rows.COUNT_ALL_SECONDS / 2
+        now += import_runs.COUNT_ALL_SECONDS / 2
         assert every.count(file) == 3
-        now += import_runs_rows.COUNT_ALL_SECONDS / 2
+        now += import_runs.COUNT_ALL_SECONDS / 2
         assert every.count(file) == 4
         assert every.count(file) == 4
 
 
 async def test_a_run_that_the_version_before_left_under_way_is_gone_on_with(tmp_path: Path) -> None:
     async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
-        store = SqliteImportStore(database, durable_batches=False)
+        store = sqlite_imports(database, durable_batches=False)
         claim = await begin(store)
         await apply(store, claim, 0, postings("a", "b"))
-        await store.note_reading(claim, reading(fetched=2, published=1))
+        await store.runs.note_reading(claim, reading(fetched=2, published=1))
     with closing(sqlite3.connect(tmp_path / "webloom.db")) as file:
         [[body]] = file.execute("SELECT body FROM import_runs").fetchall()
         run = msgspec.json.decode(body)
@@ -89,6 +94,6 @@ async def test_a_run_that_the_version_before_left_under_way_is_gone_on_with(tmp_
         file.execute("UPDATE import_runs SET body = ?", (msgspec.json.encode(run).decode(),))
         file.commit()
     async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
-        store = SqliteImportStore(database, durable_batches=False)
+        store = sqlite_imports(database, durable_batches=False)
         ended = await end(store, claim, all_read(2, 1))
     assert (ended.status, ended.counts) == (RunStatus.COMPLETED, Counts(new=2))

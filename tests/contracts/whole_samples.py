@@ -63,7 +63,7 @@ from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
 from webloom.adapters.mongodb.dump import MongoDump
 from webloom.adapters.mongodb.dump_pages import page_kinds
 from webloom.adapters.mongodb.dump_tables import kinds
-from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.notifications import MongoNotifications
 from webloom.adapters.mongodb.page_store import MongoPageStore
@@ -73,7 +73,7 @@ from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.dump import SqliteDump
 from webloom.adapters.sqlite.dump_pages import Expiry, page_tables
 from webloom.adapters.sqlite.dump_tables import TABLES
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.notifications import SqliteNotifications
 from webloom.adapters.sqlite.page_store import SqlitePageStore
@@ -87,7 +87,7 @@ from webloom.domain.watch import Target, Thresholds
 from webloom.parsing.job_posting import Salary
 from webloom.ports.clock import Clock
 from webloom.ports.dump import COLLECTIONS, WholeStore
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.page_store import Retention, Validators
 
@@ -103,7 +103,7 @@ class Whole:
 
     whole: WholeStore
     inventory: InventoryStore
-    imports: ImportStore
+    imports: Imports
     watching: Watching
 
 
@@ -116,7 +116,7 @@ async def open_sqlite_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]:
         yield Whole(
             whole=SqliteDump(file, TABLES | pages),
             inventory=SqliteInventoryStore(file),
-            imports=SqliteImportStore(file, durable_batches=False),
+            imports=sqlite_imports(file, durable_batches=False),
             watching=Watching(
                 pages=SqlitePageStore(file, retention=keep, budget=BUDGET),
                 watches=SqliteWatches(file, retention=keep),
@@ -140,7 +140,7 @@ async def open_mongodb_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]
         yield Whole(
             whole=MongoDump(database, kinds(database) | page_kinds(database, keep)),
             inventory=MongoInventoryStore(database),
-            imports=MongoImportStore(database),
+            imports=mongodb_imports(database),
             watching=Watching(
                 pages=MongoPageStore(database, retention=keep, budget=BUDGET),
                 watches=MongoWatches(database, retention=keep),
@@ -305,7 +305,7 @@ WHOLE_POSTING = posting(
 )
 
 
-async def furnish_imports(store: ImportStore, clock: FakeClock) -> None:
+async def furnish_imports(store: Imports, clock: FakeClock) -> None:
     """Every kind of feed, run and posting that there is."""
     odd = {"mapping": {"$t": "a.b"}, "interval_minutes": 5.5, "enabled": False}
     await add_feed(store, "never", due=MAY, **odd)
@@ -314,7 +314,7 @@ async def furnish_imports(store: ImportStore, clock: FakeClock) -> None:
     clock.advance(60)
     claim = await begin_import(store)
     await apply(store, claim, 0, [posting("changed", "anew")], failures=[failure("nö", "\0", 3)])
-    await store.close_postings(claim, [key_of("closed")])
+    await store.postings.close(claim, [key_of("closed")])
     read = all_read(4, 2, repairs={"a.b": 1}, bytes_total=1 << 40, format="rss")
     fetched = LastFetch(etag="$e", content_hash="ab")
     await end_import(store, claim, read, error="ö", next_run_at=later_on(9), last_fetch=fetched)
@@ -323,7 +323,7 @@ async def furnish_imports(store: ImportStore, clock: FakeClock) -> None:
     run = await started(store, "running")
     claim = await claimed(store, run_id=run.run_id, lease=3600)
     await apply(store, claim, 0, [posting("half", source_url="http://running.example/feed.xml")])
-    await store.note_reading(claim, reading(fetched=2, published=2))
+    await store.runs.note_reading(claim, reading(fetched=2, published=2))
 
 
 # Watches

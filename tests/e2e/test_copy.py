@@ -32,18 +32,14 @@ from servers.private import free_port
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.dump import SqliteDump
 from webloom.adapters.sqlite.dump_tables import TABLES
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import Metadata, Processing, Status
 from webloom.ports.dump import WholeRecord
-from webloom.ports.import_store import (
-    ImportStore,
-    PostingFilter,
-    RunFilter,
-    RunPage,
-    StoredPosting,
-)
+from webloom.ports.import_runs import RunFilter, RunPage
+from webloom.ports.imports import Imports
+from webloom.ports.postings import PostingFilter, StoredPosting
 
 SECRET = "s3cr3t"
 COLLECTIONS = [
@@ -548,7 +544,7 @@ async def test_feeds_runs_and_postings_go_there_and_back(
 ) -> None:
     first, back = tmp_path / "first.db", tmp_path / "back.db"
     async with open_database(first, SystemClock()) as file:
-        store = SqliteImportStore(file, durable_batches=False)
+        store = sqlite_imports(file, durable_batches=False)
         await import_all(store, [posting(f"p{number}") for number in range(700)])
         await import_all(store, [posting("p1", "changed", published_at=MAY), posting("new")])
         before = await everything(store)
@@ -563,7 +559,7 @@ async def test_feeds_runs_and_postings_go_there_and_back(
         found = {name: each["equal"] for name, each in reports.items() if each["equal"]}
         assert found == {"feeds": 1, "import_logs": 2, "jobs": 701}
     async with open_database(back, SystemClock()) as file:
-        assert await everything(SqliteImportStore(file, durable_batches=False)) == before
+        assert await everything(sqlite_imports(file, durable_batches=False)) == before
 
 
 async def test_watches_and_their_pages_go_there_and_back(
@@ -607,13 +603,13 @@ async def open_watching(file: Path) -> AsyncIterator[Watching]:
         yield watching_in(database)
 
 
-async def everything(store: ImportStore) -> tuple[list[Feed], RunPage, list[StoredPosting]]:
+async def everything(store: Imports) -> tuple[list[Feed], RunPage, list[StoredPosting]]:
     postings, cursor = [], None
     while True:
-        page = await store.page_of_postings(PostingFilter(), limit=200, cursor=cursor)
+        page = await store.postings.page(PostingFilter(), limit=200, cursor=cursor)
         postings += page.postings
         cursor = page.next_cursor
         if cursor is None:
             break
     postings.sort(key=lambda each: each.posting.dedupe_key)
-    return await store.feeds(), await store.page_of_runs(RunFilter(), offset=0, limit=9), postings
+    return await store.feeds.all(), await store.runs.page(RunFilter(), offset=0, limit=9), postings

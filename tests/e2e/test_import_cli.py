@@ -19,7 +19,7 @@ from webloom.bootstrap import open_services
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.domain.politeness import slots_of_one_host
 from webloom.entrypoints.cli.import_feeds import AT_ONCE
-from webloom.ports.import_store import RunFilter
+from webloom.ports.import_runs import RunFilter
 from webloom.settings import load_settings
 from webloom_demo.feeds import demo_feeds
 from webloom_demo.site import Answer, Page, Site, serve
@@ -59,7 +59,7 @@ def counters(log: dict[str, Any]) -> tuple[int, ...]:
 
 async def runs(env: Environment) -> list[ImportRun]:
     async with open_services(load_settings(env)) as services:
-        return (await services.imports.page_of_runs(RunFilter(), offset=0, limit=100)).runs
+        return (await services.imports.runs.page(RunFilter(), offset=0, limit=100)).runs
 
 
 async def test_import_adds_a_url_and_counts_what_changes_from_run_to_run(
@@ -151,11 +151,11 @@ async def test_import_follows_a_run_of_another_process_and_takes_it_up_when_that
         try:
             async with asyncio.timeout(60):
                 await said(process.stderr, b"another process is importing it already")
-                claim = await services.imports.claim_run(
+                claim = await services.imports.runs.claim(
                     "other", lease=600.0, run_id=started.run.run_id
                 )
                 assert claim is not None
-                await services.imports.give_up_run(claim)
+                await services.imports.runs.give_up(claim)
                 await said(process.stderr, b"going on with a run that was left")
                 answer = await process.stdout.read()
                 assert await process.wait() == 0
@@ -186,14 +186,14 @@ async def test_a_feed_that_is_removed_while_it_waits_is_left_out_and_the_others_
             async with asyncio.timeout(60):
                 for _ in held:
                     await said(process.stderr, b"another process is importing it already")
-                assert await services.imports.remove_feed(last.feed_id)
+                assert await services.imports.feeds.remove(last.feed_id)
                 for path, started in zip(paths, held, strict=True):
                     assert started is not None
-                    claim = await services.imports.claim_run(
+                    claim = await services.imports.runs.claim(
                         path, lease=600.0, run_id=started.run.run_id
                     )
                     assert claim is not None
-                    await services.imports.give_up_run(claim)
+                    await services.imports.runs.give_up(claim)
                 out, err = await process.communicate()
         finally:
             if process.returncode is None:
@@ -447,7 +447,7 @@ async def test_feeds_travel_as_opml(site: Site, env: Environment, tmp_path: Path
     read = await webloom("feeds", "import-opml", "feeds.opml", env=other)
     assert (read.code, read.out) == (0, "2 added, 0 there already, 0 refused\n"), read.err
     async with open_services(load_settings(other)) as services:
-        feeds = await services.imports.feeds()
+        feeds = await services.imports.feeds.all()
     assert [feed.config.name for feed in feeds] == ["Guild", "R&D <jobs>"]
     more = b'<opml><body><outline text="x" xmlUrl="http://10.0.0.1/"/></body></opml>'
     refused = await webloom("feeds", "import-opml", "-", env=other, stdin=more)

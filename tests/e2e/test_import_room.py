@@ -81,7 +81,7 @@ async def test_imports_wait_for_room_and_health_says_why(
         assert REASON in health["imports"]
         [trouble] = [each for each in (await overview.overview()).troubles if "room" in each.what]
         assert (trouble.level, REASON in trouble.what) == ("error", True)
-        run = await services.imports.find_run(run_id)
+        run = await services.imports.runs.find(run_id)
         assert run is not None
         assert run.status is RunStatus.RUNNING
         assert site.requests == []
@@ -89,7 +89,7 @@ async def test_imports_wait_for_room_and_health_says_why(
         run = await ended_run(services, run_id)
         assert (run.status, run.counts.new) == (RunStatus.COMPLETED, 3)
         assert len(site.requests) == 1
-        [feed] = await services.imports.feeds()
+        [feed] = await services.imports.feeds.all()
         assert feed.failures == 0
 
         async def is_well() -> bool:

@@ -37,7 +37,7 @@ from webloom.domain.third_party import UNCOUNTED
 from webloom.entrypoints.worker import serve_batches
 from webloom.ports.broker import Message
 from webloom.ports.fetcher import Downloaded
-from webloom.ports.import_store import Claim
+from webloom.ports.import_runs import Claim
 from webloom.settings import load_settings
 
 URL = "http://127.0.0.1:8000/jobs.xml"
@@ -84,7 +84,7 @@ class Room:
         feed, _ = await self.services.manage_feeds.add(URL, "F", **settings)
         started = await self.services.start_import(feed.feed_id, "manual")
         assert started is not None
-        claim = await self.services.imports.claim_run(
+        claim = await self.services.imports.runs.claim(
             "producer", lease=60, run_id=started.run.run_id
         )
         assert claim is not None
@@ -96,7 +96,7 @@ class Room:
         return run
 
     async def feed(self) -> Feed:
-        [feed] = await self.services.imports.feeds()
+        [feed] = await self.services.imports.feeds.all()
         return feed
 
 
@@ -150,18 +150,18 @@ async def test_what_is_known_and_is_gone_from_the_store_is_sent_whole(room: Room
     """As after a backup was put back: the hint is wrong, the counters are not."""
     first = await room.claim()
     assert await room.run_import(first) is not None
-    keys = await room.services.imports.open_keys(URL, after="", limit=3)
+    keys = await room.services.imports.postings.open_keys(URL, after="", limit=3)
     feed, _ = await room.services.manage_feeds.add(URL, "F")
     started = await room.services.start_import(feed.feed_id, "manual")
     assert started is not None
-    claim = await room.services.imports.claim_run("p", lease=60, run_id=started.run.run_id)
+    claim = await room.services.imports.runs.claim("p", lease=60, run_id=started.run.run_id)
     assert claim is not None
-    await room.services.imports.close_postings(claim, keys)  # behind the producer's back
+    await room.services.imports.postings.close(claim, keys)  # behind the producer's back
     room.web.body += " "  # so that it is read at all
     run = await room.run_import(claim)
     assert run is not None
     assert (run.status, run.counts) == (RunStatus.COMPLETED, Counts(updated=3, unchanged=97))
-    assert await room.services.imports.count_postings() == (100, 0)
+    assert await room.services.imports.postings.count() == (100, 0)
 
 
 async def test_batches_that_the_queue_has_lost_are_sent_again(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ async def test_batches_that_the_queue_has_lost_are_sent_again(tmp_path: Path) ->
         running = asyncio.create_task(room.run_import(claim))
 
         async def is_queued() -> bool:
-            run = await room.services.imports.find_run(claim.run.run_id)
+            run = await room.services.imports.runs.find(claim.run.run_id)
             return run is not None and run.reading.all_published
 
         await until(is_queued)
@@ -187,7 +187,7 @@ async def test_batches_that_the_queue_has_lost_are_sent_again(tmp_path: Path) ->
 
 
 async def is_published(room: Room, run_id: str) -> bool:
-    run = await room.services.imports.find_run(run_id)
+    run = await room.services.imports.runs.find(run_id)
     return run is not None and run.reading.all_published
 
 
@@ -248,11 +248,11 @@ async def test_all_that_the_producer_counts_is_there_before_the_first_complete_b
         running = asyncio.create_task(room.run_import(claim))
         [first] = await taken(room, 1)
         assert (first["batchIndex"], first["totalBatches"]) == (0, 3)
-        run = await room.services.imports.find_run(claim.run.run_id)
+        run = await room.services.imports.runs.find(claim.run.run_id)
         assert run is not None
         assert (run.total_batches, run.reading.fetched) == (3, 32)
         assert (run.counts, len(run.failures)) == (Counts(duplicate=1, failed=1), 1)
-        await room.services.imports.cancel_run(claim.run.run_id)
+        await room.services.imports.runs.cancel(claim.run.run_id)
         await running
 
 
@@ -270,7 +270,7 @@ async def test_a_producer_that_takes_over_publishes_the_same_complete_batches(
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        again = await room.services.imports.claim_run("next", lease=60)
+        again = await room.services.imports.runs.claim("next", lease=60)
         assert again is not None
         running = asyncio.create_task(room.run_import(again))
         messages = await taken(room, 10)
@@ -330,11 +330,11 @@ async def test_a_cancelled_run_ends_soon_and_counts_what_was_not_stored(tmp_path
         running = asyncio.create_task(room.run_import(claim))
 
         async def is_read() -> bool:
-            run = await room.services.imports.find_run(claim.run.run_id)
+            run = await room.services.imports.runs.find(claim.run.run_id)
             return run is not None and run.reading.phase is Phase.STORING
 
         await until(is_read)
-        await room.services.imports.cancel_run(claim.run.run_id)
+        await room.services.imports.runs.cancel(claim.run.run_id)
         run = await running
         assert run is not None
         assert (run.status, run.error, run.counts) == (
@@ -352,7 +352,7 @@ async def test_a_cancelled_run_ends_soon_and_counts_what_was_not_stored(tmp_path
         await until(is_empty)
         stop.set()
         await worker
-        assert await room.services.imports.count_postings() == (0, 0), "late batches are dropped"
+        assert await room.services.imports.postings.count() == (0, 0), "late batches are dropped"
 
 
 async def test_a_stopped_producer_gives_the_run_back_at_once(tmp_path: Path) -> None:
@@ -361,14 +361,14 @@ async def test_a_stopped_producer_gives_the_run_back_at_once(tmp_path: Path) -> 
         running = asyncio.create_task(room.run_import(claim))
 
         async def is_read() -> bool:
-            run = await room.services.imports.find_run(claim.run.run_id)
+            run = await room.services.imports.runs.find(claim.run.run_id)
             return run is not None and run.reading.all_published
 
         await until(is_read)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        taken = await room.services.imports.claim_run("next", lease=60)
+        taken = await room.services.imports.runs.claim("next", lease=60)
         assert taken is not None
         assert taken.token > claim.token
         stop = asyncio.Event()
@@ -416,11 +416,13 @@ async def test_what_an_unfinished_import_knows_spares_nothing(room: Room) -> Non
 
 async def test_a_store_that_is_away_is_waited_for(room: Room) -> None:
     claim = await room.claim()
-    store = Flaky(room.services.imports)
+    imports = room.services.imports
+    runs, postings = Flaky(imports.runs), Flaky(imports.postings)
+    store = replace(imports, runs=runs, postings=postings)
     run = await replace(room.run_import, store=store)(claim)
     assert run is not None
     assert (run.status, run.counts) == (RunStatus.COMPLETED, Counts(new=100))
-    assert store.refused >= 3
+    assert runs.refused + postings.refused >= 3
 
 
 class Flaky:
@@ -450,7 +452,7 @@ async def test_the_store_knows_the_body_before_a_batch_of_it_is_on_the_queue(roo
     store, broker = room.services.imports, room.services.broker
 
     async def note_reading(claim: Claim, reading: Reading) -> ImportRun | None:
-        run = await store.note_reading(claim, reading)
+        run = await store.runs.note_reading(claim, reading)
         seen.append("noted" if reading.content_hash else "begun")
         return run
 
@@ -460,7 +462,7 @@ async def test_the_store_knows_the_body_before_a_batch_of_it_is_on_the_queue(roo
 
     watched = replace(
         room.run_import,
-        store=Instead(store, note_reading=note_reading),
+        store=replace(store, runs=Instead(store.runs, note_reading=note_reading)),
         broker=Instead(broker, publish=publish),
     )
     assert await watched(await room.claim()) is not None

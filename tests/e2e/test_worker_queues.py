@@ -112,7 +112,7 @@ async def test_imports_need_no_broker_but_their_own(tmp_path: Path, silent: Sile
             assert added.returncode == 0, added.stderr
 
             async def is_imported() -> bool:
-                return await services.imports.count_postings() == (2, 0)
+                return await services.imports.postings.count() == (2, 0)
 
             await until(is_imported)
             alive = await finished("alive", "worker", env=environment(data, **others))

@@ -81,7 +81,7 @@ class ImportRoom:
         """Wait until batches of it are stored."""
 
         async def look() -> bool:
-            run = await retry_until_available(lambda: services.imports.find_run(run_id))
+            run = await retry_until_available(lambda: services.imports.runs.find(run_id))
             return run is not None and run.processed_batches > 0
 
         await eventually_async(look, what="batches are stored")
@@ -90,7 +90,7 @@ class ImportRoom:
     async def is_over(self, services: Services, run_id: str) -> bool:
         """As far as the store answers, which may have been killed."""
         try:
-            run = await services.imports.find_run(run_id)
+            run = await services.imports.runs.find(run_id)
         except Unavailable:
             return False
         return run is not None and run.status is not RunStatus.RUNNING
@@ -101,16 +101,16 @@ class ImportRoom:
                 lambda: self.is_over(services, run_id), what="the run ends", seconds=600
             )  # the whole test has less, unless it marks its load as large
         except AssertionError as late:
-            run = await services.imports.find_run(run_id)
+            run = await services.imports.runs.find(run_id)
             raise AssertionError(f"{late}: {run}") from None
-        run = await services.imports.find_run(run_id)
+        run = await services.imports.runs.find(run_id)
         assert run is not None
         return run
 
     async def keys(self, services: Services) -> list[str]:
         """Of every open posting."""
         found: list[str] = []
-        while page := await services.imports.open_keys(
+        while page := await services.imports.postings.open_keys(
             self.url, after=found[-1] if found else "", limit=10_000
         ):
             found += page

@@ -224,7 +224,7 @@ class Import:
         for reason in reasons:
             assert reason in told
             assert reason in waiting[-1]
-        run = await self.services.imports.find_run(self.run_id)
+        run = await self.services.imports.runs.find(self.run_id)
         assert run is not None
         assert run.status is RunStatus.RUNNING
         assert run.processed_batches < POSTINGS // 200

@@ -147,7 +147,7 @@ async def feed_site() -> AsyncIterator[FeedSite]:
 
 async def ended(services: Services, run_id: str) -> ImportRun:
     async def look() -> ImportRun | None:
-        run = await services.imports.find_run(run_id)
+        run = await services.imports.runs.find(run_id)
         return run if run is not None and run.status is not RunStatus.RUNNING else None
 
     run = await eventually_async(look, what=f"{run_id} ends")
@@ -169,7 +169,7 @@ async def test_each_bad_feed_ends_with_a_clear_status_and_affects_no_other(
         runs = {}
         for feed, each in started:
             runs[feed.config.name] = await ended(services, each.run.run_id)
-        feeds = {feed.config.name: feed for feed in await services.imports.feeds()}
+        feeds = {feed.config.name: feed for feed in await services.imports.feeds.all()}
     fleet.check()
     wrong = []
     for case in CASES:

@@ -25,7 +25,7 @@ from webloom.bootstrap import Services, open_run_import
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
 from webloom.ports.broker import Broker, DeadLetter, Delivery, Message, QueueDepth
-from webloom.ports.import_store import RunFilter
+from webloom.ports.import_runs import RunFilter
 
 
 class Twice:
@@ -82,14 +82,14 @@ async def test_every_batch_delivered_twice_changes_nothing(
                 feed.edition = 1
                 feed.jobs = list(range(50, 5010))
             run_id = await room.start_run(services)
-            claim = await services.imports.claim_run("test", lease=15, run_id=run_id)
+            claim = await services.imports.runs.claim("test", lease=15, run_id=run_id)
             assert claim is not None
             run = await carry_out(claim)
             assert run is not None
             say(f"{run.status}: {run.counts}")
             assert (run.status, run.counts) == (RunStatus.COMPLETED, expected)
             assert run.processed_batches == run.total_batches
-        assert await services.imports.count_postings() == (5010, 0)
+        assert await services.imports.postings.count() == (5010, 0)
     room.fleet.check()
 
 
@@ -116,7 +116,7 @@ async def test_what_changed_and_what_vanished_is_counted_right_though_processes_
         assert run.status is RunStatus.COMPLETED, run.error
         assert run.closed_jobs == 500
         await room.check(services, run, feed, Counts(new=1000, updated=295, unchanged=29_205))
-        assert await services.imports.count_postings() == (30_500, 500)
+        assert await services.imports.postings.count() == (30_500, 500)
     room.fleet.check()
 
 
@@ -137,7 +137,7 @@ async def test_a_producer_that_stood_still_finds_its_run_taken_over(
         run = await room.ended(services, run_id)
         first.go_on()
         await first.said("a run was taken over")
-        assert await services.imports.find_run(run_id) == run
+        assert await services.imports.runs.find(run_id) == run
         await room.check(services, run, feed, Counts(new=40_000))
         for process in (first, second, worker):
             process.told_to_end = True
@@ -161,7 +161,7 @@ async def test_a_stopped_scheduler_gives_its_run_to_the_next_one(
         scheduler.told_to_end = True
         os.kill(scheduler.pid, signal.SIGTERM)
         assert await scheduler.ended() == 0
-        still = await services.imports.find_run(run_id)
+        still = await services.imports.runs.find(run_id)
         assert still is not None
         assert still.status is RunStatus.RUNNING
         await room.fleet.start("scheduler")
@@ -195,11 +195,11 @@ async def test_a_run_whose_feed_changed_after_its_producer_died_is_closed_and_tr
         assert run.counts.total == run.reading.fetched
 
         async def next_one() -> ImportRun | None:
-            found: Feed | None = await services.imports.find_feed(feed_id)
+            found: Feed | None = await services.imports.feeds.find(feed_id)
             assert found is not None
             if found.last_run_id == run.run_id or found.active_run_id or not found.last_run_id:
                 return None
-            return await services.imports.find_run(found.last_run_id)
+            return await services.imports.runs.find(found.last_run_id)
 
         after = await eventually_async(next_one, what="the next run ends")
         assert after is not None
@@ -226,9 +226,9 @@ async def test_two_schedulers_start_one_run_for_each_feed_that_is_due(
             await havoc.kill("scheduler")
 
         async def all_ran_often() -> bool:
-            feeds = await services.imports.feeds()
+            feeds = await services.imports.feeds.all()
             pages = [
-                await services.imports.page_of_runs(_of(feed.config.url), offset=0, limit=100)
+                await services.imports.runs.page(_of(feed.config.url), offset=0, limit=100)
                 for feed in feeds
             ]
             running = [sum(run.status is RunStatus.RUNNING for run in page.runs) for page in pages]
@@ -237,8 +237,8 @@ async def test_two_schedulers_start_one_run_for_each_feed_that_is_due(
 
         await eventually_async(all_ran_often, what="every feed has run three times")
         await havoc.settle()
-        for feed in await services.imports.feeds():
-            page = await services.imports.page_of_runs(_of(feed.config.url), offset=0, limit=100)
+        for feed in await services.imports.feeds.all():
+            page = await services.imports.runs.page(_of(feed.config.url), offset=0, limit=100)
             done = [run for run in page.runs if run.status is not RunStatus.RUNNING]
             assert {run.status for run in done} == {RunStatus.COMPLETED}
             spans = sorted((run.started_at, run.finished_at) for run in done if run.finished_at)
@@ -254,7 +254,7 @@ def _of(url: str) -> RunFilter:
 
 async def under_way(services: Services, run_id: str) -> None:
     async def look() -> bool:
-        run = await services.imports.find_run(run_id)
+        run = await services.imports.runs.find(run_id)
         return run is not None and run.processed_batches > 10
 
     await eventually_async(look, what="it is under way")

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -16,20 +16,21 @@ import pytest
 from fakes.clock import NOON, FakeClock
 from patience import PATIENCE_SECONDS
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.feed import FeedConfig
 from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStatus
+from webloom.domain.import_transitions import Ending, NewRun
 from webloom.entrypoints.api import live
 from webloom.entrypoints.api.live import EventStream, LiveRuns, moment_of
-from webloom.ports.import_store import Claim, Ending, NewRun, RunFilter, RunPage
+from webloom.ports.import_runs import Claim, ImportRuns, RunFilter, RunPage
 
 
-class Runs(SqliteImportStore):
+class Runs:
     """Counts the looks at what has changed. They can be held up, or find it away."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database, durable_batches=False)
+        self._imports = sqlite_imports(database, durable_batches=False)
         self.looks = 0
         self.is_down = False
         self._looked = asyncio.Event()
@@ -37,24 +38,24 @@ class Runs(SqliteImportStore):
         self._may_look = asyncio.Event()
         self._claims: dict[str, Claim] = {}
 
-    async def changed_runs(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
+    async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
         if since is None:
             self._refuse_if_down()
-            return await super().changed_runs(None, limit=limit)
+            return await self._imports.runs.changed(None, limit=limit)
         while self._allowed <= 0:
             self._may_look.clear()
             await self._may_look.wait()
         self._allowed -= 1
         try:
             self._refuse_if_down()
-            return await super().changed_runs(since, limit=limit)
+            return await self._imports.runs.changed(since, limit=limit)
         finally:
             self.looks += 1
             self._looked.set()
 
-    async def page_of_runs(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage:
+    async def page(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage:
         self._refuse_if_down()
-        return await super().page_of_runs(chosen, offset=offset, limit=limit)
+        return await self._imports.runs.page(chosen, offset=offset, limit=limit)
 
     def _refuse_if_down(self) -> None:
         if self.is_down:
@@ -83,18 +84,23 @@ class Runs(SqliteImportStore):
     async def start(self, *run_ids: str) -> None:
         for run_id in run_ids:
             config = FeedConfig(url=f"https://{run_id}.test/", name="A\nfeed")
-            await self.add_feed(run_id, config, next_run_at=None)
+            await self._imports.feeds.add(run_id, config, next_run_at=None)
             new = NewRun(run_id=run_id, trigger="manual", batch_size=200, concurrency=4)
-            await self.start_run(run_id, new)
-            claim = await self.claim_run("producer", lease=1e6, run_id=run_id)
+            await self._imports.runs.start(run_id, new)
+            claim = await self._imports.runs.claim("producer", lease=1e6, run_id=run_id)
             assert claim is not None
             self._claims[run_id] = claim
 
     async def note(self, run_id: str, fetched: int) -> None:
-        assert await self.note_reading(self._claims[run_id], _reading(fetched)) is not None
+        assert (
+            await self._imports.runs.note_reading(self._claims[run_id], _reading(fetched))
+            is not None
+        )
 
     async def finish(self, run_id: str) -> None:
-        assert await self.finish_run(self._claims[run_id], _reading(0), Ending()) is not None
+        assert (
+            await self._imports.runs.finish(self._claims[run_id], _reading(0), Ending()) is not None
+        )
 
 
 def _reading(fetched: int) -> Reading:
@@ -120,7 +126,7 @@ def store(database: Database) -> Runs:
 
 @pytest.fixture
 def runs(store: Runs, stopping: asyncio.Event) -> LiveRuns:
-    return LiveRuns(store, stopping)
+    return LiveRuns(cast(ImportRuns, store), stopping)
 
 
 def decoded(event: bytes) -> dict[str, Any]:
@@ -339,7 +345,7 @@ async def test_a_listener_who_comes_while_the_store_is_away_is_sent_away(
 
 
 async def test_everything_ends_when_the_process_stops(store: Runs, stopping: asyncio.Event) -> None:
-    listeners = [LiveRuns(store, stopping).events(None) for _ in range(3)]
+    listeners = [LiveRuns(cast(ImportRuns, store), stopping).events(None) for _ in range(3)]
     for each in listeners:
         await anext(each)
     waiting = [asyncio.ensure_future(anext(each)) for each in listeners]

@@ -11,21 +11,24 @@ import pytest
 
 from unit.deliveries import Deliver
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.imports import sqlite_imports
+from webloom.adapters.sqlite.postings import SqlitePostings
 from webloom.application.imports.store_batch import MOST_DELIVERIES, MOST_POSTINGS, StoreBatch
 from webloom.domain.feed import FeedConfig
 from webloom.domain.import_run import Counts, Failure, Mark, Phase, Reading
+from webloom.domain.import_transitions import NewRun
 from webloom.parsing.job_posting import JobPosting, dedupe_key
-from webloom.ports.import_store import Batch, NewRun
+from webloom.ports.postings import Batch
 
 FEED = "http://feed.example/jobs.xml"
 
 
-class Store(SqliteImportStore):
+class Store(SqlitePostings):
     """Notes what it is asked for."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database, durable_batches=False)
+        self.imports = sqlite_imports(database, durable_batches=False)
         self.batches: list[Batch] = []
         self.failed: list[tuple[Mark, list[Failure], int]] = []
 
@@ -42,17 +45,17 @@ class Store(SqliteImportStore):
 async def store(database: Database) -> Store:
     """With a run in progress."""
     opened = Store(database)
-    await opened.add_feed("feed", FeedConfig(url=FEED, name="Feed"), next_run_at=None)
+    await opened.imports.feeds.add("feed", FeedConfig(url=FEED, name="Feed"), next_run_at=None)
     new = NewRun(run_id="run", trigger="manual", batch_size=200, concurrency=1)
-    assert await opened.start_run("feed", new) is not None
+    assert await opened.imports.runs.start("feed", new) is not None
     return opened
 
 
 async def counted(store: Store) -> Counts:
     """What the run has in its ledger."""
-    claim = await store.claim_run("producer", lease=60, run_id="run")
+    claim = await store.imports.runs.claim("producer", lease=60, run_id="run")
     assert claim is not None
-    run = await store.note_reading(claim, Reading(phase=Phase.READING))
+    run = await store.imports.runs.note_reading(claim, Reading(phase=Phase.READING))
     assert run is not None
     return run.counts
 
@@ -90,7 +93,7 @@ async def test_a_batch_is_applied_and_then_acknowledged(store: Store, deliver: D
     assert batch.mark == Mark("run", 7)
     assert [job.external_id for job in batch.jobs] == ["a", "b"]
     assert (batch.duplicates, list(batch.failures)) == (0, [])
-    assert await store.count_postings() == (2, 0)
+    assert await store.count() == (2, 0)
 
 
 async def test_the_first_of_two_with_one_key_counts(store: Store, deliver: Deliver) -> None:
@@ -141,7 +144,7 @@ async def test_a_posting_of_another_producer_is_completed(store: Store, deliver:
     assert job.source_url == FEED
     assert job.content_hash
     assert job.published_at == datetime(2026, 2, 1, 10, tzinfo=UTC)
-    kept = await store.find_posting(job.dedupe_key)
+    kept = await store.find(job.dedupe_key)
     assert kept is not None
     assert kept.posting == job
 

@@ -10,7 +10,7 @@ from webloom.adapters.mongodb.dump import MongoDump
 from webloom.adapters.mongodb.dump_pages import page_kinds
 from webloom.adapters.mongodb.dump_tables import kinds
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
-from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.notifications import MongoNotifications
@@ -54,7 +54,7 @@ async def open_mongodb_stores(
     ) as database:
         yield Stores(
             inventory=MongoInventoryStore(database),
-            imports=MongoImportStore(database),
+            imports=mongodb_imports(database),
             pages=MongoPageStore(database, retention=kept, budget=settings.storage_budget),
             watches=MongoWatches(database, retention=kept),
             watch_runs=MongoWatchRuns(database, retention=kept),

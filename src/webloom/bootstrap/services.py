@@ -32,7 +32,7 @@ from webloom.ports.clock import Clock
 from webloom.ports.connection import BrokerLink, Connected
 from webloom.ports.fetcher import Fetcher
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
@@ -50,7 +50,7 @@ class Services:
     clock: Clock
     broker: Broker
     store: InventoryStore
-    imports: ImportStore
+    imports: Imports
     pages: PageStore
     watches: Watches
     watch_runs: WatchRuns
@@ -98,7 +98,7 @@ class Services:
     @property
     def manage_feeds(self) -> ManageFeeds:
         return ManageFeeds(
-            store=self.imports,
+            store=self.imports.feeds,
             clock=self.clock,
             check=partial(check_url, policy=self.policy),
             usual_minutes=self.settings.import_interval_minutes,
@@ -115,7 +115,7 @@ class Services:
 
     @property
     def store_batch(self) -> StoreBatch:
-        return StoreBatch(store=self.imports)
+        return StoreBatch(store=self.imports.postings)
 
     @property
     def clear_spool(self) -> ClearSpool:

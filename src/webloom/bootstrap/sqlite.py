@@ -7,7 +7,7 @@ from webloom.adapters.sqlite.dump import SqliteDump
 from webloom.adapters.sqlite.dump_pages import Expiry, page_tables
 from webloom.adapters.sqlite.dump_tables import TABLES
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import sqlite_locks
 from webloom.adapters.sqlite.notifications import SqliteNotifications
@@ -24,7 +24,7 @@ def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) 
     kept = retention(settings)
     return Stores(
         inventory=SqliteInventoryStore(file),
-        imports=SqliteImportStore(file, durable_batches=durable_batches),
+        imports=sqlite_imports(file, durable_batches=durable_batches),
         pages=SqlitePageStore(file, retention=kept, budget=settings.storage_budget),
         watches=SqliteWatches(file, retention=kept),
         watch_runs=SqliteWatchRuns(file, retention=kept),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from webloom.ports.connection import Connected
 from webloom.ports.dump import WholeStore
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
@@ -20,7 +20,7 @@ from webloom.settings import Settings
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stores:
     inventory: InventoryStore
-    imports: ImportStore
+    imports: Imports
     pages: PageStore
     watches: Watches
     watch_runs: WatchRuns

@@ -144,7 +144,7 @@ def run_watches(services: Services, notifications: SendNotifications) -> RunWatc
 def sampler(services: Services) -> Sampler:
     return Sampler(
         heartbeats=services.heartbeats,
-        imports=services.imports,
+        imports=services.imports.runs,
         watch_runs=services.watch_runs,
         clock=services.clock,
     )

@@ -9,6 +9,7 @@ delivered twice, or whose worker dies half-way, ends with the same numbers:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -118,6 +119,20 @@ def judge(known: Known | None, content_hash: str, mark: Mark) -> Verdict:
     if known.content_hash == content_hash and known.is_open:
         return Verdict.UNCHANGED
     return Verdict.UPDATE
+
+
+def judge_known(
+    stored: Iterable[tuple[Known | None, str]], mark: Mark
+) -> dict[Verdict, int] | None:
+    """For postings that are said to be stored, each with its content hash. None: one of them is
+    not, is closed, or has another hash."""
+    verdicts: dict[Verdict, int] = {}
+    for known, content_hash in stored:
+        verdict = judge(known, content_hash, mark)
+        if verdict in (Verdict.INSERT, Verdict.UPDATE):
+            return None
+        verdicts[verdict] = verdicts.get(verdict, 0) + 1
+    return verdicts
 
 
 def count(verdicts: dict[Verdict, int], *, failed: int = 0) -> Counts:

@@ -186,7 +186,7 @@ class _Producer:
             if started.is_new:
                 log.info("an import is due", extra={"source_url": feed.config.url})
         while len(self._runs) < MOST_RUNS:
-            claim = await self._services.imports.claim_run(
+            claim = await self._services.imports.runs.claim(
                 f"{self._owner}.{self._claims}",
                 lease=self._services.settings.lease,
                 busy_hosts=busy_hosts(self._runs.values(), MOST_RUNS),

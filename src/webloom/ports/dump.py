@@ -21,8 +21,8 @@ from webloom.domain.inventory import Metadata, Processing, Status
 from webloom.domain.notification import Notification
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.domain.watch import Outcome, Watch, WatchRun
-from webloom.ports.import_store import StoredPosting
 from webloom.ports.page_store import Validators
+from webloom.ports.postings import StoredPosting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

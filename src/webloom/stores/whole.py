@@ -38,8 +38,8 @@ from webloom.ports.dump import (
     WholeRun,
     WholeVersion,
 )
-from webloom.ports.import_store import StoredPosting
 from webloom.ports.page_store import Retention
+from webloom.ports.postings import StoredPosting
 
 Item = TypeVar("Item")
 

@@ -8,7 +8,6 @@ It is kept to show how `data/` was made: what it imports has changed since.
 """
 
 # mypy: ignore-errors
-# ruff: noqa: I001
 from __future__ import annotations
 
 import asyncio

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
-from webloom.adapters.mongodb.import_store import MongoImportStore
+from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.notifications import MongoNotifications
@@ -18,7 +18,7 @@ from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
-from webloom.adapters.sqlite.import_store import SqliteImportStore
+from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import sqlite_locks
 from webloom.adapters.sqlite.notifications import SqliteNotifications
@@ -27,7 +27,7 @@ from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
 from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
@@ -44,7 +44,7 @@ FOR_EVER = Retention(snapshots=36_500, change_logs=36_500, job_runs=36_500, pric
 @dataclass(frozen=True, kw_only=True)
 class Stores:
     inventory: InventoryStore
-    imports: ImportStore
+    imports: Imports
     pages: PageStore
     watches: Watches
     watch_runs: WatchRuns
@@ -58,7 +58,7 @@ async def sqlite_stores(file: Path, clock: Clock) -> AsyncIterator[Stores]:
     async with open_database(file, clock) as database:
         yield Stores(
             inventory=SqliteInventoryStore(database),
-            imports=SqliteImportStore(database, durable_batches=False),
+            imports=sqlite_imports(database, durable_batches=False),
             pages=SqlitePageStore(database, retention=FOR_EVER, budget=BUDGET),
             watches=SqliteWatches(database, retention=FOR_EVER),
             watch_runs=SqliteWatchRuns(database, retention=FOR_EVER),
@@ -73,7 +73,7 @@ async def mongodb_stores(url: str, clock: Clock) -> AsyncIterator[Stores]:
     async with open_mongodb(url, clock, database=DATABASE, names=CollectionNames()) as database:
         yield Stores(
             inventory=MongoInventoryStore(database),
-            imports=MongoImportStore(database),
+            imports=mongodb_imports(database),
             pages=MongoPageStore(database, retention=FOR_EVER, budget=BUDGET),
             watches=MongoWatches(database, retention=FOR_EVER),
             watch_runs=MongoWatchRuns(database, retention=FOR_EVER),

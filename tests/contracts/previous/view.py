@@ -8,8 +8,9 @@ import msgspec
 
 from contracts.previous.stores import Stores
 from webloom.domain.inventory import RecordFilter
-from webloom.ports.import_store import PostingFilter, RunFilter
+from webloom.ports.import_runs import RunFilter
 from webloom.ports.page_store import ChangeFilter, PageFilter
+from webloom.ports.postings import PostingFilter
 from webloom.ports.watch_runs import RunFilter as WatchRunFilter
 
 MANY = 1000
@@ -19,7 +20,7 @@ async def view(stores: Stores) -> dict[str, Any]:
     """By what each thing is, and its id."""
     shown = {
         "records": await _records(stores),
-        "feeds": {each.feed_id: each for each in await stores.imports.feeds()},
+        "feeds": {each.feed_id: each for each in await stores.imports.feeds.all()},
         "import runs": await _import_runs(stores),
         "postings": await _postings(stores),
         "watches": await _watches(stores),
@@ -38,14 +39,14 @@ async def _records(stores: Stores) -> dict[str, Any]:
 
 
 async def _import_runs(stores: Stores) -> dict[str, Any]:
-    page = await stores.imports.page_of_runs(RunFilter(), offset=0, limit=MANY)
+    page = await stores.imports.runs.page(RunFilter(), offset=0, limit=MANY)
     assert page.total == len(page.runs)
     return {each.run_id: each for each in page.runs}
 
 
 async def _postings(stores: Stores) -> dict[str, Any]:
-    page = await stores.imports.page_of_postings(PostingFilter(), limit=MANY)
-    assert sum(await stores.imports.count_postings()) == len(page.postings)
+    page = await stores.imports.postings.page(PostingFilter(), limit=MANY)
+    assert sum(await stores.imports.postings.count()) == len(page.postings)
     return {each.posting.dedupe_key: each for each in page.postings}
 
 

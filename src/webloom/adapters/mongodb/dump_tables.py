@@ -10,18 +10,18 @@ from webloom.adapters.mongodb import notifications, watch_run_codec
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain, plain_texts, plain_values
 from webloom.adapters.mongodb.dump import Kind, Session
-from webloom.adapters.mongodb.import_feeds import feed_document, feed_of
-from webloom.adapters.mongodb.import_runs_documents import run_document, run_of
+from webloom.adapters.mongodb.feeds import feed_document, feed_of
+from webloom.adapters.mongodb.import_run_documents import run_document, run_of
 from webloom.adapters.mongodb.marks import Places
-from webloom.adapters.mongodb.postings_documents import (
+from webloom.adapters.mongodb.posting_documents import (
     id_of,
     mark_text,
     stored_posting,
 )
-from webloom.adapters.mongodb.postings_documents import (
+from webloom.adapters.mongodb.posting_documents import (
     new_document as new_posting,
 )
-from webloom.adapters.mongodb.postings_words import list_of
+from webloom.adapters.mongodb.posting_words import list_of
 from webloom.adapters.mongodb.record_codec import WITH_SOURCE, new_document, record_of, state_of
 from webloom.adapters.mongodb.watch_codec import (
     metrics_fields,
@@ -38,7 +38,7 @@ from webloom.domain.watch import EVENTS, MOST_FAILURES, PageFailure, Watch, Watc
 from webloom.domain.watch import RunStatus as WatchStatus
 from webloom.domain.watch_run import RunState
 from webloom.ports.dump import WholeRecord, WholeRun
-from webloom.ports.import_store import StoredPosting
+from webloom.ports.postings import StoredPosting
 from webloom.stores.whole import whole_record, whole_run, whole_watch, without_nul
 
 _COUNTERS = ("processed", "failed", "changes", "priceChanges")

@@ -23,7 +23,7 @@ from webloom.adapters.mongodb.indexes import (
     WORD,
     Collection,
 )
-from webloom.adapters.mongodb.postings_documents import (
+from webloom.adapters.mongodb.posting_documents import (
     FIRST_PLACE,
     PLACE_BYTES,
     first_place_in,
@@ -32,11 +32,11 @@ from webloom.adapters.mongodb.postings_documents import (
     moment_in,
     stored_posting,
 )
-from webloom.adapters.mongodb.postings_words import LONGEST_WORD, postings_with
+from webloom.adapters.mongodb.posting_words import LONGEST_WORD, postings_with
 from webloom.adapters.mongodb.walk import Index, Path, walk
 from webloom.adapters.mongodb.words import Phrase
 from webloom.domain.errors import BadCursor
-from webloom.ports.import_store import PostingFilter, PostingPage
+from webloom.ports.postings import PostingFilter, PostingPage
 
 MOST_SCANNED = 2000  # postings looked at for one page
 MOST_WORDS = 50  # of one beginning, which an index can be asked for at once

@@ -1,381 +1,104 @@
-"""Postings, a batch at a time.
-
-    read what is there -> judge -> list the words of what will be written -> insert what is new,
-    change what differs -> judge again what somebody else was quicker with, or another program has
-    stored before
-
-Where a batch of a run found nothing, the next one is not looked for either: what is there all the
-same is refused by its key, and read then.
-
-A batch may be applied twice at the same time, by processes that die in between: each posting says
-which batch has made or changed it, so that whoever comes later counts the same.
-
-All is written by a majority and to the journal. A weaker promise would not be quicker, as several
-batches are on their way at once and share the flush; and a server that dies after it has the
-postings and before it has the ledger's row would forget them and be told the row.
-"""
-
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
-from itertools import chain
-from typing import NamedTuple
 
-import msgspec
-from bson.raw_bson import DEFAULT_RAW_BSON_OPTIONS, RawBSONDocument
-from pymongo.errors import BulkWriteError, DocumentTooLarge, OperationFailure
-
+from webloom.adapters.mongodb.adopted_postings import AdoptedPostings
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.conditional import Change, change_each
-from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.errors import DUPLICATE_KEY
+from webloom.adapters.mongodb.documents import plain
 from webloom.adapters.mongodb.gathering import Gathering
-from webloom.adapters.mongodb.postings_adopted import AdoptedPostings
-from webloom.adapters.mongodb.postings_documents import (
-    REFUSALS,
-    WHAT_IS_KNOWN,
-    born_at,
-    encoded,
-    id_of,
-    known_of,
-    mark_text,
-    new_document,
-    start_of_source,
-    stored_posting,
-)
-from webloom.adapters.mongodb.postings_open import count_by_index
-from webloom.adapters.mongodb.postings_words import Listed, has_words_of, list_of
-from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark, RunStatus, Verdict, judge
-from webloom.parsing.job_posting import JobPosting
-from webloom.ports.import_store import StoredPosting
+from webloom.adapters.mongodb.import_ledger import Entry, MongoRunLedger, Seen, Written
+from webloom.adapters.mongodb.open_postings import OpenPostings
+from webloom.adapters.mongodb.posting_search import postings_page
+from webloom.adapters.mongodb.posting_writes import PostingWrites
+from webloom.domain.import_run import Counts, Failure, Mark, count
+from webloom.ports.import_runs import Claim
+from webloom.ports.postings import Batch, PostingFilter, PostingPage, StoredPosting
+from webloom.stores.import_runs import StoredImportRuns
 
-MOST_RUNS = 1000  # that are remembered as new
-BATCHES_IN_A_LIST = 4  # of words
-BATCHES_IN_AN_INSERT = 8  # so that a slow server answers in time
-BATCHES_WAITING = 2  # for a second insert to set out: the server should never wait for one
-_MADE_BEFORE = (Verdict.WAS_NEW, Verdict.WAS_UPDATED)
-
-# What a server answers that will not have a document, whoever asks and whenever.
-_WILL_NOT_HAVE = (2, 9, 22, 52, 57, 121, 171, 10334, 17280, 17419, 17420)
-
-_IS_AS_READ = {
-    "$and": [
-        {"$eq": [{"$ifNull": ["$contentHash", None]}, "$$given.hash"]},
-        {"$eq": [{"$ifNull": ["$changedBy", "$createdBy", None]}, "$$given.mark"]},
-        {"$eq": [{"$ifNull": ["$closedBy", None]}, "$$given.closedBy"]},
-    ]
-}
-_WITH_ITS_BIRTH = {
-    "$mergeObjects": [
-        "$$given.new",
-        {"_id": "$_id", "createdBy": "$createdBy"},
-    ]
-}
+# Batches come one by one. Those that set out together share each of the six commands that follow.
+PACE = 0.025
 
 
-class _Wanted(NamedTuple):
-    """A posting to be written."""
+class MongoPostings:
+    """The port `Postings`."""
 
-    job: JobPosting
-    document: RawBSONDocument
-    has_other_words: bool = True  # than those that it is found by already
-
-
-class _Problem(NamedTuple):
-    """Why a posting was not inserted."""
-
-    place: int  # among those of its batch
-    code: int
-    reason: str
-
-
-class _Asked(NamedTuple):
-    """Postings that are said to be known."""
-
-    ids: list[str]
-    hashes: list[str]  # of their contents
-    run_id: str
-
-
-class Postings:
-    def __init__(self, database: MongoDatabase) -> None:
+    def __init__(
+        self, database: MongoDatabase, ledger: MongoRunLedger, runs: StoredImportRuns
+    ) -> None:
         self._db = database
-        self._jobs = database.jobs
-        self._raw = database.jobs.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
-        self._reading: Gathering[list[str], dict[str, Document]] = database.gather(self._find_all)
-        self._comparing: Gathering[_Asked, bool] = database.gather(self._are_unchanged)
-        self._looking: Gathering[str, bool] = database.gather(self._are_running)
-        self._listing: Gathering[list[Listed], None] = database.gather(self._list_words)
-        self._inserting: Gathering[list[RawBSONDocument], list[_Problem]] = database.gather(
-            self._insert_all, most=BATCHES_IN_AN_INSERT, enough=BATCHES_WAITING
-        )
-        self._changing: Gathering[list[Change], bool | None] = database.gather(self._change_all)
+        self._ledger = ledger
+        self._runs = runs
+        self._writes = PostingWrites(database, ledger)
+        self._open = OpenPostings(database)
         self._adopted = AdoptedPostings(database)
-        self._new_runs: set[str] = set()  # of which the last batch found nothing stored
+        self._looking_up: Gathering[Mark, Seen] = database.gather(ledger.look_up, pace=PACE)
+        self._writing_rows: Gathering[Entry, Written] = database.gather(ledger.write)
 
-    async def apply(
-        self, jobs: Sequence[JobPosting], mark: Mark
-    ) -> tuple[dict[Verdict, int], list[Failure]]:
-        verdicts = dict.fromkeys(Verdict, 0)
-        failures: list[Failure] = []
-        by = plain(mark_text(mark))
-        taken: set[str] = set()  # keys that an insert has met
-        are_adopted = False
-        while jobs:
-            now = self._db.wall()
-            found = await self._read_unless_new(jobs, mark.run_id)
-            if not are_adopted and (unseen := taken - found.keys()):
-                await self._adopted.adopt_keys(list(unseen))
-                are_adopted = True
-                self._new_runs.discard(mark.run_id)
-                continue
-            is_over: bool | None = None
-            new: list[_Wanted] = []
-            changed: list[tuple[_Wanted, Document]] = []
-            for job in jobs:
-                document = found.get(job.dedupe_key)
-                if document is None:
-                    if job.dedupe_key in taken:
-                        failures.append(_refused(job, "another source has a posting with its key"))
-                    elif (wanted := _wanted(job, by, now, failures)) is not None:
-                        new.append(wanted)
-                    continue
-                verdict = judge(known_of(document), job.content_hash, mark)
-                if verdict is Verdict.UPDATE:
-                    # It may have been read after a later run has stored it: that stands.
-                    if is_over is None:
-                        is_over = not await self._looking.ask(plain(mark.run_id))
-                    wanted = None if is_over else _wanted(job, by, now, failures, document)
-                    if wanted is None:
-                        continue
-                    changed.append((wanted, document))
-                verdicts[verdict] += 1
-            verdicts[Verdict.INSERT] += len(new)
-            jobs = []
-            await self._write_words([*new, *(wanted for wanted, _ in changed)])
-            if new:
-                lost = await self._insert(new, failures)
-                verdicts[Verdict.INSERT] -= len(lost)
-                jobs += [each for each in lost if each is not None]
-            if changed:
-                lost = await self._change(changed, failures)
-                verdicts[Verdict.UPDATE] -= len(lost)
-                jobs += [each for each in lost if each is not None]
-            if jobs:
-                self._new_runs.discard(mark.run_id)
-                taken |= {job.dedupe_key for job in jobs}
-        return verdicts, failures
+    async def apply_batch(self, batch: Batch) -> Counts | None:
+        await self._db.check_room()
+        seen = await self._looking_up.ask(batch.mark)
+        if not seen.is_running:
+            await self._count_late(batch, seen)
+            return None
+        if seen.counts is not None:
+            return seen.counts
+        as_before = await self._writes.judge_known(batch.source_url, batch.known, batch.mark)
+        if as_before is None:
+            return None
+        verdicts, refused = await self._writes.apply(batch.jobs, batch.mark)
+        failures = [*batch.failures, *refused]
+        counts = count(verdicts, failed=len(failures)).plus(count(as_before))
+        counts = counts.plus(Counts(duplicate=batch.duplicates))
+        return await self._write_row(Entry(batch.mark, counts, failures))
 
-    async def _are_running(self, runs: list[str]) -> list[bool]:
-        wanted = {"_id": {"$in": list(set(runs))}, "status": RunStatus.RUNNING.value}
-        with self._db.use():
-            found = await self._db.import_logs.find(wanted, {"_id": True}).to_list()
-        running = {each["_id"] for each in found}
-        return [run_id in running for run_id in runs]
+    async def _count_late(self, batch: Batch, seen: Seen) -> None:
+        """What a worker has stored that died while the run ended, and that nobody has counted. If
+        it is alive, its own row counts more and replaces this one. What it stores later is not
+        counted if it then dies before its row, when nobody has the message any more."""
+        if seen.counts is None or seen.is_partial:
+            made = await self._writes.made_by(batch.jobs, batch.mark)
+            if made:
+                await self._write_row(Entry(batch.mark, count(made), [], is_partial=True))
+                return
+        if seen.counts is not None:
+            await self._runs.settle(batch.mark.run_id)
 
-    async def made_by(self, jobs: Sequence[JobPosting], mark: Mark) -> dict[Verdict, int]:
-        """Those that the batch has made or changed before."""
-        found = await self._reading.ask([plain(id_of(job)) for job in jobs])
-        verdicts = Counter(
-            judge(known_of(document), job.content_hash, mark)
-            for job in jobs
-            if (document := found.get(job.dedupe_key)) is not None
-        )
-        return {each: verdicts[each] for each in _MADE_BEFORE if verdicts[each]}
+    async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:
+        seen = await self._looking_up.ask(mark)
+        if seen.is_running and seen.counts is None:
+            await self._write_row(Entry(mark, Counts(failed=failed), failures))
 
-    async def judge_known(
-        self, source_url: str, known: Sequence[tuple[str, str]], mark: Mark
-    ) -> dict[Verdict, int] | None:
-        """None: one of them is not as it was."""
-        if not known:
-            return {}
-        self._new_runs.discard(mark.run_id)
-        start = start_of_source(source_url)
-        ids = [start + key for key, _ in known]
-        if await self._comparing.ask(_Asked(ids, [each for _, each in known], mark.run_id)):
-            return {Verdict.UNCHANGED: len(known)}
-        found = await self._reading.ask(ids)
-        verdicts: dict[Verdict, int] = {}
-        for key, content_hash in known:
-            document = found.get(key)
-            if document is None:
-                return None
-            verdict = judge(known_of(document), content_hash, mark)
-            if verdict is Verdict.UPDATE:
-                return None
-            verdicts[verdict] = verdicts.get(verdict, 0) + 1
-        return verdicts
+    async def _write_row(self, entry: Entry) -> Counts:
+        written = await self._writing_rows.ask(entry)
+        if not written.is_running:
+            await self._runs.settle(entry.mark.run_id)
+        return written.counts
 
-    async def _are_unchanged(self, asked: list[_Asked]) -> list[bool]:
-        """The usual answer, without reading them: a content hash covers what the key is made of,
-        so that one of them is of one of the keys, and the server may just count. Where one posting
-        is not as it was, nothing is said of all that were asked for with it."""
-        answers = {}
-        for run_id in {each.run_id for each in asked}:
-            of_run = [each for each in asked if each.run_id == run_id]
-            ids = [one for each in of_run for one in each.ids]
-            another_run = {"$not": {"$regex": f"^{re.escape(run_id)}/"}}
-            query = {
-                "_id": {"$in": ids},
-                "contentHash": {"$in": [one for each in of_run for one in each.hashes]},
-                "closedBy": {"$exists": False},
-                "closingBy": {"$exists": False},
-                "createdBy": another_run,
-                "changedBy": another_run,
-            }
-            with self._db.use():
-                answers[run_id] = await count_by_index(self._jobs, query) == len(ids)
-        return [answers[each.run_id] for each in asked]
+    async def missing_batches(self, run_id: str, *, published: int) -> list[int]:
+        return await self._ledger.missing(run_id, published)
 
-    async def _read_unless_new(
-        self, jobs: Sequence[JobPosting], run_id: str
-    ) -> dict[str, Document]:
-        if run_id in self._new_runs:
-            return {}
-        found = await self._reading.ask([plain(id_of(job)) for job in jobs])
-        if not any(job.dedupe_key in found for job in jobs):
-            if len(self._new_runs) >= MOST_RUNS:
-                self._new_runs.clear()
-            self._new_runs.add(run_id)
-        return found
+    async def open_keys(self, source_url: str, *, after: str, limit: int) -> list[str]:
+        return await self._open.keys(source_url, after, limit)
 
-    async def _find_all(self, asked: list[list[str]]) -> list[dict[str, Document]]:
-        """By their ids, which begin with their source: one shard has those of a batch. Everybody
-        is told what all have asked for."""
-        ids = [each for some in asked for each in some]
-        with self._db.use():
-            found = self._jobs.find({"_id": {"$in": ids}}, WHAT_IS_KNOWN, batch_size=len(ids) + 1)
-            by_key = {document["dedupeKey"]: document for document in await found.to_list()}
-        return [by_key] * len(asked)
+    async def close(self, claim: Claim, keys: Sequence[str]) -> None:
+        mark = plain(f"{claim.run.run_id}/{claim.token}")
+        while await self._runs.is_held(claim):
+            marked = await self._open.mark(keys, mark)
+            if not await self._runs.is_held(claim):
+                await self._open.unmark(keys, mark)
+            elif marked == await self._open.close(keys, mark, claim.run.run_id):
+                return  # else a producer that has lost its run has put its mark there instead
 
-    async def _write_words(self, wanted: list[_Wanted]) -> None:
-        listed = [(id_of(each.job), each.job) for each in wanted if each.has_other_words]
-        if listed:
-            await self._listing.ask(listed)
-
-    async def _list_words(self, asked: list[list[Listed]]) -> list[None]:
-        with self._db.use():
-            for start in range(0, len(asked), BATCHES_IN_A_LIST):
-                some = asked[start : start + BATCHES_IN_A_LIST]
-                await self._db.job_words.insert_one(list_of(chain.from_iterable(some)))
-        return [None] * len(asked)
-
-    async def _insert(self, new: list[_Wanted], failures: list[Failure]) -> list[JobPosting | None]:
-        """Those that were not made: to be judged again, or None for one that is refused."""
-        lost: list[JobPosting | None] = []
-        for problem in await self._inserting.ask([each.document for each in new]):
-            job = new[problem.place].job
-            if problem.code == DUPLICATE_KEY:
-                lost.append(job)
-            else:
-                failures.append(_refused(job, problem.reason))
-                lost.append(None)
-        return lost
-
-    async def _insert_all(self, asked: list[list[RawBSONDocument]]) -> list[list[_Problem]]:
-        problems: list[list[_Problem]] = [[] for _ in asked]
-        with self._db.use():
-            try:
-                await self._raw.insert_many(chain.from_iterable(asked), ordered=False)
-            except BulkWriteError as error:
-                if error.details["writeConcernErrors"]:
-                    raise
-                whose = [
-                    (some, place)
-                    for some, each in zip(problems, asked, strict=True)
-                    for place in range(len(each))
-                ]
-                for problem in error.details["writeErrors"]:
-                    if problem["code"] not in (DUPLICATE_KEY, *_WILL_NOT_HAVE):
-                        raise
-                    some, place = whose[problem["index"]]
-                    some.append(_Problem(place, problem["code"], problem["errmsg"]))
-        return problems
-
-    async def _change(
-        self, changed: list[tuple[_Wanted, Document]], failures: list[Failure]
-    ) -> list[JobPosting | None]:
-        """As `_insert`. Where one was not as it was read, all are judged again: those that were
-        made say so."""
-        changes = [
-            Change(
-                known["_id"],
-                {
-                    "hash": known.get("contentHash"),
-                    "mark": known.get("changedBy", known.get("createdBy")),
-                    "closedBy": known.get("closedBy"),
-                    "new": wanted.document,
-                },
-                len(wanted.document.raw),
-            )
-            for wanted, known in changed
-        ]
-        are_made = await self._changing.ask(changes)
-        if are_made is None:
-            alone = zip(changed, changes, strict=True)
-            return [
-                job
-                for (wanted, _), change in alone
-                for job in await self._change_alone(wanted.job, change, failures)
-            ]
-        return [] if are_made else [wanted.job for wanted, _ in changed]
-
-    async def _change_all(self, asked: list[list[Change]]) -> list[bool | None]:
-        """Whether all are made; None: the server will not have one of them."""
-        changes = [each for some in asked for each in some]
-        with self._db.use():
-            try:
-                are_made = await self._make(changes) == len(changes)
-            except OperationFailure as error:
-                if error.code not in _WILL_NOT_HAVE:
-                    raise
-                return [None] * len(asked)
-        return [are_made] * len(asked)
-
-    async def _change_alone(
-        self, job: JobPosting, change: Change, failures: list[Failure]
-    ) -> list[JobPosting | None]:
-        with self._db.use():
-            try:
-                return [] if await self._make([change]) else [job]
-            except OperationFailure as error:
-                if error.code not in _WILL_NOT_HAVE:
-                    raise
-                failures.append(_refused(job, str(error)))
-                return [None]
-
-    async def _make(self, changes: list[Change]) -> int:
-        return await change_each(self._jobs, changes, condition=_IS_AS_READ, result=_WITH_ITS_BIRTH)
+    async def adopt(self, claim: Claim, *, is_shared: bool) -> int:
+        return await self._adopted.adopt(claim, is_shared=is_shared)
 
     async def find(self, dedupe_key: str) -> StoredPosting | None:
-        with self._db.use():
-            document = await self._jobs.find_one({"dedupeKey": plain(dedupe_key)})
-        return None if document is None else stored_posting(document)
+        return await self._writes.find(dedupe_key)
 
+    async def page(
+        self, chosen: PostingFilter, *, limit: int, cursor: str | None = None
+    ) -> PostingPage:
+        return await postings_page(self._db, chosen, limit, cursor)
 
-def _wanted(
-    job: JobPosting, by: str, now: datetime, failures: list[Failure], known: Document | None = None
-) -> _Wanted | None:
-    """None: it is refused."""
-    try:
-        if known is None:
-            document = new_document(job, created_at=now, updated_at=now, created_by=by)
-            return _Wanted(job, encoded(document))
-        born = born_at(known, now)
-        document = new_document(job, created_at=born, updated_at=now, created_by=by)
-        document["changedBy"] = by
-        return _Wanted(job, encoded(document), not has_words_of(known, job))
-    except (*REFUSALS, DocumentTooLarge) as error:
-        failures.append(_refused(job, str(error)))
-        return None
-
-
-def _refused(job: JobPosting, reason: str) -> Failure:
-    shown = {"title": plain(job.title[:200]), "jobUrl": plain(job.job_url or "")}
-    return Failure(
-        reason=f"MongoDB does not take the posting: {reason[:200]}",
-        sample=msgspec.json.encode(shown).decode()[:LONGEST_SAMPLE],
-    )
+    async def count(self) -> tuple[int, int]:
+        return await self._open.count()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from webloom.adapters.sqlite import (
-    import_feeds,
-    import_runs_rows,
+    feeds,
+    import_runs,
     posting_keys,
 )
 from webloom.adapters.sqlite.batches import as_json, plain, select_all
@@ -26,6 +27,7 @@ from webloom.adapters.sqlite.posting_rows import (
     words_of,
 )
 from webloom.adapters.sqlite.posting_writes import Writing
+from webloom.adapters.sqlite.primitives import Change
 from webloom.adapters.sqlite.record_codec import (
     RECORD_COLUMNS,
     STATE_COLUMNS,
@@ -37,13 +39,14 @@ from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS
 from webloom.adapters.sqlite.watches import WATCHES, watch_of
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.domain.import_transitions import RunState
 from webloom.domain.inventory import shelf_of, url_key
 from webloom.domain.notification import Notification
 from webloom.domain.watch import Watch
-from webloom.domain.watch_run import RunState
+from webloom.domain.watch_run import RunState as WatchRunState
 from webloom.parsing.web_url import host_of
 from webloom.ports.dump import WholeRecord, WholeRun
-from webloom.ports.import_store import StoredPosting
+from webloom.ports.postings import StoredPosting
 from webloom.stores.whole import whole_record, whole_run, whole_watch
 
 _STATE = STATE_COLUMNS.count(",") + 1
@@ -91,18 +94,18 @@ def _put_records(
 
 def _put_feeds(connection: sqlite3.Connection, items: list[Feed], _: None) -> None:
     for item in items:
-        import_feeds.put(connection, item)
+        feeds.put(connection, item)
 
 
 def _put_import_runs(connection: sqlite3.Connection, items: list[ImportRun], _: None) -> None:
     """Who holds a run stays as it is. A run in progress is the active one of its feed."""
     for run in items:
-        known = import_runs_rows.one(connection, run.run_id)
-        if known is None:
-            started = run.started_at.timestamp()
-            import_runs_rows.insert(connection, run, revision=0, started=started)
-        else:
-            import_runs_rows.write(connection, known.number, run)
+        key = plain(run.run_id)
+        known = import_runs.RUNS.load(connection, [key]).get(key)
+        after = RunState(run=run, started=run.started_at.timestamp(), revision=0)
+        if known is not None:
+            after = replace(known.state, run=run)
+        import_runs.RUNS.save(connection, [Change(key, known, after)])
         if run.status is RunStatus.RUNNING:
             connection.execute(
                 "UPDATE feeds SET active_run_id = ? WHERE feed_id = ? AND active_run_id IS NULL",
@@ -122,7 +125,7 @@ def _posting_id(connection: sqlite3.Connection, item: StoredPosting) -> int | No
 
 def _put_postings(connection: sqlite3.Connection, items: list[StoredPosting], _: None) -> None:
     writing = Writing(connection, 0)
-    number_of = partial(import_runs_rows.numbered, connection)
+    number_of = partial(import_runs.numbered, connection)
     [newest] = connection.execute("SELECT coalesce(max(id), 0) FROM posting_bodies").fetchone()
     words: list[tuple[str | None, Words]] = []
     for item in items:
@@ -173,7 +176,7 @@ def _watch_runs(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator
 
 
 def _run_row(item: WholeRun) -> dict[str, Any]:
-    state = RunState(run=item.run, expires_at=item.expires_at)
+    state = WatchRunState(run=item.run, expires_at=item.expires_at)
     return {"run_id": plain(item.run.run_id)} | COUNTED_RUNS.encode(state)
 
 
@@ -209,12 +212,12 @@ TABLES = {
         prepare=_sources,
     ),
     "feeds": Table(
-        columns=import_feeds.COLUMNS,
+        columns=", ".join(("feed_id", *feeds.COLUMNS)),
         source="feeds",
         order="feed_id",
         find_by="feed_id",
         key=lambda _, item: plain(item.feed_id),
-        item=import_feeds.feed_of,
+        item=feeds.feed_of,
         put=_put_feeds,
     ),
     "import_logs": Table(
@@ -223,7 +226,7 @@ TABLES = {
         order="run",
         find_by="run_names.run_id",
         key=lambda _, item: plain(item.run_id),
-        item=lambda row: import_runs_rows.decode(row[0]),
+        item=lambda row: import_runs.decode(row[0]),
         put=_put_import_runs,
     ),
     "jobs": _POSTINGS,

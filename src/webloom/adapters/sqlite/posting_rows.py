@@ -18,7 +18,7 @@ from webloom.adapters.sqlite.posting_keys import key_bytes
 from webloom.adapters.sqlite.values import instant
 from webloom.domain.import_run import Mark
 from webloom.parsing.job_posting import JobPosting
-from webloom.ports.import_store import StoredPosting
+from webloom.ports.postings import StoredPosting
 
 ID_BITS = 31
 ID_MASK = (1 << ID_BITS) - 1

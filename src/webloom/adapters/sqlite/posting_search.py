@@ -28,7 +28,7 @@ from webloom.adapters.sqlite.posting_rows import (
 )
 from webloom.adapters.sqlite.values import milliseconds
 from webloom.domain.errors import BadCursor
-from webloom.ports.import_store import PostingFilter, PostingPage
+from webloom.ports.postings import PostingFilter, PostingPage
 
 MOST_SCANNED = 1000
 _CURSOR = re.compile(r"-?[0-9a-f]{1,16}")

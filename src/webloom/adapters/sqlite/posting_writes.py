@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from webloom.adapters.sqlite import import_runs, posting_keys
+from webloom.adapters.sqlite import posting_keys
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
+from webloom.adapters.sqlite.import_ledger import find_row, write_row
+from webloom.adapters.sqlite.import_runs import RUNS, number_of
 from webloom.adapters.sqlite.posting_keys import KEY_BYTES, key_bytes
 from webloom.adapters.sqlite.posting_rows import (
     Words,
@@ -24,10 +26,9 @@ from webloom.adapters.sqlite.posting_rows import (
     first_place,
     words_of,
 )
-from webloom.adapters.sqlite.values import encoded, milliseconds
+from webloom.adapters.sqlite.values import milliseconds
 from webloom.domain.import_run import (
     LONGEST_SAMPLE,
-    MOST_FAILURES,
     Counts,
     Failure,
     Known,
@@ -35,13 +36,14 @@ from webloom.domain.import_run import (
     Verdict,
     count,
     judge,
-    merged_reasons,
+    judge_known,
 )
+from webloom.domain.import_transitions import is_held
 from webloom.parsing.job_posting import JobPosting
-from webloom.ports.import_store import Batch, Claim
+from webloom.ports.import_runs import Claim
+from webloom.ports.postings import Batch
 
 _KNOWN = "content_hash, created_run, created_batch, changed_run, changed_batch, closed_run IS NULL"
-NOT_HANDLED = "its batch could not be handled"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -117,7 +119,7 @@ class Writing:
         run = self._number(mark.run_id)
         if run is None:
             return None
-        if (known := _ledger_row(self._connection, run, mark)) is not None:
+        if (known := find_row(self._connection, run, mark)) is not None:
             return known
         numbered = Mark(str(run), mark.batch_index)
         as_before = self._judge_known(item.batch, numbered)
@@ -126,13 +128,13 @@ class Writing:
         counts = count(as_before).plus(self._store(item, numbered))
         failures = [*item.batch.failures, *item.refused]
         counts = counts.plus(Counts(duplicate=item.batch.duplicates, failed=len(failures)))
-        _write_row(self._connection, run, mark, counts, failures)
+        write_row(self._connection, run, mark, counts, failures)
         return counts
 
     def fail(self, mark: Mark, failures: Sequence[Failure], failed: int) -> None:
         run = self._number(mark.run_id)
-        if run is not None and _ledger_row(self._connection, run, mark) is None:
-            _write_row(self._connection, run, mark, Counts(failed=failed), failures)
+        if run is not None and find_row(self._connection, run, mark) is None:
+            write_row(self._connection, run, mark, Counts(failed=failed), failures)
 
     def finish(self) -> None:
         if self._words:
@@ -163,18 +165,15 @@ class Writing:
         return self._running[run_id]
 
     def _judge_known(self, batch: Batch, mark: Mark) -> dict[Verdict, int] | None:
-        """None: one of them is not as it was. `mark` has the number of its run."""
+        """`mark` has the number of its run."""
         if not batch.known:
             return {}
         source = posting_keys.source_of(self._connection, batch.source_url)
         keys = [bytes.fromhex(key) for key, _ in batch.known]
         rows = posting_keys.find(self._connection, [source] * len(keys), keys, _KNOWN)
-        verdicts: dict[Verdict, int] = {}
-        for place, *columns in rows:
-            verdict = judge(_known(columns), batch.known[place][1], mark)
-            verdicts[verdict] = verdicts.get(verdict, 0) + 1
-        is_stale = len(rows) != len(keys) or Verdict.UPDATE in verdicts
-        return None if is_stale else verdicts
+        found = {place: _known(columns) for place, *columns in rows}
+        hashes = enumerate(content_hash for _, content_hash in batch.known)
+        return judge_known(((found.get(place), each) for place, each in hashes), mark)
 
     def _store(self, item: Apply, mark: Mark) -> Counts:
         """`mark` has the number of its run."""
@@ -334,42 +333,13 @@ def _known(columns: list[Any]) -> Known:
     )
 
 
-def _ledger_row(connection: sqlite3.Connection, run: int, mark: Mark) -> Counts | None:
-    row = connection.execute(
-        f"SELECT {', '.join(Counts._fields)} FROM import_batches WHERE run = ? AND batch_index = ?",
-        (run, mark.batch_index),
-    ).fetchone()
-    return row and Counts(*row)
-
-
-def _write_row(
-    connection: sqlite3.Connection,
-    run: int,
-    mark: Mark,
-    counts: Counts,
-    failures: Sequence[Failure],
-) -> None:
-    shown = reasons = None
-    if counts.failed:
-        counted: dict[str, int] = {}
-        for failure in failures:
-            counted = merged_reasons(counted, {failure.reason: 1})
-        if rest := counts.failed - len(failures):
-            last = failures[-1].reason if failures else NOT_HANDLED
-            counted = merged_reasons(counted, {last: rest})
-        shown, reasons = encoded(failures[:MOST_FAILURES]), encoded(counted)
-    connection.execute(
-        "INSERT INTO import_batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (run, mark.batch_index, *counts, shown, reasons),
-    )
-
-
 def close(connection: sqlite3.Connection, claim: Claim, keys: Sequence[str], wall: int) -> None:
-    row = import_runs.held(connection, claim)
+    run_id = plain(claim.run.run_id)
+    held = RUNS.load(connection, [run_id]).get(run_id)
     found = [key for each in keys if (key := key_bytes(each)) is not None]
-    if row is None or not found:
+    if held is None or not is_held(held.state, claim.token) or not found:
         return
-    source = posting_keys.source_of(connection, row.run.source_url)
+    source = posting_keys.source_of(connection, held.state.run.source_url)
     rows = posting_keys.find(connection, [source] * len(found), found, "id, time, closed_run")
     change(
         connection,
@@ -380,5 +350,5 @@ def close(connection: sqlite3.Connection, claim: Claim, keys: Sequence[str], wal
         """,
         [(row[1], first_place(row[2]) | row[1]) for row in rows if row[3] is None],
         wall=wall,
-        run=row.number,
+        run=number_of(connection, run_id),
     )

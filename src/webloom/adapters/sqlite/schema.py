@@ -257,6 +257,9 @@ END;
 MOVED = """
 CREATE INDEX IF NOT EXISTS feeds_moved ON feeds (json_extract(config, '$.moved_to'));
 """
+# As JSON: what the end of a run means for its feed.
+ENDING = "ALTER TABLE import_runs ADD COLUMN ending TEXT;"
+ADDED = {("change_logs", "is_keyed"): KEYED, ("import_runs", "ending"): ENDING}
 # What brings a file of this layout to the next.
 CHANGES = {1: COPIES, 2: IMPORTS, 3: WATCHES, 4: ALERTS, 5: METRICS}
 
@@ -270,7 +273,7 @@ def prepare(connection: sqlite3.Connection, clock: Clock) -> float:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     _create_or_check(connection)
-    _add_keyed(connection)
+    _add_columns(connection)
     for statement in _statements(REVISIONS + MOVED):
         connection.execute(statement)
     connection.executemany(
@@ -305,14 +308,15 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
         )
 
 
-def _add_keyed(connection: sqlite3.Connection) -> None:
-    """To any file that lacks it: a Webloom that does not know of it can go on with the file."""
-    found = connection.execute(
-        "SELECT 1 FROM pragma_table_info('change_logs') WHERE name = 'is_keyed'"
-    ).fetchone()
-    if found is None:
-        for statement in _statements(KEYED):
-            connection.execute(statement)
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """To any file that lacks them: a Webloom that does not know of them can go on with the file."""
+    for (table, column), script in ADDED.items():
+        found = connection.execute(
+            "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)
+        ).fetchone()
+        if found is None:
+            for statement in _statements(script):
+                connection.execute(statement)
 
 
 def _statements(script: str) -> list[str]:

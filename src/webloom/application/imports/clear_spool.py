@@ -14,14 +14,14 @@ from pathlib import Path
 from webloom.application.previews import PREVIEW_FOLDERS
 from webloom.domain.import_run import RunStatus
 from webloom.domain.spool import KNOWN_FOLDER
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 
 PAGE_SECONDS = 3600.0  # far longer than a check of a page or a preview takes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClearSpool:
-    store: ImportStore
+    store: Imports
     spool: Path
     longest_download: float  # seconds
 
@@ -30,13 +30,13 @@ class ClearSpool:
         files = await asyncio.to_thread(self._files)
         removed = 0
         for run_id in sorted({path.name.partition(".")[0] for path in files}):
-            run = await self.store.find_run(run_id)
+            run = await self.store.runs.find(run_id)
             if run is None or run.status is not RunStatus.RUNNING:
                 strays = [path for path in files if path.name.partition(".")[0] == run_id]
                 removed += await asyncio.to_thread(_remove, strays)
         removed += await asyncio.to_thread(self._remove_old)
         for path in await asyncio.to_thread(list, self.spool.glob(f"{KNOWN_FOLDER}/*")):
-            if await self.store.find_feed(path.name) is None:
+            if await self.store.feeds.find(path.name) is None:
                 removed += await asyncio.to_thread(_remove, [path])
         return removed
 

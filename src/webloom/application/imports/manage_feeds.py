@@ -15,7 +15,7 @@ from webloom.jitter import jitter
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.feeds.mapping import check_mapping
 from webloom.ports.clock import Clock
-from webloom.ports.import_store import ImportStore
+from webloom.ports.feeds import Feeds
 
 LONGEST_NAME = 200
 SHORTEST_MINUTES, LONGEST_MINUTES = 0.05, 525_600.0
@@ -23,7 +23,7 @@ SHORTEST_MINUTES, LONGEST_MINUTES = 0.05, 525_600.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ManageFeeds:
-    store: ImportStore
+    store: Feeds
     clock: Clock
     check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
     usual_minutes: float
@@ -37,14 +37,12 @@ class ManageFeeds:
         normal = self.check(url)
         config = FeedConfig(url=normal, name=(name or "").strip() or normal, **settings)
         refuse_bad(config)
-        return await self.store.add_feed(
-            feed_id_of(normal), config, next_run_at=self._next_run(config)
-        )
+        return await self.store.add(feed_id_of(normal), config, next_run_at=self._next_run(config))
 
     async def edit(self, feed_id: str, *, url: str | None = None, **changes: Any) -> Feed | None:
         """None: there is no such feed. With `url` it is fetched from there, and stays the feed that
         it is. Raises UrlRefused, FeedRefused, FeedExists, FeedBusy, StoreUnavailable."""
-        feed = await self.store.find_feed(feed_id)
+        feed = await self.store.find(feed_id)
         if feed is None:
             return None
         if url is not None:
@@ -60,7 +58,7 @@ class ManageFeeds:
         timing = ("enabled", "interval_minutes", "fetch_url")
         if any(getattr(config, name) != getattr(feed.config, name) for name in timing):
             next_run_at = self._next_run(config)
-        edited = await self.store.edit_feed(feed_id, config, next_run_at=next_run_at)
+        edited = await self.store.edit(feed_id, config, next_run_at=next_run_at)
         if isinstance(edited, UrlTaken):
             raise FeedExists(feed_id=edited.by.feed_id, name=edited.by.config.name)
         return edited

@@ -16,7 +16,7 @@ from webloom.domain.feed import LastFetch
 from webloom.domain.spool import KNOWN_FOLDER
 from webloom.jitter import jitter
 from webloom.ports.fetcher import Downloaded, Downloader
-from webloom.ports.import_store import Claim
+from webloom.ports.import_runs import Claim
 from webloom.private_files import make_spool
 
 FETCH_ATTEMPTS = 2

@@ -39,12 +39,14 @@ from webloom.domain.import_run import (
     RunStatus,
     merged_failures,
 )
+from webloom.domain.import_transitions import Ending
 from webloom.domain.third_party import UNCOUNTED, at_end
 from webloom.jitter import jitter
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
 from webloom.ports.feed_reader import FeedReader, ReadBatch, ReadOptions, SeenKeys
-from webloom.ports.import_store import Claim, Ending, ImportStore
+from webloom.ports.import_runs import Claim
+from webloom.ports.imports import Imports
 
 log = logging.getLogger(__name__)
 run_ends = log.getChild("end")
@@ -79,7 +81,7 @@ class _End(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunImport:
-    store: ImportStore
+    store: Imports
     broker: Broker
     obtain: ObtainFeed
     reader: FeedReader
@@ -187,7 +189,7 @@ class _Production:
     async def _note_what_is_read(self) -> None:
         """Before the first batch of it is on the queue: the batches of a run are of one body, and
         whoever takes the run over must know which. Raises _Lost."""
-        note = self._use.store.note_reading
+        note = self._use.store.runs.note_reading
         run = await retry_until_available(lambda: note(self._claim, self._reading))
         if run is None:
             raise _Lost
@@ -292,7 +294,7 @@ class _Production:
                 continue  # nobody knows which batches are stored: to send all would count twice
             rescues += is_idle
             missing = await retry_until_available(
-                lambda: self._use.store.missing_batches(
+                lambda: self._use.store.postings.missing_batches(
                     self._run.run_id, published=self._reading.published
                 )
             )
@@ -347,7 +349,7 @@ class _Production:
     async def _adopt_postings(self) -> None:
         if self._is_adopted:
             return
-        adopt = self._use.store.adopt_postings
+        adopt = self._use.store.postings.adopt
         adopted = await retry_until_available(lambda: adopt(self._claim, is_shared=self._is_shared))
         if adopted:
             extra = {"run_id": self._run.run_id, "postings": adopted}
@@ -396,12 +398,14 @@ class _Production:
 
     async def _open_keys(self, after: str) -> list[str]:
         return await retry_until_available(
-            lambda: self._use.store.open_keys(self._run.source_url, after=after, limit=KEYS_AT_ONCE)
+            lambda: self._use.store.postings.open_keys(
+                self._run.source_url, after=after, limit=KEYS_AT_ONCE
+            )
         )
 
     async def _close(self, keys: list[str]) -> None:
         if keys:
-            await retry_until_available(lambda: self._use.store.close_postings(self._claim, keys))
+            await retry_until_available(lambda: self._use.store.postings.close(self._claim, keys))
 
     async def _report(self) -> _End:
         """Beside the work: renew the claim and write the progress down, until somebody asks the
@@ -411,9 +415,9 @@ class _Production:
             run: ImportRun | None = self._run
             try:
                 if self._use.clock.steady() - renewed > self._use.lease / 3:
-                    await self._use.store.renew_run(self._claim, lease=self._use.lease)
+                    await self._use.store.runs.renew(self._claim, lease=self._use.lease)
                     renewed = self._use.clock.steady()
-                run = await self._use.store.note_reading(self._claim, self._reading)
+                run = await self._use.store.runs.note_reading(self._claim, self._reading)
             except Unavailable as error:
                 log.warning("cannot note the progress of an import", extra={"error": str(error)})
             if run is None:
@@ -449,7 +453,7 @@ class _Production:
         )
         reading = replace(self._reading, phase=Phase.FINISHED)
         run = await retry_until_available(
-            lambda: self._use.store.finish_run(self._claim, reading, ending)
+            lambda: self._use.store.runs.finish(self._claim, reading, ending)
         )
         if run is None:
             raise _Lost
@@ -478,8 +482,8 @@ class _Production:
 
     async def _give_back(self) -> None:
         try:
-            await self._use.store.note_reading(self._claim, self._reading)
-            await self._use.store.give_up_run(self._claim)
+            await self._use.store.runs.note_reading(self._claim, self._reading)
+            await self._use.store.runs.give_up(self._claim)
         except Unavailable as error:  # then the lease runs out
             log.warning("cannot give a run back", extra={"error": str(error)})
 

@@ -8,8 +8,9 @@ from datetime import datetime
 
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
+from webloom.domain.import_transitions import NewRun
 from webloom.ports.clock import Clock
-from webloom.ports.import_store import ImportStore, NewRun
+from webloom.ports.imports import Imports
 
 MOST_AT_ONCE = 100  # feeds that one look starts
 
@@ -22,7 +23,7 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StartImport:
-    store: ImportStore
+    store: Imports
     clock: Clock
     batch_size: int
     concurrency: int
@@ -40,7 +41,7 @@ class StartImport:
         """With an owner, the run is that producer's at once. None: there is no such feed; or it is
         not due, where that is asked, as another scheduler was quicker."""
         run_id = uuid.uuid4().hex
-        run = await self.store.start_run(
+        run = await self.store.runs.start(
             feed_id,
             NewRun(
                 run_id=run_id,
@@ -58,13 +59,13 @@ class StartImport:
     async def all_enabled(self) -> list[tuple[Feed, Started]]:
         """Every feed that is not paused."""
         return await self._start(
-            [feed for feed in await self.store.feeds() if feed.config.enabled], "manual"
+            [feed for feed in await self.store.feeds.all() if feed.config.enabled], "manual"
         )
 
     async def due(self) -> list[tuple[Feed, Started]]:
         """Every feed whose time has come. One that was missed several times runs once."""
         now = self.clock.now()
-        feeds = await self.store.due_feeds(now, limit=MOST_AT_ONCE)
+        feeds = await self.store.feeds.due(now, limit=MOST_AT_ONCE)
         return await self._start(feeds, "schedule", due=now)
 
     async def _start(

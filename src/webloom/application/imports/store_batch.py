@@ -21,7 +21,7 @@ from webloom.domain.import_run import LONGEST_SAMPLE, Failure, Mark
 from webloom.parsing.job_posting import ImportBatch, JobPosting, dedupe_key
 from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
 from webloom.ports.broker import Delivery
-from webloom.ports.import_store import Batch, ImportStore
+from webloom.ports.postings import Batch, Postings
 
 MOST_DELIVERIES = 20  # of a batch whose workers die one after the other
 
@@ -38,7 +38,7 @@ _postings = msgspec.json.Decoder(JobPosting)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreBatch:
-    store: ImportStore
+    store: Postings
 
     async def __call__(self, delivery: Delivery) -> None:
         try:

@@ -29,7 +29,7 @@ from webloom.domain.page import CHECK_QUEUE
 from webloom.ports.clock import Clock
 from webloom.ports.connection import Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.page_store import ChangeFilter, ChangeLog, PageStore
 from webloom.ports.room import Room
 
@@ -86,7 +86,7 @@ class BuildOverview:
         stored: StoredCounts,
         heartbeats: Heartbeats,
         own_beat: Callable[[], Heartbeat],
-        imports: ImportStore,
+        imports: Imports,
         pages: PageStore,
         clock: Clock,
         store_link: Connected,
@@ -131,7 +131,7 @@ class BuildOverview:
             stored,
         ) = await asyncio.gather(
             probe(self._heartbeats.seen(ALIVE_SECONDS)),
-            probe(self._imports.changed_runs(None, limit=MOST_RUNNING)),
+            probe(self._imports.runs.changed(None, limit=MOST_RUNNING)),
             probe(self._pages.change_logs(ChangeFilter(), limit=SHOWN_CHANGES)),
             probe(self._pages.is_full()),
             self._queues.get(),

@@ -15,7 +15,7 @@ from webloom.domain.import_run import ImportRun
 from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_store import ImportStore
+from webloom.ports.import_runs import ImportRuns
 from webloom.ports.watch_runs import RunFilter, WatchRuns
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ MOST_ASKED = 200  # runs that go on for long, in one look; the others have their
 
 class Sampler:
     def __init__(
-        self, *, heartbeats: Heartbeats, imports: ImportStore, watch_runs: WatchRuns, clock: Clock
+        self, *, heartbeats: Heartbeats, imports: ImportRuns, watch_runs: WatchRuns, clock: Clock
     ) -> None:
         self._heartbeats = heartbeats
         self._imports = imports
@@ -72,7 +72,7 @@ class Sampler:
             await asyncio.sleep(SAMPLE_SECONDS)
 
     async def _changed_imports(self) -> list[ImportRun]:
-        changed_runs = self._imports.changed_runs
+        changed_runs = self._imports.changed
         since = self._imports_since
         found: dict[str, ImportRun] = {}
         if since is None:

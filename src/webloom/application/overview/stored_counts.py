@@ -12,7 +12,7 @@ from webloom.domain.feed import Feed
 from webloom.domain.inventory import Status
 from webloom.domain.watch import Outcome, Watch
 from webloom.ports import watches as watches_port
-from webloom.ports.import_store import ImportStore
+from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.page_store import PageFilter, PageStore
 from webloom.ports.watches import WatchCounts
@@ -62,7 +62,7 @@ class StoredCounts:
         self,
         *,
         store: InventoryStore,
-        imports: ImportStore,
+        imports: Imports,
         pages: PageStore,
         watches: watches_port.Watches,
         pages_collection: str,
@@ -105,7 +105,7 @@ class StoredCounts:
         return await self._store.count_by_status()
 
     async def _count_postings(self) -> int:
-        return sum(await self._import_store.count_postings())
+        return sum(await self._import_store.postings.count())
 
     async def _count_pages(self) -> int:
         """A collection may have another name."""
@@ -114,7 +114,7 @@ class StoredCounts:
         return sum(each.items for each in usage if each.collection in names)
 
     async def _look_at_feeds(self) -> Feeds:
-        return Feeds(all=await self._import_store.feeds())
+        return Feeds(all=await self._import_store.feeds.all())
 
     async def _look_at_watches(self) -> Watches:
         counts = await self._watch_store.count_watches()

@@ -225,7 +225,7 @@ def _add_admin(app: FastAPI, services: Services, activity: Activity) -> None:
 def _add_imports(app: FastAPI, services: Services, stopping: asyncio.Event) -> None:
     feeds = FeedRoutes(services)
     imports = ImportRoutes(services)
-    logs = ImportLogRoutes(services, LiveRuns(services.imports, stopping))
+    logs = ImportLogRoutes(services, LiveRuns(services.imports.runs, stopping))
     jobs = JobRoutes(services)
     of = import_schemas
 

@@ -65,12 +65,12 @@ class FeedRoutes:
     async def listing(self, request: Request) -> Response:
         """All feeds, by name, each with its schedule and how its last run went."""
         refuse_unknown(request, set())
-        feeds = await self._store.feeds()
+        feeds = await self._store.feeds.all()
         return answer(FeedsAnswer(data=[feed_answer(feed) for feed in feeds], total=len(feeds)))
 
     async def show(self, feed_id: FeedId) -> Response:
         """One feed."""
-        return _found(await self._store.find_feed(feed_id))
+        return _found(await self._store.feeds.find(feed_id))
 
     async def edit(self, request: Request, feed_id: FeedId) -> Response:
         """Change what is given of a feed.
@@ -90,7 +90,7 @@ class FeedRoutes:
         try:
             return _found(await self._manage.edit(feed_id, **changes))
         except FeedExists as error:
-            holder = await self._store.find_feed(error.feed_id)
+            holder = await self._store.feeds.find(error.feed_id)
             return problem(409, f"{error}. Try again.") if holder is None else _exists(holder)
 
     async def pause(self, feed_id: FeedId) -> Response:
@@ -103,14 +103,15 @@ class FeedRoutes:
 
     async def remove(self, feed_id: FeedId) -> Response:
         """Remove a feed. Its runs and postings stay; a run that is under way is asked to end."""
-        if await self._store.remove_feed(feed_id):
+        if await self._store.feeds.remove(feed_id):
             return Response(status_code=204)
         return problem(404, NO_SUCH_FEED)
 
     async def export_opml(self) -> Response:
         """All feeds as OPML, for any feed reader."""
         outlines = [
-            Outline(each.config.fetch_url, each.config.name) for each in await self._store.feeds()
+            Outline(each.config.fetch_url, each.config.name)
+            for each in await self._store.feeds.all()
         ]
         return Response(
             write_opml(outlines, title="Feeds of Webloom", created=self._clock.now()),

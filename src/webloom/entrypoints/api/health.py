@@ -126,7 +126,7 @@ class HealthRoutes:
         if "scheduler" in roles:
             return None
         feeds, watches = await asyncio.gather(
-            _ask(self._services.imports.feeds), _ask(self._services.watches.count_watches)
+            _ask(self._services.imports.feeds.all), _ask(self._services.watches.count_watches)
         )
         if feeds.result is None or watches.result is None:
             return None
@@ -212,10 +212,10 @@ class HealthRoutes:
     async def _tell_imports(self, registry: CollectorRegistry) -> None:
         postings = Gauge("webloom_postings", "Job postings", ["state"], registry=registry)
         feeds = Gauge("webloom_feeds", "Feeds", ["state"], registry=registry)
-        counted = await _ask(self._services.imports.count_postings)
+        counted = await _ask(self._services.imports.postings.count)
         for state, count in zip(("open", "closed"), counted.result or (), strict=False):
             postings.labels(state).set(count)
-        known = await _ask(self._services.imports.feeds)
+        known = await _ask(self._services.imports.feeds.all)
         if known.result is not None:
             states = {
                 "all": known.result,

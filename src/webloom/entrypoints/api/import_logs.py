@@ -22,7 +22,7 @@ from webloom.entrypoints.api.import_schemas import ImportLogsPage, import_log, i
 from webloom.entrypoints.api.imports import run_started
 from webloom.entrypoints.api.live import EventStream, LiveRuns, moment_of
 from webloom.parsing.web_url import normalise
-from webloom.ports.import_store import RunFilter
+from webloom.ports.import_runs import RunFilter
 
 NO_SUCH_RUN = "There is no such run. GET /api/import-logs lists those that there are."
 
@@ -68,7 +68,7 @@ class ImportLogRoutes:
             since=instant(from_),
             until=last_instant(request, "to", to),
         )
-        found = await self._store.page_of_runs(chosen, offset=(page - 1) * limit, limit=limit)
+        found = await self._store.runs.page(chosen, offset=(page - 1) * limit, limit=limit)
         return answer(
             ImportLogsPage(
                 data=[import_log(run) for run in found.runs],
@@ -81,7 +81,7 @@ class ImportLogRoutes:
 
     async def show(self, run_id: RunId) -> Response:
         """One run, with the first 100 records that failed."""
-        run = await self._store.find_run(run_id)
+        run = await self._store.runs.find(run_id)
         return problem(404, NO_SUCH_RUN) if run is None else answer(import_log_detail(run))
 
     async def retry(self, run_id: RunId) -> Response:
@@ -90,7 +90,7 @@ class ImportLogRoutes:
         What is stored already counts as unchanged, so that only what failed, or has changed since,
         is written.
         """
-        run = await self._store.find_run(run_id)
+        run = await self._store.runs.find(run_id)
         if run is None:
             return problem(404, NO_SUCH_RUN)
         started = await self._start(run.feed_id, "retry", retry_of=run_id)
@@ -102,7 +102,7 @@ class ImportLogRoutes:
 
     async def cancel(self, run_id: RunId) -> Response:
         """Ask a running import to end. What it has stored stays."""
-        run = await self._store.cancel_run(run_id)
+        run = await self._store.runs.cancel(run_id)
         if run is None:
             return problem(404, NO_SUCH_RUN)
         if run.status is not RunStatus.RUNNING:

@@ -12,7 +12,7 @@ from webloom.domain.import_run import ImportRun, Phase, RunStatus
 from webloom.entrypoints.api.schemas import Problem
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.job_posting import Salary
-from webloom.ports.import_store import StoredPosting
+from webloom.ports.postings import StoredPosting
 
 # Which there are is checked later, by the one who can say what is wrong.
 FormatName = Annotated[str, msgspec.Meta(extra_json_schema={"enum": [AUTO, *FORMATS]})]

@@ -37,7 +37,7 @@ class ImportRoutes:
         if source_url is None:
             started = [each for _, each in await self._start.all_enabled()]
         else:
-            feed = await self._store.feed_of(normalise(source_url))
+            feed = await self._store.feeds.at_url(normalise(source_url))
             one = None if feed is None else await self._start(feed.feed_id, "manual")
             if one is None:
                 return problem(

@@ -19,7 +19,7 @@ from webloom.entrypoints.api.asked import (
 )
 from webloom.entrypoints.api.import_schemas import JobsPage, job_answer
 from webloom.parsing.web_url import normalise
-from webloom.ports.import_store import PostingFilter
+from webloom.ports.postings import PostingFilter
 
 
 class JobRoutes:
@@ -69,7 +69,7 @@ class JobRoutes:
             {"q", "source", "company", "location", "open", "from", "to", "limit", "cursor"},
         )
         refuse_nul(request)
-        page = await self._store.page_of_postings(
+        page = await self._store.postings.page(
             PostingFilter(
                 text=q or None,
                 source_url=normalise(source) if source else None,
@@ -93,7 +93,7 @@ class JobRoutes:
         self, dedupe_key: Annotated[str, Path(alias="dedupeKey", max_length=100)]
     ) -> Response:
         """One posting."""
-        found = await self._store.find_posting(dedupe_key)
+        found = await self._store.postings.find(dedupe_key)
         if found is None:
             return problem(
                 404, "There is no such posting. GET /api/jobs lists those that there are."

@@ -23,7 +23,7 @@ from starlette.types import Message, Send
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.import_run import ImportRun
 from webloom.entrypoints.api.import_schemas import import_log
-from webloom.ports.import_store import ImportStore, RunFilter
+from webloom.ports.import_runs import ImportRuns, RunFilter
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Listener:
 
 
 class LiveRuns:
-    def __init__(self, store: ImportStore, stopping: asyncio.Event) -> None:
+    def __init__(self, store: ImportRuns, stopping: asyncio.Event) -> None:
         self._store = store
         self._stopping = stopping
         self._listeners: set[Listener] = set()
@@ -123,7 +123,7 @@ class LiveRuns:
 
     async def _beginning(self, since: datetime | None) -> AsyncIterator[ImportRun]:
         if since is None:
-            for run in await self._store.changed_runs(None, limit=MOST_PENDING):
+            for run in await self._store.changed(None, limit=MOST_PENDING):
                 yield run
             return
         async for run in self._changed(since - LOOK_BACK):
@@ -131,7 +131,7 @@ class LiveRuns:
 
     async def _changed(self, since: datetime) -> AsyncIterator[ImportRun]:
         while True:
-            runs = await self._store.changed_runs(since, limit=PAGE)
+            runs = await self._store.changed(since, limit=PAGE)
             for run in runs:
                 yield run
             if len(runs) < PAGE or runs[-1].updated_at <= since:
@@ -162,7 +162,7 @@ class LiveRuns:
 
     async def _latest_change(self) -> datetime:
         """Or an earlier one, by the clock of changes; whatever changes from now on is later."""
-        page = await self._store.page_of_runs(RunFilter(), offset=0, limit=1)
+        page = await self._store.page(RunFilter(), offset=0, limit=1)
         return page.runs[0].updated_at if page.runs else _LONG_AGO
 
     async def _look(

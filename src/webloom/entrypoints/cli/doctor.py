@@ -288,7 +288,7 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
     is_full = False
     try:
         seen = await services.heartbeats.seen(ALIVE_SECONDS)
-        feeds = await services.imports.feeds()
+        feeds = await services.imports.feeds.all()
         watches = [each async for each in all_watches(services.watches)]
         waiting = Waiting.of(feeds, await services.watches.count_watches())
         is_full = await services.pages.is_full()

@@ -84,7 +84,7 @@ def list_feeds(as_json: Json = False) -> None:
 
     async def found() -> list[Feed]:
         async with open_services(settings) as services:
-            return await services.imports.feeds()
+            return await services.imports.feeds.all()
 
     feeds = uvloop.run(found()) if is_stored(settings) else []
     feeds.sort(key=lambda feed: feed.config.name.casefold())
@@ -212,7 +212,7 @@ def remove(
     """Remove feeds. Their postings and the history of their runs stay. Asks first."""
 
     async def drop(services: Services, feed: Feed) -> Feed | None:
-        return feed if await services.imports.remove_feed(feed.feed_id) else None
+        return feed if await services.imports.feeds.remove(feed.feed_id) else None
 
     _for_each(given, drop, "removed", as_json, ask=not yes)
 

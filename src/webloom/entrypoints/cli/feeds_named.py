@@ -49,13 +49,13 @@ async def find_feed(services: Services, given: str) -> Feed | None:
     """Raises WebloomError when two have the name, UrlRefused for a URL that can't be a feed's."""
     utf8_argument("FEED", given)
     if is_url(given):
-        return await services.imports.feed_of(checked_url(services.settings, given))
-    if feed := await services.imports.find_feed(given):
+        return await services.imports.feeds.at_url(checked_url(services.settings, given))
+    if feed := await services.imports.feeds.find(given):
         return feed
     wanted = given.strip().casefold()
     found = [
         each
-        for each in await services.imports.feeds()
+        for each in await services.imports.feeds.all()
         if each.config.name.strip().casefold() == wanted
     ]
     if len(found) > 1:

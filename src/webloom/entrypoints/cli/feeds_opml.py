@@ -72,7 +72,7 @@ def export_opml(
 
     async def run() -> tuple[bytes, int]:
         async with open_services(load_settings(), must_exist=True) as services:
-            feeds = await services.imports.feeds()
+            feeds = await services.imports.feeds.all()
             outlines = [Outline(feed.config.fetch_url, feed.config.name) for feed in feeds]
             now = services.clock.now()
             return write_opml(outlines, title="Webloom's feeds", created=now), len(outlines)

@@ -44,7 +44,7 @@ from webloom.entrypoints.cli.output import (
 from webloom.entrypoints.heartbeat import beating, first_beat
 from webloom.entrypoints.worker import serve_batches
 from webloom.parsing.web_url import host_of
-from webloom.ports.import_store import Claim
+from webloom.ports.import_runs import Claim
 from webloom.settings import Settings, load_settings
 
 AT_ONCE = 4  # feeds
@@ -121,7 +121,7 @@ async def _import(
 async def _chosen(services: Services, given: list[str], every: bool, report: Report) -> list[Feed]:
     """Each once. Raises WebloomError before anything is added or started."""
     if not given:
-        feeds = await services.imports.feeds()
+        feeds = await services.imports.feeds.all()
         if not feeds:
             raise WebloomError(no_feeds(services.settings))
         chosen = [each for each in feeds if every or each.config.enabled]
@@ -225,11 +225,11 @@ class _Importer:
     async def _claim(self, run: ImportRun, owner: str) -> Claim | None:
         lease = self.services.settings.lease
         return await retry_until_available(
-            lambda: self.services.imports.claim_run(owner, lease=lease, run_id=run.run_id)
+            lambda: self.services.imports.runs.claim(owner, lease=lease, run_id=run.run_id)
         )
 
     async def _now(self, run: ImportRun) -> ImportRun | None:
-        return await retry_until_available(lambda: self.services.imports.find_run(run.run_id))
+        return await retry_until_available(lambda: self.services.imports.runs.find(run.run_id))
 
 
 def _tell(run: ImportRun) -> None:

@@ -10,10 +10,7 @@ alive, and have stored the rest when it comes to its row.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from operator import lt
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pymongo import ASCENDING, ReplaceOne
@@ -22,21 +19,15 @@ from pymongo.errors import BulkWriteError
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
-from webloom.adapters.mongodb.import_runs_documents import failure_document, failure_of, pairs
+from webloom.adapters.mongodb.fields import document_of
+from webloom.adapters.mongodb.import_run_documents import failure_of, pairs
+from webloom.adapters.mongodb.open_postings import count_by_index
 from webloom.domain.errors import WebloomError
-from webloom.domain.import_run import (
-    MOST_FAILURES,
-    Counts,
-    Failure,
-    ImportRun,
-    Mark,
-    RunStatus,
-    merged_reasons,
-)
+from webloom.domain.import_run import MOST_FAILURES, Counts, Failure, Mark, RunStatus
+from webloom.domain.import_transitions import Sums, reasons_of
 
 MOST_REASONS_READ = 500
 OTHER_REASONS = "other reasons"
-NONE = Counts()
 
 _COUNTS = dict.fromkeys(Counts._fields, True)
 _ROW = {"_id": False, "runId": True, "batchIndex": True, "isPartial": True, **_COUNTS}
@@ -64,15 +55,7 @@ class Written(NamedTuple):
     is_running: bool  # the run, after the row was written
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sums:
-    counts: Counts = NONE
-    batches: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    reasons: dict[str, int] = field(default_factory=dict)
-
-
-class Ledger:
+class MongoRunLedger:
     def __init__(self, database: MongoDatabase) -> None:
         self._db = database
         self._rows = database.import_batches
@@ -81,7 +64,7 @@ class Ledger:
     async def look_up(self, marks: list[Mark]) -> list[Seen | WebloomError]:
         with self._db.use():
             rows = await self._found(marks)
-            running = await self._running(marks)
+            running = await self.running(mark.run_id for mark in marks)
         return [_seen(mark.run_id in running, rows.get(mark)) for mark in marks]
 
     async def write(self, entries: list[Entry]) -> list[Written | WebloomError]:
@@ -100,7 +83,7 @@ class Ledger:
                 ):
                     raise
                 stands = await self._settled([rows[each["index"]] for each in failures])
-            running = await self._running([entry.mark for entry in entries])
+            running = await self.running(entry.mark.run_id for entry in entries)
         return [
             Written(stands.get(entry.mark, entry.counts), entry.mark.run_id in running)
             for entry in entries
@@ -112,8 +95,9 @@ class Ledger:
         found = await self._found([_mark_of(row) for row in rows])
         return {mark: _counts_of(row) for mark, row in found.items()}
 
-    async def _running(self, marks: Sequence[Mark]) -> set[str]:
-        names = list({plain(mark.run_id) for mark in marks})
+    async def running(self, run_ids: Iterable[str]) -> set[str]:
+        """To be called within `use`."""
+        names = list({plain(run_id) for run_id in run_ids})
         wanted = {"_id": {"$in": names}, "status": RunStatus.RUNNING.value}
         return {each["_id"] for each in await self._runs.find(wanted, {"_id": True}).to_list()}
 
@@ -139,8 +123,17 @@ class Ledger:
         return [index for index in range(published) if index not in there]
 
     async def sums(self, run_id: str) -> Sums:
-        """To be called within `use`."""
-        of_run = {"runId": plain(run_id)}
+        with self._db.use():
+            return await self._sums({"runId": plain(run_id)})
+
+    async def closed_by(self, run_id: str) -> int:
+        with self._db.use():
+            return await count_by_index(self._db.jobs, {"closedBy": plain(run_id)})
+
+    async def release(self, run_id: str) -> None:
+        """The rows expire. Until then a late one can still be counted."""
+
+    async def _sums(self, of_run: Document) -> Sums:
         totals: Document = {name: {"$sum": f"${name}"} for name in Counts._fields}
         grouped = await self._rows.aggregate(
             [{"$match": of_run}, {"$group": {"_id": None, "batches": {"$sum": 1}, **totals}}]
@@ -190,12 +183,6 @@ class Ledger:
         return reasons
 
 
-def has_lost_rows(old: ImportRun, new: ImportRun) -> bool:
-    """Of a run that is counted once more. They are not kept for ever, nor carried elsewhere."""
-    before, now = (run.counts._replace(failed=0) for run in (old, new))
-    return new.processed_batches < old.processed_batches or any(map(lt, now, before))
-
-
 def _row(entry: Entry) -> Document:
     mark, counts, failures, is_partial = entry
     row: Document = {"runId": plain(mark.run_id), "batchIndex": mark.batch_index}
@@ -203,12 +190,8 @@ def _row(entry: Entry) -> Document:
     if is_partial:
         row["isPartial"] = True
     if counts.failed:
-        reasons = merged_reasons({}, Counter(each.reason for each in failures))
-        if rest := counts.failed - len(failures):
-            name = failures[-1].reason if failures else OTHER_REASONS
-            reasons = merged_reasons(reasons, {name: rest})
-        row["failures"] = [failure_document(each) for each in failures[:MOST_FAILURES]]
-        row["reasons"] = pairs(reasons)
+        row["failures"] = [document_of(each) for each in failures[:MOST_FAILURES]]
+        row["reasons"] = pairs(reasons_of(failures, counts.failed))
     return row
 
 

@@ -18,10 +18,11 @@ status.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.fields import document_of, value_of
+from webloom.domain.feed import LastFetch
 from webloom.domain.import_run import (
     LONGEST_SAMPLE,
     Counts,
@@ -32,23 +33,53 @@ from webloom.domain.import_run import (
     RunStatus,
     Tally,
 )
+from webloom.domain.import_transitions import Ending, RunState
+from webloom.domain.lease import Lease
 from webloom.domain.third_party import counted_by_others
 from webloom.parsing.foreign_values import moment_of, number_of, text_of
 
 COUNTERS = ("newJobs", "updatedJobs", "unchangedJobs", "duplicateJobs", "failedJobs")
+_OF_READING = ("duplicates", "failed", "failures", "published", "allPublished", "batches")
+_OF_META = ("phase", "format", "bytesRead", "bytesTotal", "contentHash", "isUnmodified")
+_APART = ("reading", "counts", "thirdParty", "batchSize", "concurrency", "processedBatches")
 
 
-def whole_milliseconds(moment: datetime) -> datetime:
-    """As MongoDB keeps it."""
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-def failure_document(failure: Failure) -> Document:
-    return {
-        "index": failure.index,
-        "reason": plain(failure.reason),
-        "sample": plain(failure.sample),
+def state_document(state: RunState) -> Document:
+    lease, ending = state.lease, state.ending
+    work = {
+        "token": state.token,
+        "owner": lease and plain(lease.owner),
+        "lease": 0.0 if lease is None else lease.until,
+        "started": state.started,
+        "revision": state.revision,
+        "ending": None if ending is None else document_of(ending),
     }
+    return run_document(state.run) | {"work": work}
+
+
+def state_of(document: Document) -> RunState:
+    work = document["work"]
+    return RunState(
+        run=run_of(document),
+        started=work["started"],
+        lease=lease_of(document),
+        revision=work["revision"],
+        is_closed=work["ending"] is not None,
+        ending=_ending_of(work["ending"]),
+        noted=_noted(document),
+    )
+
+
+def lease_of(document: Document) -> Lease | None:
+    work = document["work"]
+    return Lease(work["owner"] or "", work["token"], work["lease"]) if work["token"] else None
+
+
+def _ending_of(document: Document | None) -> Ending | None:
+    if not document:
+        return None
+    fetch = document["lastFetch"]
+    return value_of(Ending, document, last_fetch=fetch and value_of(LastFetch, fetch))
 
 
 def failure_of(document: object) -> Failure:
@@ -70,58 +101,32 @@ def pairs(times: dict[str, int], name: str = "reason") -> list[Document]:
 
 def run_document(run: ImportRun) -> Document:
     """Without `work`."""
-    reading, counts, others = run.reading, run.counts, run.third_party
-    own = Tally(counts.minus(others.counts), run.processed_batches - others.batches)
-    return {
-        "_id": plain(run.run_id),
-        "runId": plain(run.run_id),
-        "feedId": plain(run.feed_id),
-        "sourceUrl": plain(run.source_url),
-        "sourceName": plain(run.source_name),
-        "status": run.status.value,
-        "trigger": plain(run.trigger),
-        "startedAt": run.started_at,
-        "updatedAt": run.updated_at,
-        "finishedAt": run.finished_at,
-        "error": run.error and plain(run.error),
-        "retryOf": run.retry_of and plain(run.retry_of),
-        "cancelRequested": run.cancel_requested,
-        "totalFetched": reading.fetched,
-        "totalImported": counts.new + counts.updated,
-        "newJobs": counts.new,
-        "updatedJobs": counts.updated,
-        "unchangedJobs": counts.unchanged,
-        "duplicateJobs": counts.duplicate,
-        "failedJobs": counts.failed,
-        "closedJobs": run.closed_jobs,
-        "repaired": sum(reading.repairs.values()),
-        "failures": [failure_document(each) for each in run.failures],
+    fields, reading, others = document_of(run), document_of(run.reading), run.third_party
+    own = Tally(run.counts.minus(others.counts), run.processed_batches - others.batches)
+    meta = {
+        "batchSize": run.batch_size,
+        "concurrency": run.concurrency,
+        "totalBatches": run.total_batches,
+        "processedBatches": run.processed_batches,
+        "durationMs": fields.pop("durationMs"),
+    }
+    read = {
+        "failureReasons": pairs(run.reading.failure_reasons),
+        "repairs": pairs(run.reading.repairs, "repair"),
+        "own": _tally_document(own),
+        "thirdParty": _tally_document(others),
+    }
+    for name in _APART:
+        del fields[name]
+    return fields | {
+        "_id": fields["runId"],
+        "totalFetched": run.reading.fetched,
+        "totalImported": run.counts.new + run.counts.updated,
+        **dict(zip(COUNTERS, run.counts, strict=True)),
+        "repaired": sum(run.reading.repairs.values()),
         "failureReasons": pairs(run.failure_reasons),
-        "meta": {
-            "batchSize": run.batch_size,
-            "concurrency": run.concurrency,
-            "totalBatches": run.total_batches,
-            "processedBatches": run.processed_batches,
-            "durationMs": run.duration_ms,
-            "phase": reading.phase.value,
-            "format": reading.format and plain(reading.format),
-            "bytesRead": reading.bytes_read,
-            "bytesTotal": reading.bytes_total,
-            "contentHash": reading.content_hash and plain(reading.content_hash),
-            "isUnmodified": reading.is_unmodified,
-        },
-        "reading": {
-            "duplicates": reading.duplicates,
-            "failed": reading.failed,
-            "failures": [failure_document(each) for each in reading.failures],
-            "failureReasons": pairs(reading.failure_reasons),
-            "repairs": pairs(reading.repairs, "repair"),
-            "published": reading.published,
-            "allPublished": reading.all_published,
-            "batches": reading.batches,
-            "own": _tally_document(own),
-            "thirdParty": _tally_document(others),
-        },
+        "meta": meta | {name: reading[name] for name in _OF_META},
+        "reading": {name: reading[name] for name in _OF_READING} | read,
     }
 
 
@@ -134,7 +139,7 @@ def _tally_of(document: Document) -> Tally:
     return Tally(counts, document["batches"])
 
 
-def third_party_seen(document: Document) -> Tally:
+def _noted(document: Document) -> Tally:
     """What others had counted when Webloom last wrote the run."""
     seen = document["reading"].get("thirdParty")
     return Tally() if seen is None else _tally_of(seen)
@@ -145,28 +150,21 @@ def run_of(document: Document) -> ImportRun:
     counts = Counts(*(number_of(document[name]) for name in COUNTERS))
     processed = number_of(meta["processedBatches"])
     own = document["reading"].get("own")
-    return ImportRun(
+    return value_of(
+        ImportRun,
+        document,
         run_id=document["_id"],
-        feed_id=document["feedId"],
-        source_url=document["sourceUrl"],
-        source_name=document["sourceName"],
         status=_status_of(document["status"]),
-        trigger=document["trigger"],
-        started_at=document["startedAt"],
         updated_at=moment_of(document["updatedAt"]) or document["startedAt"],
         batch_size=meta["batchSize"],
         concurrency=meta["concurrency"],
         reading=_reading_of(document),
         counts=counts,
         processed_batches=processed,
-        closed_jobs=document["closedJobs"],
         failures=_failures_of(document["failures"]),
         failure_reasons=_times_of(document["failureReasons"]),
         finished_at=moment_of(document["finishedAt"]),
         duration_ms=_number(meta["durationMs"]),
-        error=document["error"],
-        retry_of=document["retryOf"],
-        cancel_requested=document["cancelRequested"],
         third_party=counted_by_others(Tally(counts, processed), own and _tally_of(own)),
     )
 
@@ -181,22 +179,16 @@ def _status_of(value: Any) -> RunStatus:
 
 def _reading_of(document: Document) -> Reading:
     meta, reading = document["meta"], document["reading"]
-    return Reading(
+    return value_of(
+        Reading,
+        meta | reading,
         phase=Phase(meta["phase"]),
         fetched=number_of(document["totalFetched"]),
-        duplicates=reading["duplicates"],
-        failed=reading["failed"],
         failures=_failures_of(reading["failures"]),
         failure_reasons=_times_of(reading["failureReasons"]),
         repairs=_times_of(reading["repairs"], "repair"),
-        published=reading["published"],
-        all_published=reading["allPublished"],
-        batches=reading.get("batches"),
         bytes_read=int(meta["bytesRead"]),
         bytes_total=_number(meta["bytesTotal"]),
-        format=meta["format"],
-        content_hash=meta["contentHash"],
-        is_unmodified=meta["isUnmodified"],
     )
 
 

@@ -28,9 +28,8 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
-from webloom.adapters.mongodb.import_runs_documents import whole_milliseconds
 from webloom.adapters.mongodb.indexes import LATEST_FIRST, POSTINGS_BY_SOURCE
-from webloom.adapters.mongodb.postings_documents import (
+from webloom.adapters.mongodb.posting_documents import (
     BY_OTHERS,
     born_at,
     id_of,
@@ -38,12 +37,13 @@ from webloom.adapters.mongodb.postings_documents import (
     place_of,
     start_of_source,
 )
-from webloom.adapters.mongodb.postings_words import list_of
+from webloom.adapters.mongodb.posting_words import list_of
 from webloom.domain.import_run import Mark
 from webloom.parsing.foreign_posting import posting_from
 from webloom.parsing.foreign_values import moment_of
 from webloom.parsing.job_posting import JobPosting
-from webloom.ports.import_store import Claim
+from webloom.ports.import_runs import Claim
+from webloom.stores.primitives import whole_milliseconds
 
 AT_ONCE = 500
 MOST_TRIES = 5

@@ -32,7 +32,7 @@ from webloom.domain.import_run import Known, Mark
 from webloom.parsing.foreign_posting import posting_from
 from webloom.parsing.foreign_values import moment_of
 from webloom.parsing.job_posting import JobPosting
-from webloom.ports.import_store import StoredPosting
+from webloom.ports.postings import StoredPosting
 
 MOST_BYTES = 8_000_000  # of a posting; a statement that changes it holds it within 16 MB
 PLACE_BYTES = 16

@@ -19,7 +19,7 @@ import pymongo
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.adapters.mongodb.postings_documents import start_of_source
+from webloom.adapters.mongodb.posting_documents import start_of_source
 
 CLOSED_AT_ONCE = 1000
 COUNT_SECONDS = 60.0
@@ -58,30 +58,27 @@ class OpenPostings:
             return [document["dedupeKey"] for document in await found.to_list()]
 
     async def mark(self, keys: Sequence[str], mark: str) -> int:
-        """How many are open. To be called within `use`."""
+        """How many are open."""
         return await self._update(keys, {}, {"$set": {"closingBy": mark}})
 
     async def unmark(self, keys: Sequence[str], mark: str) -> None:
-        """To be called within `use`."""
         await self._update(keys, {"closingBy": mark}, {"$unset": {"closingBy": True}})
 
     async def close(self, keys: Sequence[str], mark: str, run_id: str) -> int:
-        """How many still had the mark, and are closed. To be called within `use`."""
+        """How many still had the mark, and are closed."""
         closed = {"closedAt": self._db.wall(), "closedBy": plain(run_id)}
         change = {"$set": closed, "$unset": {"closingBy": True}}
         return await self._update(keys, {"closingBy": mark}, change)
 
     async def _update(self, keys: Sequence[str], chosen: Document, change: Document) -> int:
         matched = 0
-        for start in range(0, len(keys), CLOSED_AT_ONCE):
-            some = [plain(key) for key in keys[start : start + CLOSED_AT_ONCE]]
-            wanted = {"dedupeKey": {"$in": some}, "closedBy": None} | chosen
-            matched += (await self._jobs.update_many(wanted, change, hint=_BY_KEY)).matched_count
+        with self._db.use():
+            for start in range(0, len(keys), CLOSED_AT_ONCE):
+                some = [plain(key) for key in keys[start : start + CLOSED_AT_ONCE]]
+                wanted = {"dedupeKey": {"$in": some}, "closedBy": None} | chosen
+                updated = await self._jobs.update_many(wanted, change, hint=_BY_KEY)
+                matched += updated.matched_count
         return matched
-
-    async def closed_by(self, run_id: str) -> int:
-        """To be called within `use`."""
-        return await count_by_index(self._jobs, {"closedBy": plain(run_id)})
 
     async def count(self) -> tuple[int, int]:
         """Open and closed, by the indexes: what MongoDB says without counting can be wrong for good

@@ -1,0 +1,123 @@
+"""Rows of `import_batches`, the ledger of imports: what became of each batch.
+
+A batch is applied in a transaction that finds its run running, so that no row comes after the end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+
+import msgspec
+
+from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.import_runs import number_of
+from webloom.adapters.sqlite.values import encoded
+from webloom.domain.import_run import (
+    MOST_FAILURES,
+    Counts,
+    Failure,
+    Mark,
+    merged_failures,
+    merged_reasons,
+)
+from webloom.domain.import_transitions import Sums, reasons_of
+
+_COUNTS = ", ".join(Counts._fields)
+_SUMS = ", ".join(f"coalesce(sum({name}), 0)" for name in Counts._fields)
+
+_failures = msgspec.json.Decoder(list[Failure])
+_reasons = msgspec.json.Decoder(dict[str, int])
+
+
+class SqliteRunLedger:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._releasing = Verb(run=_release, durable=False)
+
+    async def sums(self, run_id: str) -> Sums:
+        return await self._db.read(lambda connection: _sums(connection, run_id))
+
+    async def closed_by(self, run_id: str) -> int:
+        [(closed,)] = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT count(*) FROM postings WHERE closed_run = ?",
+                (number_of(connection, run_id),),
+            ).fetchall()
+        )
+        return int(closed)
+
+    async def release(self, run_id: str) -> None:
+        await self._db.write(self._releasing, run_id)
+
+
+def _release(connection: sqlite3.Connection, run_ids: list[str]) -> list[None]:
+    for run_id in run_ids:
+        connection.execute(
+            "DELETE FROM import_batches WHERE run = ?", (number_of(connection, run_id),)
+        )
+    return [None] * len(run_ids)
+
+
+def _sums(connection: sqlite3.Connection, run_id: str) -> Sums:
+    run = number_of(connection, run_id)
+    batches, *counts = connection.execute(
+        f"SELECT count(*), {_SUMS} FROM import_batches WHERE run = ?", (run,)
+    ).fetchone()
+    summed = Counts(*counts)
+    failures, reasons = _failed(connection, run) if summed.failed else ([], {})
+    return Sums(counts=summed, batches=batches, failures=failures, reasons=reasons)
+
+
+def _failed(
+    connection: sqlite3.Connection, run: int | None
+) -> tuple[list[Failure], dict[str, int]]:
+    """The first records that failed in batches, and the reasons of all."""
+    of_run = "FROM import_batches WHERE run = ? AND failed > 0 ORDER BY batch_index"
+    shown: list[Failure] = []
+    with closing(connection.execute(f"SELECT failures {of_run}", (run,))) as rows:
+        for (failures,) in rows:
+            shown = merged_failures(shown, _failures.decode(failures))
+            if len(shown) == MOST_FAILURES:
+                break
+    reasons: dict[str, int] = {}
+    for (more,) in connection.execute(f"SELECT reasons {of_run}", (run,)):
+        reasons = merged_reasons(reasons, _reasons.decode(more))
+    return shown, reasons
+
+
+def missing(connection: sqlite3.Connection, run_id: str, published: int) -> list[int]:
+    [found] = connection.execute(
+        """
+        SELECT json_group_array(batch_index) FROM import_batches WHERE run = ? AND batch_index < ?
+        """,
+        (number_of(connection, run_id), published),
+    ).fetchone()
+    there = set(msgspec.json.decode(found))
+    return [index for index in range(published) if index not in there]
+
+
+def find_row(connection: sqlite3.Connection, run: int, mark: Mark) -> Counts | None:
+    row = connection.execute(
+        f"SELECT {_COUNTS} FROM import_batches WHERE run = ? AND batch_index = ?",
+        (run, mark.batch_index),
+    ).fetchone()
+    return row and Counts(*row)
+
+
+def write_row(
+    connection: sqlite3.Connection,
+    run: int,
+    mark: Mark,
+    counts: Counts,
+    failures: Sequence[Failure],
+) -> None:
+    shown = reasons = None
+    if counts.failed:
+        shown = encoded(failures[:MOST_FAILURES])
+        reasons = encoded(reasons_of(failures, counts.failed))
+    connection.execute(
+        "INSERT INTO import_batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (run, mark.batch_index, *counts, shown, reasons),
+    )

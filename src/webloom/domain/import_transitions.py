@@ -1,0 +1,437 @@
+"""How an import run and its feed change: decide(state, event, now) -> new state, answer.
+
+A feed and its active run are two documents, and a process may die between two writes:
+
+    start    the feed names its run, with all that the run begins with -> the run
+    end      the run, with what its end means for the feed -> batches that came meanwhile are
+             counted -> the feed is free
+
+Every function accepts a pair of which only the first half is written, and completes it.
+
+A run belongs to the producer that holds its lease. What an older fencing token writes is ignored.
+Workers of other programs may set the status of a run (`third_party`). It is closed only when its
+producer has ended it for Webloom too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from operator import lt
+from typing import NamedTuple
+
+from webloom.domain import lease as leases
+from webloom.domain.feed import Feed, FeedConfig, LastFetch, failures_after
+from webloom.domain.import_run import (
+    NOTHING,
+    Counts,
+    Failure,
+    ImportRun,
+    Phase,
+    Reading,
+    RunStatus,
+    Tally,
+    balanced,
+    merged_failures,
+    merged_reasons,
+    status_at_end,
+)
+from webloom.domain.lease import Lease
+from webloom.domain.now import Now
+from webloom.domain.third_party import at_end
+from webloom.domain.third_party import counted as counted_with_others
+
+NOT_HANDLED = "its batch could not be handled"
+_NONE = Counts()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewRun:
+    run_id: str
+    trigger: str
+    batch_size: int
+    concurrency: int
+    retry_of: str | None = None
+    owner: str | None = None  # a producer that claims the run as it starts, for `lease` seconds
+    lease: float = 0.0
+    due: datetime | None = None  # start it only if the feed is due by then
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """How a run ended, and what that means for its feed."""
+
+    error: str | None = None
+    next_run_at: datetime | None = None
+    last_fetch: LastFetch | None = None  # None: the feed keeps what it had
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunState:
+    run: ImportRun
+    started: float  # on the timeline
+    lease: Lease | None = None  # None: nobody has claimed it yet
+    revision: int | None = None  # of the feed when the run began
+    is_closed: bool = False  # Webloom has ended it
+    ending: Ending | None = None  # of a run that is closed, where it is known
+    noted: Tally = NOTHING  # what of `run.third_party` was there at the last write
+
+    @property
+    def token(self) -> int:
+        return 0 if self.lease is None else self.lease.token
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FeedState:
+    feed: Feed
+    revision: int = 0  # grows with every edit
+    begun: RunState | None = None  # the active run as it began, until it is stored
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sums:
+    """Of the ledger of one run."""
+
+    counts: Counts = _NONE
+    batches: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+
+
+class RunHead(NamedTuple):
+    """A run that can be claimed, as far as the choice needs it."""
+
+    run_id: str
+    lease: Lease | None
+    cancel_requested: bool
+    host: str  # that its feed is fetched from
+
+
+class Stale(NamedTuple):
+    """The feed's active run has ended, or does not exist."""
+
+    run_id: str | None  # to be settled; None: the feed is free now
+
+
+MaybeRun = RunState | None
+MaybeFeed = FeedState | None
+
+
+# Start
+
+
+def start(
+    feed: MaybeFeed, run: MaybeRun, new: NewRun, now: Now
+) -> tuple[MaybeFeed, MaybeRun, ImportRun | Stale | None]:
+    """`run` is the feed's active run, or else the one that is to be started."""
+    if feed is None:
+        return None, run, None
+    if feed.feed.active_run_id is None:
+        if run is not None:  # the same call, made again
+            return feed, run, run.run
+        if new.due is not None and not _is_due(feed.feed, new.due):
+            return feed, None, None
+        begun = _new_run(feed, new, now)
+        named = replace(feed.feed, active_run_id=new.run_id)
+        return replace(feed, feed=named, begun=begun), begun, begun.run
+    feed, run = _completed(feed, run)
+    if run is None:
+        return feed, None, Stale(None)
+    if run.run.status is not RunStatus.RUNNING:
+        return feed, run, Stale(run.run.run_id)
+    return feed, run, run.run
+
+
+def complete(
+    feed: MaybeFeed, run: MaybeRun, event: None, now: Now
+) -> tuple[MaybeFeed, MaybeRun, MaybeRun]:
+    """The active run of a feed, which is stored where it is missing. A feed without any record of
+    its run becomes free."""
+    if feed is not None:
+        feed, run = _completed(feed, run)
+    return feed, run, run
+
+
+def _completed(feed: FeedState, run: MaybeRun) -> tuple[FeedState, MaybeRun]:
+    active = feed.feed.active_run_id
+    if run is not None or active is None:
+        return feed, run
+    if feed.begun is not None and feed.begun.run.run_id == active:
+        return feed, feed.begun
+    return replace(feed, feed=replace(feed.feed, active_run_id=None), begun=None), None
+
+
+def edited(
+    state: FeedState, config: FeedConfig, *, next_run_at: datetime | None, now: datetime
+) -> FeedState:
+    """`config` is of `decide_edit`. What an earlier fetch left is forgotten."""
+    feed = replace(
+        state.feed,
+        config=config,
+        next_run_at=next_run_at,
+        updated_at=now,
+        last_fetch=LastFetch(),
+    )
+    return replace(state, feed=feed, revision=state.revision + 1)
+
+
+def _is_due(feed: Feed, now: datetime) -> bool:
+    return feed.next_run_at is not None and feed.next_run_at <= now
+
+
+def _new_run(feed: FeedState, new: NewRun, now: Now) -> RunState:
+    run = ImportRun(
+        run_id=new.run_id,
+        feed_id=feed.feed.feed_id,
+        source_url=feed.feed.config.url,
+        source_name=feed.feed.config.name,
+        status=RunStatus.RUNNING,
+        trigger=new.trigger,
+        started_at=now.wall,
+        updated_at=now.expiry,
+        batch_size=new.batch_size,
+        concurrency=new.concurrency,
+        reading=Reading(phase=Phase.WAITING),
+        counts=Counts(),
+        retry_of=new.retry_of,
+    )
+    lease = None
+    if new.owner is not None:
+        until = now.timeline + new.lease
+        lease = leases.acquired(None, new.owner, now=now.timeline, until=until)
+    return RunState(run=run, started=now.timeline, lease=lease, revision=feed.revision)
+
+
+# Claims
+
+
+def choice(
+    heads: Iterable[RunHead],
+    *,
+    owner: str,
+    now: float,
+    run_id: str | None = None,
+    busy_hosts: Collection[str] = (),
+) -> list[str]:
+    """Runs to claim, the most wanted first. `heads` are in the order in which they were started."""
+    own, free = [], []
+    for head in heads:
+        if run_id not in (None, head.run_id):
+            continue
+        if head.lease is not None and head.lease.until > now:
+            if head.lease.owner == owner:
+                own.append(head.run_id)
+        elif run_id is not None or head.cancel_requested or head.host not in busy_hosts:
+            free.append(head.run_id)
+    return own + free
+
+
+class Take(NamedTuple):
+    owner: str
+    lease: float
+
+
+def claim(run: MaybeRun, take: Take, now: Now) -> tuple[MaybeRun, MaybeRun]:
+    """The answer is the claimed run; None: somebody else holds it, or it ended."""
+    if run is None or run.is_closed:
+        return run, None
+    until = now.timeline + take.lease
+    lease = leases.acquired(run.lease, take.owner, now=now.timeline, until=until)
+    if lease is None:
+        return run, None
+    run = replace(run, lease=lease)
+    return run, run
+
+
+class Renew(NamedTuple):
+    token: int
+    lease: float | None  # None: the producer gives the run up
+
+
+def renew(run: MaybeRun, event: Renew, now: Now) -> tuple[MaybeRun, bool]:
+    if run is None or run.lease is None or not is_held(run, event.token):
+        return run, False
+    until = 0.0 if event.lease is None else now.timeline + event.lease
+    return replace(run, lease=run.lease._replace(until=until)), True
+
+
+def is_held(run: MaybeRun, token: int) -> bool:
+    """Also after its lease has expired, until somebody else claims the run."""
+    return run is not None and not run.is_closed and run.token == token
+
+
+def removed_feed(run: ImportRun) -> Feed:
+    """What a claim shows of a feed that was removed."""
+    return Feed(
+        feed_id=run.feed_id,
+        config=FeedConfig(url=run.source_url, name=run.source_name, enabled=False),
+        created_at=run.started_at,
+        updated_at=run.started_at,
+        next_run_at=None,
+    )
+
+
+# Progress
+
+
+class Note(NamedTuple):
+    token: int
+    reading: Reading
+    sums: Sums
+
+
+def note(run: MaybeRun, event: Note, now: Now) -> tuple[MaybeRun, ImportRun | None]:
+    if run is None or not is_held(run, event.token):
+        return run, None
+    new = counted(run.run, event.reading, event.sums)
+    if new == run.run and new.third_party == run.noted:
+        return run, run.run
+    return _updated(run, new, now)
+
+
+def cancel(run: MaybeRun, event: None, now: Now) -> tuple[MaybeRun, ImportRun | None]:
+    if run is None:
+        return None, None
+    if run.run.status is not RunStatus.RUNNING or run.run.cancel_requested:
+        return run, run.run
+    return _updated(run, replace(run.run, cancel_requested=True), now)
+
+
+def cancel_active(
+    feed: MaybeFeed, run: MaybeRun, event: None, now: Now
+) -> tuple[MaybeFeed, MaybeRun, None]:
+    feed, run, _ = complete(feed, run, None, now)
+    return feed, cancel(run, None, now)[0], None
+
+
+def counted(run: ImportRun, reading: Reading, sums: Sums) -> ImportRun:
+    """With what the producer says, what the ledger adds up to, and what others counted."""
+    producer = Counts(duplicate=reading.duplicates, failed=reading.failed)
+    own = replace(
+        run,
+        reading=reading,
+        counts=producer.plus(sums.counts),
+        processed_batches=sums.batches,
+        failures=merged_failures(reading.failures, sums.failures),
+        failure_reasons=merged_reasons(reading.failure_reasons, sums.reasons),
+    )
+    return counted_with_others(run, own)
+
+
+def _updated(run: RunState, new: ImportRun, now: Now) -> tuple[RunState, ImportRun]:
+    new = replace(new, updated_at=max(run.run.updated_at, now.expiry))
+    return replace(run, run=new, noted=new.third_party), new
+
+
+# End
+
+
+class End(NamedTuple):
+    token: int
+    reading: Reading
+    ending: Ending
+    sums: Sums
+    closed_jobs: int  # postings that the run has closed
+
+
+def end(run: MaybeRun, event: End, now: Now) -> tuple[MaybeRun, ImportRun | None]:
+    """Made again it changes nothing."""
+    if run is None or run.is_closed:
+        return run, None if run is None else run.run
+    if run.token != event.token:
+        return run, None
+    before = run.run
+    took = round((now.timeline - run.started) * 1000)
+    read = replace(event.reading, phase=Phase.FINISHED)
+    after = replace(
+        at_end(counted(before, read, event.sums), event.ending.error),
+        closed_jobs=event.closed_jobs,
+        finished_at=before.finished_at or now.wall,
+        duration_ms=took if before.duration_ms is None else before.duration_ms,
+    )
+    run, after = _updated(run, after, now)
+    lease = run.lease and leases.released(run.lease, run.lease.owner)
+    return replace(run, lease=lease, is_closed=True, ending=event.ending), after
+
+
+def misses_batches(run: ImportRun) -> bool:
+    """Whether a batch may have come while the end of the run was written."""
+    return not run.reading.all_published or run.processed_batches < run.reading.published
+
+
+class Settle(NamedTuple):
+    sums: Sums | None  # of after the end; None: no batch is late
+    # The feed does not wait until the producer has closed a run that others have ended.
+    is_abandoned: bool = False
+
+
+def settle(
+    run: MaybeRun, feed: MaybeFeed, event: Settle, now: Now
+) -> tuple[MaybeRun, MaybeFeed, ImportRun | None]:
+    """A run that has ended: batches that came late are counted, and its feed becomes free."""
+    if run is None or run.run.status is RunStatus.RUNNING:
+        return run, feed, None if run is None else run.run
+    if event.sums is not None:
+        run = _recounted(run, event.sums, now)
+    if feed is not None and (event.is_abandoned or run.is_closed):
+        feed = _after_run(feed, run)
+    return run, feed, run.run
+
+
+def _recounted(run: RunState, sums: Sums, now: Now) -> RunState:
+    old = run.run
+    new = balanced(counted(old, old.reading, sums))
+    if _has_lost_rows(old, new):
+        return run
+    if (new.processed_batches, new.counts) == (old.processed_batches, old.counts):
+        return run
+    status = status_at_end(new.counts, error=new.error)
+    if new.third_party != NOTHING:  # who ended it has decided
+        status = old.status
+    return _updated(run, replace(new, status=status), now)[0]
+
+
+def _has_lost_rows(old: ImportRun, new: ImportRun) -> bool:
+    """The rows of a run that has ended are not kept for ever."""
+    before, after = (run.counts._replace(failed=0) for run in (old, new))
+    return new.processed_batches < old.processed_batches or any(map(lt, after, before))
+
+
+def _after_run(state: FeedState, run: RunState) -> FeedState:
+    """What a run that has ended means for its feed. An edit since the run began stands."""
+    feed, after = state.feed, run.run
+    if feed.active_run_id != after.run_id:
+        if feed.last_run_id != after.run_id:
+            return state
+        return replace(state, feed=replace(feed, last_status=after.status))
+    next_run_at, last_fetch = feed.next_run_at, feed.last_fetch
+    if run.ending is not None and run.revision == state.revision:
+        next_run_at = run.ending.next_run_at
+        last_fetch = run.ending.last_fetch or last_fetch
+    failures = failures_after(feed.failures, after.status, is_cancelled=after.cancel_requested)
+    freed = replace(
+        feed,
+        active_run_id=None,
+        last_run_id=after.run_id,
+        last_status=after.status,
+        last_error=after.error,
+        last_run_at=after.finished_at,
+        failures=failures,
+        next_run_at=next_run_at,
+        last_fetch=last_fetch,
+    )
+    return replace(state, feed=freed, begun=None)
+
+
+# The ledger
+
+
+def reasons_of(failures: Sequence[Failure], failed: int) -> dict[str, int]:
+    """Why the records of a batch failed. There may be more of them than failures."""
+    reasons = merged_reasons({}, Counter(each.reason for each in failures))
+    if rest := failed - len(failures):
+        last = failures[-1].reason if failures else NOT_HANDLED
+        reasons = merged_reasons(reasons, {last: rest})
+    return reasons

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from webloom.domain.feed import Feed, FeedConfig, UrlTaken
+
+
+class Feeds(Protocol):
+    """Where postings come from. Every write is idempotent and atomic for its feed.
+
+    All verbs raise StoreUnavailable when the store can't be reached; nothing was changed then, or
+    the same call can be made again.
+    """
+
+    async def add(
+        self, feed_id: str, config: FeedConfig, *, next_run_at: datetime | None
+    ) -> tuple[Feed, bool]:
+        """The feed of that URL, and whether it is new. A feed that exists stays as it is; so does
+        one that has moved to that URL."""
+
+    async def find(self, feed_id: str) -> Feed | None: ...
+
+    async def at_url(self, url: str) -> Feed | None:
+        """By its normalised URL, or by the one that it has moved to."""
+
+    async def all(self) -> list[Feed]:
+        """Sorted by name."""
+
+    async def edit(
+        self, feed_id: str, config: FeedConfig, *, next_run_at: datetime | None
+    ) -> Feed | UrlTaken | None:
+        """Replace what a person decides, as `decide_edit` has it: its URL stays, and no other feed
+        has the URL that it has moved to. What an earlier fetch left is forgotten, so that the next
+        one reads the whole feed. None: there is no such feed."""
+
+    async def remove(self, feed_id: str) -> bool:
+        """Its runs and postings stay; a run in progress is asked to end. False: unknown."""
+
+    async def due(self, now: datetime, *, limit: int) -> list[Feed]:
+        """Feeds that are due and have no active run, the longest overdue first."""

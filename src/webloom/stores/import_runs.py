@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from webloom.domain import import_transitions as transitions
+from webloom.domain.import_run import ImportRun, Reading, RunStatus
+from webloom.domain.import_transitions import (
+    End,
+    Ending,
+    FeedState,
+    NewRun,
+    Note,
+    Renew,
+    RunHead,
+    RunState,
+    Settle,
+    Stale,
+    Sums,
+    Take,
+    choice,
+    is_held,
+    misses_batches,
+    removed_feed,
+)
+from webloom.domain.lease import Lease
+from webloom.parsing.web_url import host_of
+from webloom.ports.import_runs import Claim, RunFilter, RunPage
+from webloom.stores.feeds import active_run
+from webloom.stores.primitives import Documents, Pairs
+
+
+class OpenRun(NamedTuple):
+    run_id: str
+    lease: Lease | None
+    cancel_requested: bool
+    source_url: str
+
+
+class ActiveFeed(NamedTuple):
+    feed_id: str
+    run_id: str  # its active run's
+    fetch_url: str
+
+
+class RunQueries(Protocol):
+    def now(self) -> float:
+        """On the timeline."""
+
+    async def running(self) -> list[OpenRun]:
+        """In the order in which they were started."""
+
+    async def active_feeds(self) -> list[ActiveFeed]: ...
+
+    async def page(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage: ...
+
+    async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]: ...
+
+
+class RunLedger(Protocol):
+    async def sums(self, run_id: str) -> Sums: ...
+
+    async def closed_by(self, run_id: str) -> int:
+        """Postings that the run has closed."""
+
+    async def release(self, run_id: str) -> None:
+        """The run has ended and is counted: its rows are no longer needed."""
+
+
+class StoredImportRuns:
+    """The port `ImportRuns`."""
+
+    def __init__(
+        self,
+        documents: Documents[RunState],
+        queries: RunQueries,
+        ledger: RunLedger,
+        feeds: Documents[FeedState],
+        starting: Pairs[FeedState, RunState],
+        ending: Pairs[RunState, FeedState],
+    ) -> None:
+        self._documents = documents
+        self._queries = queries
+        self._ledger = ledger
+        self._feeds = feeds
+        self._starting = starting
+        self._ending = ending
+
+    async def start(self, feed_id: str, new: NewRun) -> ImportRun | None:
+        def second(feed: FeedState | None) -> str | None:
+            return None if feed is None else active_run(feed) or new.run_id
+
+        if (known := await self.find(new.run_id)) is not None:
+            return known
+        while True:
+            outcome = await self._starting.change(transitions.start, feed_id, new, second=second)
+            if not isinstance(outcome, Stale):
+                return outcome
+            if outcome.run_id is not None:
+                await self.settle(outcome.run_id, is_abandoned=True)
+
+    async def claim(
+        self,
+        owner: str,
+        *,
+        lease: float,
+        run_id: str | None = None,
+        busy_hosts: Collection[str] = (),
+    ) -> Claim | None:
+        wanted = choice(
+            await self._heads(),
+            owner=owner,
+            now=self._queries.now(),
+            run_id=run_id,
+            busy_hosts=busy_hosts,
+        )
+        for each in wanted:
+            [run] = await self._documents.change(transitions.claim, [(each, Take(owner, lease))])
+            if run is not None:
+                return await self._claimed(run)
+        return None
+
+    async def _heads(self) -> list[RunHead]:
+        """Of all runs that can be claimed. Pairs of which only one half is written are completed on
+        the way."""
+        feeds = await self._queries.active_feeds()
+        running = await self._queries.running()
+        urls = {feed.run_id: feed.fetch_url for feed in feeds}
+        known = {run.run_id for run in running}
+        for feed in feeds:
+            if feed.run_id not in known and (run := await self._repaired(feed.feed_id)) is not None:
+                running.append(run)
+        return [
+            RunHead(run_id, lease, is_cancelled, host_of(urls.get(run_id, source_url)))
+            for run_id, lease, is_cancelled, source_url in running
+        ]
+
+    async def _repaired(self, feed_id: str) -> OpenRun | None:
+        """The active run of a feed, unless it is closed: then the feed becomes free."""
+        state = await self._starting.change(transitions.complete, feed_id, None, second=active_run)
+        if state is None:
+            return None
+        run = state.run
+        if state.is_closed:
+            await self.settle(run.run_id)
+            return None
+        return OpenRun(run.run_id, state.lease, run.cancel_requested, run.source_url)
+
+    async def _claimed(self, state: RunState) -> Claim:
+        feed = (await self._feeds.read([state.run.feed_id])).get(state.run.feed_id)
+        if feed is not None:
+            return Claim(run=state.run, feed=feed.feed, token=state.token)
+        run = await self.cancel(state.run.run_id) or state.run
+        return Claim(run=run, feed=removed_feed(run), token=state.token)
+
+    async def renew(self, claim: Claim, *, lease: float) -> bool:
+        return await self._renewed(claim, lease)
+
+    async def give_up(self, claim: Claim) -> None:
+        await self._renewed(claim, None)
+
+    async def _renewed(self, claim: Claim, lease: float | None) -> bool:
+        event = claim.run.run_id, Renew(claim.token, lease)
+        [is_valid] = await self._documents.change(transitions.renew, [event], durable=False)
+        return is_valid
+
+    async def is_held(self, claim: Claim) -> bool:
+        run_id = claim.run.run_id
+        return is_held((await self._documents.read([run_id])).get(run_id), claim.token)
+
+    async def note_reading(self, claim: Claim, reading: Reading) -> ImportRun | None:
+        run_id = claim.run.run_id
+        event = Note(claim.token, reading, await self._ledger.sums(run_id))
+        [run] = await self._documents.change(transitions.note, [(run_id, event)], durable=False)
+        return run
+
+    async def finish(self, claim: Claim, reading: Reading, ending: Ending) -> ImportRun | None:
+        run_id = claim.run.run_id
+        end = End(
+            token=claim.token,
+            reading=reading,
+            ending=ending,
+            sums=await self._ledger.sums(run_id),
+            closed_jobs=await self._ledger.closed_by(run_id),
+        )
+        [run] = await self._documents.change(transitions.end, [(run_id, end)])
+        return run and await self.settle(run_id)
+
+    async def settle(self, run_id: str, *, is_abandoned: bool = False) -> ImportRun | None:
+        """Count the batches that came while a run ended, or later, and free its feed (`settled`).
+        The run as it is then. May be repeated."""
+        run = await self.find(run_id)
+        if run is None or run.status is RunStatus.RUNNING:
+            return run
+        sums = await self._ledger.sums(run_id) if misses_batches(run) else None
+        event = Settle(sums, is_abandoned)
+        after = await self._ending.change(transitions.settle, run_id, event, second=_feed_of)
+        await self._ledger.release(run_id)
+        return after
+
+    async def cancel(self, run_id: str) -> ImportRun | None:
+        [run] = await self._documents.change(transitions.cancel, [(run_id, None)])
+        return run
+
+    async def find(self, run_id: str) -> ImportRun | None:
+        state = (await self._documents.read([run_id])).get(run_id)
+        return None if state is None else state.run
+
+    async def page(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage:
+        return await self._queries.page(chosen, offset=offset, limit=limit)
+
+    async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
+        return await self._queries.changed(since, limit=limit)
+
+
+def _feed_of(run: RunState | None) -> str | None:
+    return None if run is None else run.run.feed_id
