@@ -24,7 +24,7 @@ PORTS = {
 READS = frozenset({
     "change_logs", "changed_runs", "count_by_status", "count_postings", "count_watches",
     "dead_letters", "deliveries", "depth", "feed_of", "feeds", "find", "find_feed", "find_page",
-    "find_posting", "find_run", "find_watch", "is_full", "notices", "page_of_postings",
+    "find_posting", "find_run", "find_watch", "is_full", "of_watch", "page_of_postings",
     "page_of_records", "page_of_runs", "pages", "parsed", "price_summary", "prices", "runs", "seen",
     "states", "usage", "versions", "watches",
 })  # fmt: skip

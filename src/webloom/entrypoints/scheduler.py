@@ -35,9 +35,7 @@ WATCH_SECONDS = 15.0  # for which a scheduler has the watches
 SPOOL_SECONDS = 5.0  # between two looks at its room, when no import asks for it
 PRUNE_SECONDS = 2.0  # between two rounds, while room is scarce
 TELL_SECONDS = 5.0
-LEASES = {  # seconds, after which another scheduler acts when one has died
-    LOCK: 2 * TICK_SECONDS, WATCH_LOCK: WATCH_SECONDS, TELL_LOCK: 20.0,
-}  # fmt: skip
+TELL_LEASE = 20.0  # after which others tell people, when a scheduler has died
 MOST_RUNS = 8  # that one scheduler carries out at a time
 
 
@@ -51,9 +49,9 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
         open_notifications(services) as notifications,
     ):
         producer = _Producer(services, run_import, beat.process_id)
+        seconds = {LOCK: 2 * TICK_SECONDS, WATCH_LOCK: WATCH_SECONDS, TELL_LOCK: TELL_LEASE}
         leases = {
-            name: Lease(services.lock, name, beat.process_id, seconds)
-            for name, seconds in LEASES.items()
+            name: Lease(services.lock, name, beat.process_id, seconds[name]) for name in seconds
         }
         watcher = _Watcher(services, notifications, leases, stop)
         pruner = _Pruner(services)

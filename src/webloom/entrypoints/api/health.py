@@ -29,6 +29,7 @@ from webloom.entrypoints.api.schemas import (
     Health,
     ProcessHealth,
     QueueHealth,
+    filled,
 )
 from webloom.ports.broker import QueueDepth
 from webloom.ports.connection import BrokerLink, Connected
@@ -158,14 +159,7 @@ class HealthReport:
 
     def _queue(self, name: str, depth: QueueDepth) -> QueueHealth:
         settings = self._services.settings
-        return QueueHealth(
-            name=name,
-            limit=queue_limits(settings)[name],
-            ready=depth.ready,
-            delayed=depth.delayed,
-            in_flight=depth.in_flight,
-            dead=depth.dead,
-        )
+        return filled(QueueHealth, depth, name=name, limit=queue_limits(settings)[name])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,21 +193,11 @@ def _dependency(
 
 
 def _process(seen: SeenProcess) -> ProcessHealth:
-    beat = seen.heartbeat
-    return ProcessHealth(
-        process_id=beat.process_id,
-        role=beat.role,
-        host=beat.host,
-        pid=beat.pid,
-        slots=beat.slots,
-        in_flight=beat.in_flight,
-        completed=beat.completed,
-        retried=beat.retried,
-        failed=beat.failed,
-        started_at=beat.started_at,
-        queues=list(beat.queues),
-        refused=dict(beat.refused),
-        exhausted=beat.exhausted,
+    return filled(
+        ProcessHealth,
+        seen.heartbeat,
+        queues=list(seen.heartbeat.queues),
+        refused=dict(seen.heartbeat.refused),
         last_beat_seconds_ago=round(seen.age, 1),
         alive=seen.age <= ALIVE_SECONDS,
     )

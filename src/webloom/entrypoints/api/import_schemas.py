@@ -10,7 +10,7 @@ import msgspec
 from webloom.domain.feed import AUTO, Feed
 from webloom.domain.import_run import ImportRun, Phase, RunStatus
 from webloom.entrypoints.api.formats import FeedUrl, Mapping, Minutes, RequiredName
-from webloom.entrypoints.api.schemas import Page, Problem
+from webloom.entrypoints.api.schemas import Page, Problem, filled
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.job_posting import Salary
 from webloom.ports.import_store import StoredPosting
@@ -222,25 +222,12 @@ class JobsPage(Page[JobResponse]):
 
 
 def feed_response(feed: Feed) -> FeedResponse:
-    config = feed.config
-    return FeedResponse(
-        feed_id=feed.feed_id,
-        url=config.fetch_url,
-        source_url=config.url,
-        name=config.name,
-        format=config.format,
-        interval_minutes=config.interval_minutes,
-        enabled=config.enabled,
-        mapping=config.mapping,
-        close_missing=config.close_missing,
-        created_at=feed.created_at,
-        updated_at=feed.updated_at,
-        next_run_at=feed.next_run_at,
-        active_run_id=feed.active_run_id,
-        last_run_id=feed.last_run_id,
-        last_run_at=feed.last_run_at,
-        last_status=feed.last_status,
-        last_error=feed.last_error,
+    return filled(
+        FeedResponse,
+        feed,
+        feed.config,
+        url=feed.config.fetch_url,
+        source_url=feed.config.url,
         consecutive_failures=feed.failures,
     )
 
@@ -250,10 +237,7 @@ def import_log(run: ImportRun) -> ImportLog:
 
 
 def import_log_detail(run: ImportRun) -> ImportLogDetail:
-    failures = [
-        ImportFailure(index=each.index, reason=each.reason, sample=each.sample)
-        for each in run.failures
-    ]
+    failures = msgspec.convert(run.failures, list[ImportFailure], from_attributes=True)
     return ImportLogDetail(**_log_fields(run), failures=failures)
 
 

@@ -11,6 +11,7 @@ from webloom.domain.inventory import Metadata, Processing, Record, Status
 from webloom.entrypoints.api.formats import HttpUrl
 
 Item = TypeVar("Item")
+Made = TypeVar("Made", bound=msgspec.Struct)
 
 STORAGE_FULL = (
     "full: nothing new is stored of watched pages, and nothing superseded is left to prune. "
@@ -133,6 +134,14 @@ class Health(msgspec.Struct, kw_only=True):
 
 class Alive(msgspec.Struct, kw_only=True):
     status: str = "ok"
+
+
+def filled(kind: type[Made], *sources: object, **given: Any) -> Made:
+    """A struct with the given fields; the others are those of the first source that has them."""
+    for name in kind.__struct_fields__:
+        if name not in given:
+            given[name] = next(getattr(each, name) for each in sources if hasattr(each, name))
+    return kind(**given)
 
 
 def record_response(record: Record, *, stale: bool = False) -> RecordResponse:

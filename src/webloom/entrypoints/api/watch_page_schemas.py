@@ -14,7 +14,7 @@ import msgspec
 
 from webloom.diffs.pages import PageDiff
 from webloom.domain.watch import Outcome
-from webloom.entrypoints.api.schemas import Page, Problem
+from webloom.entrypoints.api.schemas import Page, Problem, filled
 from webloom.entrypoints.api.watch_schemas import Amount
 from webloom.ports.page_store import (
     ChangeLog,
@@ -199,43 +199,23 @@ def page_detail(page: StoredPage) -> PageResponse:
 
 
 def version_response(version: Version) -> VersionResponse:
-    return VersionResponse(
-        job_id=version.job_id,
-        url=version.url,
-        version=version.version,
-        snapshot_hash=version.snapshot_hash,
-        created_at=version.created_at,
-        bytes=version.bytes,
-        expire_at=version.expires_at,
-    )
+    return filled(VersionResponse, version, expire_at=version.expires_at)
 
 
 def change_response(change: ChangeLog) -> ChangeResponse:
-    return ChangeResponse(
-        job_id=change.job_id,
-        url=change.url,
-        changes=change.changes,
-        version=BothVersions(previous=change.previous, current=change.current),
-        timestamp=change.timestamp,
-        run_id=change.run_id,
-        alerts=change.alerts,
-    )
+    both = BothVersions(previous=change.previous, current=change.current)
+    return filled(ChangeResponse, change, version=both)
 
 
 def price_response(record: PriceRecord) -> PriceResponse:
-    return PriceResponse(
-        **{name: getattr(record, name) for name in PriceResponse.__struct_fields__}
-    )
+    return filled(PriceResponse, record)
 
 
 def price_statistics(summary: PriceSummary) -> PriceStatistics:
     change = summary.last_change
-    return PriceStatistics(
-        records=summary.records,
-        currency=summary.currency,
-        minimum=summary.minimum,
-        maximum=summary.maximum,
-        median=summary.median,
+    return filled(
+        PriceStatistics,
+        summary,
         last=price_response(summary.last),
         last_change=None if change is None else price_response(change),
     )
@@ -249,19 +229,10 @@ def storage_response(
         bytes=sum(each.bytes for each in usage),
         superseded_bytes=sum(each.superseded_bytes for each in usage),
         full=is_full,
-        collections=[
-            CollectionUsage(
-                **{name: getattr(each, name) for name in CollectionUsage.__struct_fields__}
-            )
-            for each in usage
-        ],
-        database=DatabaseUsage(
-            bytes=size.bytes,
-            limit=size.limit,
-            full=size.full,
-            collections=[
-                CollectionInDatabase(name=each.name, bytes=each.bytes, is_ours=each.is_ours)
-                for each in size.collections
-            ],
+        collections=[filled(CollectionUsage, each) for each in usage],
+        database=filled(
+            DatabaseUsage,
+            size,
+            collections=[filled(CollectionInDatabase, each) for each in size.collections],
         ),
     )

@@ -38,7 +38,7 @@ from webloom.entrypoints.api.formats import (
     Urls,
     documented,
 )
-from webloom.entrypoints.api.schemas import Page, Problem
+from webloom.entrypoints.api.schemas import Page, Problem, filled
 from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.parsing.target_url import shown_target
 
@@ -223,33 +223,26 @@ class NoticesPage(Page[NoticeResponse]):
 
 def watch_response(watch: Watch) -> WatchResponse:
     config = watch.config
-    return WatchResponse(
+    return filled(
+        WatchResponse,
+        watch,
+        config,
+        watch.metrics,
         job_id=watch.watch_id,
-        name=config.name,
-        urls=config.urls,
         schedule=msgspec.convert(config.schedule, ScheduleBody, from_attributes=True),
-        enabled=config.enabled,
         selection=msgspec.convert(config.selection, SelectionBody, from_attributes=True),
         thresholds=msgspec.convert(config.thresholds, ThresholdsBody, from_attributes=True),
         targets=[
-            TargetResponse(
+            filled(
+                TargetResponse,
+                each,
                 url=shown_target(each.url),
                 signed=each.secret is not None,
-                digest_minutes=each.digest_minutes,
             )
             for each in config.targets
         ],
-        accepts_events=config.accepts_events,
-        created_at=watch.created_at,
-        updated_at=watch.updated_at,
-        next_run_at=watch.next_run_at,
-        active_run_id=watch.active_run_id,
-        last_run_id=watch.last_run_id,
-        last_run_at=watch.last_run_at,
-        last_status=watch.last_status,
         consecutive_failures=watch.failures,
         external=watch.is_external,
-        pages_processed=watch.metrics.pages_processed,
         changes_detected=watch.metrics.changes,
         price_changes_detected=watch.metrics.price_changes,
     )
@@ -289,34 +282,25 @@ def config_of(body: AddWatchBody | EditWatchBody) -> dict[str, Any]:
 
 
 def job_run(run: WatchRun) -> JobRun:
-    return JobRun(
-        run_id=run.run_id,
+    return filled(
+        JobRun,
+        run,
         job_id=run.watch_id,
-        status=run.status,
-        trigger=run.trigger,
-        started_at=run.started_at,
-        finished_at=run.finished_at,
         last_run_at=run.updated_at,
         run_duration=round(run.duration.total_seconds() * 1000),
-        pages_total=run.pages_total,
         pages_processed=run.tally.processed,
         pages_failed=run.tally.failed,
         changes_detected=run.tally.changes,
         price_changes_detected=run.tally.price_changes,
-        failures=[RunFailure(url=each.url, reason=each.reason) for each in run.failures],
+        failures=msgspec.convert(run.failures, list[RunFailure], from_attributes=True),
     )
 
 
 def notice_response(notice: Notification) -> NoticeResponse:
-    return NoticeResponse(
+    return filled(
+        NoticeResponse,
+        notice,
         notice_id=notice.notification_id,
         job_id=notice.watch_id,
-        run_id=notice.run_id,
         target=shown_target(notice.target_url),
-        lines=notice.lines,
-        due_at=notice.due_at,
-        attempts=notice.attempts,
-        sent_at=notice.sent_at,
-        error=notice.error,
-        given_up=notice.given_up,
     )
