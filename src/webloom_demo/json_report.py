@@ -13,10 +13,14 @@ from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Status
 from webloom.domain.watch import Watch, WatchRun
-from webloom.entrypoints.api.import_schemas import feed_answer, import_log_detail
-from webloom.entrypoints.api.schemas import record_answer
-from webloom.entrypoints.api.watch_page_schemas import change_answer, page_answer, price_answer
-from webloom.entrypoints.api.watch_schemas import job_run, watch_answer
+from webloom.entrypoints.api.import_schemas import feed_response, import_log_detail
+from webloom.entrypoints.api.schemas import record_response
+from webloom.entrypoints.api.watch_page_schemas import (
+    change_response,
+    page_response,
+    price_response,
+)
+from webloom.entrypoints.api.watch_schemas import job_run, watch_response
 from webloom.entrypoints.cli.output import json_line
 from webloom.ports.page_store import ChangeLog
 from webloom_demo.report import ShownPage, ShownRecord, Update
@@ -41,31 +45,31 @@ class JsonReport:
 
     def records(self, base: str, shown: Sequence[ShownRecord]) -> None:
         for each in shown:
-            json_line({"record": record_answer(each.record), "about": each.about})
+            json_line({"record": record_response(each.record), "about": each.about})
 
     def feeds(self, feeds: Sequence[tuple[str, Feed]]) -> None:
         for about, feed in feeds:
-            json_line({"feed": feed_answer(feed), "about": about})
+            json_line({"feed": feed_response(feed), "about": about})
 
     def import_runs(self, heading: str, runs: Sequence[ImportRun]) -> None:
         for run in runs:
             json_line({"importRun": import_log_detail(run)})
 
     def watching(self, watch: Watch) -> None:
-        json_line({"watch": watch_answer(watch)})
+        json_line({"watch": watch_response(watch)})
 
     def check(self, number: int, run: WatchRun) -> None:
         json_line({"watchRun": job_run(run)})
 
     def pages(self, shown: Sequence[ShownPage]) -> None:
         for each in shown:
-            json_line({"page": page_answer(each.page), "about": each.about})
+            json_line({"page": page_response(each.page), "about": each.about})
             for price in each.prices:
-                json_line({"price": price_answer(price)})
+                json_line({"price": price_response(price)})
 
     def changes(self, changes: Sequence[ChangeLog]) -> None:
         for change in changes:
-            json_line({"change": change_answer(change)})
+            json_line({"change": change_response(change)})
 
     def goes_on(self, api: str, commands: Sequence[str]) -> None:
         json_line({"api": {"url": f"{api}/", "try": commands}})

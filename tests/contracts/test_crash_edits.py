@@ -70,8 +70,10 @@ async def nothing(watch: Watch, run: WatchRun) -> None:
 
 
 def manage(store: Any, clock: FakeClock) -> ManageWatches:
+    no_pages: Any = None
     return ManageWatches(
         store=store,
+        pages=no_pages,
         clock=clock,
         cron=next_match,
         check=lambda url: url,

@@ -107,7 +107,7 @@ class Api:
         host = URL(url).host
         assert host is not None
         answer = await self.records(host=host, limit=200)
-        [record] = [record for record in answer.body["records"] if record["url"] == url]
+        [record] = [record for record in answer.body["data"] if record["url"] == url]
         return dict(record)
 
     async def record(

@@ -89,7 +89,7 @@ async def test_a_named_origin_sends_its_key_and_reads_the_answers(api: Api) -> N
     assert sent.status == 202
     found = await api.call("GET", "/metadata/records", headers=FROM_UI | {"X-API-Key": KEY})
     assert found.status == 200
-    assert [each["url"] for each in found.body["records"]] == ["http://a.test/ui"]
+    assert [each["url"] for each in found.body["data"]] == ["http://a.test/ui"]
     for answer in (sent, found):
         assert answer.headers["access-control-allow-origin"] == UI
         assert "retry-after" in answer.headers["access-control-expose-headers"].lower()

@@ -18,7 +18,7 @@ from e2e.running import environment, running, until_some
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.adapters.sqlite.broker import SqliteBroker
-from webloom.application.dead_letters import AT_ONCE, PAGE, act_on, all_ids
+from webloom.application.dead_letters import AT_ONCE, PAGE, DeadLetters, act_on
 from webloom.bootstrap import open_services
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Message
@@ -111,14 +111,14 @@ async def test_dead_letters_are_listed_put_back_and_discarded(any_room: Room) ->
         ("m0", '{"n": 0}'),
         ("m1", odd.decode(errors="replace")),
     ]
-    assert first["nextAfter"] == "m1"
-    second = (await room.page(limit=2, after="m1")).body
+    assert first["nextCursor"] == "m1"
+    second = (await room.page(limit=2, cursor="m1")).body
     letter = second["data"][1]
     buried_at = datetime.fromisoformat(letter.pop("buriedAt"))
     assert abs(buried_at - before) < timedelta(minutes=1)
     assert letter.pop("reason").startswith("not an event")
     assert letter == {"id": "m3", "body": '{"n": 3}', "isCut": False}
-    assert (await room.page(limit=3, after="m1")).body["nextAfter"] is None
+    assert (await room.page(limit=3, cursor="m1")).body["nextCursor"] is None
 
     put_back = await room.act("put-back", ids=["m2", "m9", "m2"])
     assert (put_back.status, put_back.body) == (200, {"done": 1, "missing": ["m9"]})
@@ -141,7 +141,7 @@ async def test_a_long_body_is_cut(room: Room) -> None:
 
 async def test_all_letters_can_be_discarded_though_they_fill_several_pages(room: Room) -> None:
     await room.bury(*(b"{}" for _ in range(PAGE + AT_ONCE + 1)))
-    assert len(await all_ids(room.broker, room.queue)) == PAGE + AT_ONCE + 1
+    assert len(await DeadLetters(broker=room.broker).ids(room.queue)) == PAGE + AT_ONCE + 1
     assert (await room.act("discard", all=True)).body["done"] == PAGE + AT_ONCE + 1
     missing = await room.act("discard", ids=[f"m{number}" for number in range(1000)])
     assert missing.body["done"] == 0
@@ -185,7 +185,7 @@ async def test_what_is_not_one_choice_of_letters_of_a_queue_is_refused(room: Roo
         assert unknown.is_problem(404, "metadata_queue, ", room.queue)
     assert (await room.api.call("GET", "/api/queues/nowhere/dead")).is_problem(404, room.queue)
     assert (await room.page(limit=0)).is_problem(422, "limit")
-    assert (await room.page(cursor="m0")).is_problem(422, "cursor")
+    assert (await room.page(after="m0")).is_problem(422, "after")
     assert await room.ids() == ["m0"]
 
 

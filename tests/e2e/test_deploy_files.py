@@ -18,7 +18,7 @@ from e2e import compose_file
 from webloom.adapters.notify.apprise_process import AT_ONCE as NOTIFICATIONS
 from webloom.adapters.notify.apprise_process import MOST_MEMORY as NOTIFICATION_MEMORY
 from webloom.adapters.sandbox.parent import MOST_MEMORY
-from webloom.entrypoints.api.previews import AT_ONCE as PREVIEWS
+from webloom.entrypoints.api.context import PREVIEWS_AT_ONCE as PREVIEWS
 from webloom.entrypoints.cli.main import COMMANDS
 from webloom.settings import VARIABLES, Settings, load_settings
 

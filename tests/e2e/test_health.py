@@ -398,7 +398,7 @@ async def test_answers_have_the_fields_that_the_document_names(api: Api, site: W
     url = site.url("/page")
     answers = {
         "Submitted": (await api.submit(url)).body,
-        "RecordAnswer": await api.record(url),
+        "RecordResponse": await api.record(url),
         "RecordsPage": (await api.records()).body,
         "Problem": (await api.call("GET", "/api/nothing")).body,
         "Health": await healthy(api),

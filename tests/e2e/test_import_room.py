@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
-from prometheus_client import CollectorRegistry
 
 from e2e.feed_site import FeedSite, item, rss
 from e2e.import_runs import ended_run, start_import
@@ -20,7 +20,7 @@ from webloom.adapters.http import spool_room
 from webloom.bootstrap import Services, build_overview, open_services
 from webloom.domain.import_run import RunStatus
 from webloom.entrypoints import heartbeat
-from webloom.entrypoints.api.health import HealthRoutes
+from webloom.entrypoints.api.health import get_readiness
 from webloom.entrypoints.scheduler import run_scheduler
 from webloom.entrypoints.worker import run_worker
 from webloom.settings import load_settings
@@ -54,8 +54,8 @@ async def working(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 
 async def health_of(services: Services) -> tuple[int, dict[str, Any]]:
-    routes = HealthRoutes(services, heartbeat.first_beat(services, "api"), CollectorRegistry())
-    answer = await routes.ready()
+    context: Any = SimpleNamespace(services=services, beat=heartbeat.first_beat(services, "api"))
+    answer = await get_readiness(context)
     return answer.status_code, msgspec.json.decode(answer.body)
 
 

@@ -108,7 +108,7 @@ async def test_the_depth_of_a_queue_is_heard_of(here: Api, there: Api) -> None:
         await heard(stream, "queues")
         await there.submitted(new_url())
         ready = (await there.queue())["ready"]
-        while (await heard(stream, "queues")).data["queues"][0]["ready"] != ready:
+        while (await heard(stream, "queues")).data["data"][0]["ready"] != ready:
             pass
         while (await heard(stream, "overview")).data["inventory"]["queued"] != ready:
             pass

@@ -33,7 +33,7 @@ async def api(server: Webloom) -> AsyncIterator[Api]:
     "path",
     [
         pytest.param("/api/watch/pages?changedSince=", id="a time"),
-        pytest.param(f"/api/watch/pages/versions?{PAGE}&before=", id="a version"),
+        pytest.param(f"/api/watch/pages/versions?{PAGE}&cursor=", id="a version"),
     ],
 )
 async def test_a_number_may_be_left_empty(api: Api, path: str) -> None:
@@ -45,8 +45,8 @@ async def test_a_number_may_be_left_empty(api: Api, path: str) -> None:
     [
         ("/api/watch/pages?changedSince=-1", "changedSince"),
         ("/api/watch/pages?changedSince=253402300800000", "changedSince"),
-        (f"/api/watch/pages/versions?{PAGE}&before=0", "before"),
-        (f"/api/watch/pages/versions?{PAGE}&before=9007199254740993", "before"),
+        (f"/api/watch/pages/versions?{PAGE}&cursor=0", "cursor"),
+        (f"/api/watch/pages/versions?{PAGE}&cursor=9007199254740993", "cursor"),
     ],
 )
 async def test_a_number_has_bounds(api: Api, path: str, name: str) -> None:

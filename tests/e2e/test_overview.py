@@ -98,7 +98,7 @@ async def test_queues_tell_their_depth_and_that_they_are_full(api: Api) -> None:
     full = trouble(seen, "metadata_queue is full")
     assert full is not None
     assert (full["level"], full["where"]) == ("warning", "/queues/metadata_queue")
-    listed = (await api.call("GET", "/api/queues")).body["queues"]
+    listed = (await api.call("GET", "/api/queues")).body["data"]
     assert [queue["name"] for queue in listed] == QUEUES
     assert listed[0] | {"handled": []} == {
         "name": METADATA_QUEUE,
@@ -210,7 +210,7 @@ async def test_what_is_done_is_counted(tmp_path: Path, monkeypatch: pytest.Monke
         assert pages.where == "/watch?outcome=failed"
 
         async def rates() -> dict[str, float] | None:
-            queues = (await activity.queues()).queues
+            queues = (await activity.queues()).data
             handled = {queue.name: sum(queue.handled) for queue in queues}
             is_all = handled == {
                 METADATA_QUEUE: 2,
@@ -245,7 +245,7 @@ async def test_a_store_and_a_broker_that_are_away_are_told(tmp_path: Path) -> No
             assert f"127.0.0.1:{port}" in found["what"]
             assert found["where"] == "/system"
         assert "hunter2" not in str(seen)
-        queues = (await api.call("GET", "/api/queues")).body["queues"]
+        queues = (await api.call("GET", "/api/queues")).body["data"]
         assert [queue["ready"] for queue in queues] == [None] * 4
         assert await it.stop() == 0
 

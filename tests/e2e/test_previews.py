@@ -7,9 +7,9 @@ import gzip
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
@@ -23,7 +23,9 @@ from e2e.shop_site import CAPTCHA, Served, ShopSite, article, product
 from e2e.watched_site import ALLOWED
 from webloom.application.imports.clear_spool import PAGE_SECONDS
 from webloom.bootstrap import open_services
-from webloom.entrypoints.api.previews import PreviewRoutes
+from webloom.entrypoints.api.admin_schemas import FeedPreviewBody
+from webloom.entrypoints.api.context import PreviewSlots
+from webloom.entrypoints.api.previews import preview_feed
 from webloom.settings import load_settings
 
 MEBIBYTE = 1024 * 1024
@@ -221,12 +223,7 @@ async def test_two_feeds_are_previewed_at_a_time(api: Api, feeds: FeedSite) -> N
 
 
 async def test_a_preview_that_nobody_waits_for_is_given_up(feeds: FeedSite, tmp_path: Path) -> None:
-    body = msgspec.json.encode({"url": feeds.url("/gated")})
-    messages: list[Message] = [{"type": "http.request", "body": body}]
-
     async def receive() -> Message:
-        if messages:
-            return messages.pop()
         await until(lambda: bool(feeds.watch.starts))
         return {"type": "http.disconnect"}
 
@@ -234,8 +231,9 @@ async def test_a_preview_that_nobody_waits_for_is_given_up(feeds: FeedSite, tmp_
     settings = load_settings(env)
     async with open_services(settings) as services:
         request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+        context: Any = SimpleNamespace(services=services, feed_previews=PreviewSlots("feeds"))
         with pytest.raises(ClientDisconnect):
-            await PreviewRoutes(services).feed(request)
+            await preview_feed(request, context, FeedPreviewBody(url=feeds.url("/gated")))
     assert not list(settings.spool.iterdir())
 
 

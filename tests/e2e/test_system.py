@@ -6,16 +6,14 @@ import platform
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import msgspec
 
 from e2e.api_client import Api
 from e2e.running import environment, finished, running
 from webloom import __version__
-from webloom.adapters.system_clock import SystemClock
-from webloom.bootstrap import Services
-from webloom.entrypoints.api.system import SystemRoutes, settings_in_force
+from webloom.entrypoints.api.system import get_system, settings_in_force
 from webloom.settings import VARIABLES, load_settings
 
 
@@ -51,8 +49,9 @@ async def test_where_nothing_is_kept_on_this_machine_there_is_no_room_to_tell() 
     settings = load_settings(
         {"WEBLOOM_STORE": "mongodb://db.test/", "WEBLOOM_BROKER": "redis://redis.test/0"}
     )
-    services = SimpleNamespace(settings=settings, clock=SystemClock())
-    answer = await SystemRoutes(cast(Services, services)).show()
+    services = SimpleNamespace(settings=settings)
+    context: Any = SimpleNamespace(services=services, started_at=datetime.now(UTC))
+    answer = await get_system(context)
     system = msgspec.json.decode(answer.body)
     assert system["diskFree"] is system["databaseBytes"] is None
 

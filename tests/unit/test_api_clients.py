@@ -8,11 +8,11 @@ import logging
 import pytest
 
 from webloom.entrypoints.api import client_log, memory_room, wrong_keys
-from webloom.entrypoints.api.answers import Refusal
 from webloom.entrypoints.api.client_log import ClientLog
 from webloom.entrypoints.api.clients import TrustedProxies, client_of
 from webloom.entrypoints.api.connections import Connections
 from webloom.entrypoints.api.memory_room import SMALL, MemoryRoom, Share
+from webloom.entrypoints.api.responses import Refusal
 from webloom.entrypoints.api.wrong_keys import FREE, MOST, WrongKeys
 
 # Addresses.

@@ -9,7 +9,7 @@ import pytest
 
 from webloom.domain.errors import FeedUnreadable
 from webloom.domain.page import Selection
-from webloom.entrypoints.api.asked import instant
+from webloom.entrypoints.api.requests import instant
 from webloom.parsing.opml import (
     MOST_AMPERSANDS,
     MOST_ATTRIBUTES,

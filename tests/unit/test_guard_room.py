@@ -11,8 +11,8 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from webloom.entrypoints.api.guard import RESPONSE_ROOM, Guard
-from webloom.entrypoints.api.health import request_histogram
 from webloom.entrypoints.api.memory_room import SMALL
+from webloom.entrypoints.api.metrics import request_histogram
 from webloom.settings import load_settings
 
 LARGE = b"x" * (RESPONSE_ROOM // 2)

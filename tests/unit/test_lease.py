@@ -11,8 +11,8 @@ from fakes.clock import FakeClock
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.locks import LOCKS, sqlite_locks
 from webloom.adapters.sqlite.primitives import SqliteDocuments
+from webloom.application.lease import while_holding
 from webloom.domain.errors import StoreUnavailable
-from webloom.entrypoints.lease import while_holding
 from webloom.stores.locks import StoredLocks
 
 LEASE = 1.0  # seconds; a renewal comes after each quarter

@@ -48,9 +48,10 @@ def store(database: Database) -> SqliteWatches:
 
 
 @pytest.fixture
-def manage(store: SqliteWatches, clock: FakeClock) -> ManageWatches:
+def manage(database: Database, store: SqliteWatches, clock: FakeClock) -> ManageWatches:
     return ManageWatches(
         store=store,
+        pages=SqlitePageStore(database, retention=Retention(), budget=1 << 40),
         clock=clock,
         cron=next_match,
         check=checked,

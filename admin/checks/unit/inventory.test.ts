@@ -17,7 +17,7 @@ test("nothing more happens to a record that is completed or has failed for good"
 
 test("a record without details has none", () => {
   for (const additional_details of [null, undefined, {}]) {
-    assert.deepEqual(detailsOf({ additional_details } as Schema<"RecordAnswer">), {});
+    assert.deepEqual(detailsOf({ additional_details } as Schema<"RecordResponse">), {});
   }
 });
 

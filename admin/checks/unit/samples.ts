@@ -50,7 +50,7 @@ export function importLog({ meta, ...changes }: Changes<ImportLog> = {}): Import
   };
 }
 
-export function feed(changes: Partial<Schema<"FeedAnswer">> = {}): Schema<"FeedAnswer"> {
+export function feed(changes: Partial<Schema<"FeedResponse">> = {}): Schema<"FeedResponse"> {
   return {
     feedId: "feed-1",
     url: "https://jobs.test/rss",

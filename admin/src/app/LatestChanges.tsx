@@ -9,7 +9,7 @@ import { loadPageNames } from "./watch/changes";
 const MOST = 6;
 const NO_NAMES = new Map<string, never>();
 
-export function LatestChanges({ changes, watches }: { changes: Schema<"ChangeAnswer">[]; watches: number }) {
+export function LatestChanges({ changes, watches }: { changes: Schema<"ChangeResponse">[]; watches: number }) {
   const newest = changes.at(0);
   const names = useSteady(
     useResource(newest ? `names ${newest.timestamp} ${pageKey(newest)}` : null, (signal) => loadPageNames({}, signal)),

@@ -12,29 +12,29 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look Up
-         * @description What is known of a URL; `source=false` leaves the page source out.
+         * Look Up Url
+         * @description Look up what is known of a URL; `source=false` leaves the page source out.
          *
          *     An unknown URL is submitted. A record older than the cache time is answered as it is, with
          *     `stale: true`, and fetched again behind the answer. `submit=false` does neither.
          */
-        get: operations["look_up_metadata_get"];
+        get: operations["look_up_url"];
         put?: never;
         /**
-         * Submit
+         * Submit Url
          * @description Submit a URL to be fetched.
          *
-         *     The answer comes once the request is durable. A URL that is being fetched, or waits to be,
-         *     is joined: the answer then names the earlier request.
+         *     The answer comes once the request is durable. A URL that is being fetched, or waits to be, is
+         *     joined: the answer then names the earlier request.
          */
-        post: operations["submit_metadata_post"];
+        post: operations["submit_url"];
         /**
-         * Invalidate
-         * @description Drop what is known of a URL, so that the next look-up fetches it anew.
+         * Invalidate Url
+         * @description Drop what is known of a URL, so that the next look-up fetches it again.
          *
          *     A request that is under way goes on and still gets its answer.
          */
-        delete: operations["invalidate_metadata_delete"];
+        delete: operations["invalidate_url"];
         options?: never;
         head?: never;
         patch?: never;
@@ -53,10 +53,10 @@ export interface paths {
          * Submit Batch
          * @description Submit up to 10,000 URLs, as a JSON array or one JSON value a line (NDJSON).
          *
-         *     There is one answer for each URL, in order. What does not fit into the queue is answered
-         *     with `accepted: false` and can be sent again later.
+         *     There is one answer for each URL, in order. What does not fit into the queue is answered with
+         *     `accepted: false` and can be sent again later.
          */
-        post: operations["submit_batch_metadata_batch_post"];
+        post: operations["submit_batch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -71,10 +71,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Source
-         * @description The page source alone, as text that no browser runs.
+         * Get Page Source
+         * @description Get the page source alone, as text that no browser runs.
          */
-        get: operations["source_metadata_source_get"];
+        get: operations["get_page_source"];
         put?: never;
         post?: never;
         delete?: never;
@@ -91,110 +91,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Records
-         * @description Records, the newest first, without their page sources.
+         * List Records
+         * @description List records, the newest first, without their page sources.
          */
-        get: operations["records_metadata_records_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/health": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Health
-         * @description Every dependency and its state, the depth of each queue, the workers' heartbeats.
-         */
-        get: operations["health_health_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/health/live": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Live
-         * @description This process answers. Needs no key.
-         */
-        get: operations["live_health_live_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/health/ready": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Ready
-         * @description 200 when URLs can be accepted, else 503.
-         */
-        get: operations["ready_health_ready_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/metrics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Metrics
-         * @description For Prometheus.
-         */
-        get: operations["metrics_metrics_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/overview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Overview
-         * @description The three pipelines at a glance, what runs, what changed, what is broken.
-         */
-        get: operations["overview_api_overview_get"];
+        get: operations["list_records"];
         put?: never;
         post?: never;
         delete?: never;
@@ -211,116 +111,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Record Counts
-         * @description How many records of the inventory are in each state; a few seconds old.
+         * Count Records
+         * @description Count the records in each state; a few seconds old.
          */
-        get: operations["record_counts_metadata_counts_get"];
+        get: operations["count_records"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/live": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Live
-         * @description Server-Sent Events: `overview` and `queues` with the whole answer of their routes, at
-         *     once and when it has changed, at most once a second; `inventory` and `watch` with a
-         *     revision, at once and when something of that pipeline has changed.
-         *
-         *     Only the latest event of a topic is of interest: none is sent again after a break.
-         */
-        get: operations["live_api_live_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/queues": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Listing
-         * @description Every queue, its depth and its rate.
-         */
-        get: operations["listing_api_queues_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/queues/{queue}/dead": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Dead Letters
-         * @description Messages that no worker could handle, the oldest first.
-         */
-        get: operations["dead_letters_api_queues__queue__dead_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/queues/{queue}/dead/put-back": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Put Back
-         * @description Deliver dead letters again, as if new.
-         */
-        post: operations["put_back_api_queues__queue__dead_put_back_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/queues/{queue}/dead/discard": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Discard
-         * @description Remove dead letters for good.
-         */
-        post: operations["discard_api_queues__queue__dead_discard_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -337,12 +133,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Feed
+         * Preview Feed
          * @description Fetch a feed and show what it would give. Nothing is stored.
          *
          *     Of a large feed only the beginning is read.
          */
-        post: operations["feed_api_feeds_preview_post"];
+        post: operations["preview_feed"];
         delete?: never;
         options?: never;
         head?: never;
@@ -359,30 +155,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Watch
+         * Preview Watch
          * @description Fetch a page and show what a watch would see. Nothing is stored.
          */
-        post: operations["watch_api_watches_preview_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/system": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show
-         * @description Version and settings in force, without secrets.
-         */
-        get: operations["show_api_system_get"];
-        put?: never;
-        post?: never;
+        post: operations["preview_watch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -397,18 +173,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Listing
-         * @description All feeds, by name, each with its schedule and how its last run went.
+         * List Feeds
+         * @description List all feeds, by name, each with its schedule and how its last run went.
          */
-        get: operations["listing_api_feeds_get"];
+        get: operations["list_feeds"];
         put?: never;
         /**
-         * Add
+         * Add Feed
          * @description Add a feed. It is imported on its schedule; POST /api/import/run imports it now.
          *
          *     A URL that is a feed already is answered with 409 and that feed.
          */
-        post: operations["add_api_feeds_post"];
+        post: operations["add_feed"];
         delete?: never;
         options?: never;
         head?: never;
@@ -424,16 +200,16 @@ export interface paths {
         };
         /**
          * Export Opml
-         * @description All feeds as OPML, for any feed reader.
+         * @description Export all feeds as OPML, for any feed reader.
          */
-        get: operations["export_opml_api_feeds_opml_get"];
+        get: operations["export_opml"];
         put?: never;
         /**
          * Import Opml
-         * @description Add every feed of an OPML document, at most 10,000. Those that are known stay as they
-         *     are; one that is refused does not keep the others out.
+         * @description Add every feed of an OPML document, at most 10,000. Those that are known stay as they are;
+         *     one that is refused does not keep the others out.
          */
-        post: operations["import_opml_api_feeds_opml_post"];
+        post: operations["import_opml"];
         delete?: never;
         options?: never;
         head?: never;
@@ -448,28 +224,28 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show
-         * @description One feed.
+         * Get Feed
+         * @description Get one feed.
          */
-        get: operations["show_api_feeds__feedId__get"];
+        get: operations["get_feed"];
         put?: never;
         post?: never;
         /**
-         * Remove
+         * Remove Feed
          * @description Remove a feed. Its runs and postings stay; a run that is under way is asked to end.
          */
-        delete: operations["remove_api_feeds__feedId__delete"];
+        delete: operations["remove_feed"];
         options?: never;
         head?: never;
         /**
-         * Edit
+         * Edit Feed
          * @description Change what is given of a feed.
          *
          *     With another `url` it is fetched from there. It stays the feed that it is: its id, and the
          *     `sourceUrl` of its runs and postings, so that none of them is new. A URL that is another
          *     feed's is answered with 409. `intervalMinutes: null` means the usual interval.
          */
-        patch: operations["edit_api_feeds__feedId__patch"];
+        patch: operations["edit_feed"];
         trace?: never;
     };
     "/api/feeds/{feedId}/pause": {
@@ -482,10 +258,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause
+         * Pause Feed
          * @description Stop importing the feed on its schedule. It can still be imported on demand.
          */
-        post: operations["pause_api_feeds__feedId__pause_post"];
+        post: operations["pause_feed"];
         delete?: never;
         options?: never;
         head?: never;
@@ -502,10 +278,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume
+         * Resume Feed
          * @description Import the feed on its schedule again.
          */
-        post: operations["resume_api_feeds__feedId__resume_post"];
+        post: operations["resume_feed"];
         delete?: never;
         options?: never;
         head?: never;
@@ -522,13 +298,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Run
+         * Run Import
          * @description Import every enabled feed now, or the one with the URL that is given.
          *
          *     A feed has one run at a time: one that is under way is answered as it is, with
          *     `alreadyRunning`. When there is nothing else to start, the answer is 409.
          */
-        post: operations["run_api_import_run_post"];
+        post: operations["run_import"];
         delete?: never;
         options?: never;
         head?: never;
@@ -543,10 +319,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Listing
-         * @description Runs, the latest first, without the records that failed.
+         * List Import Logs
+         * @description List runs, the latest first, without the records that failed.
          */
-        get: operations["listing_api_import_logs_get"];
+        get: operations["list_import_logs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -563,14 +339,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Stream
-         * @description Server-Sent Events: an event `import_log` for each change of a run, with the run as the
-         *     list has it.
+         * Stream Import Logs
+         * @description Server-Sent Events: an event `import_log` for each change of a run, with the run as the list
+         *     has it.
          *
-         *     It begins with the runs that are running; or, after Last-Event-ID, with all that changed
-         *     since. An event may come twice.
+         *     It begins with the runs that are running; or, after Last-Event-ID, with all that changed since.
+         *     An event may come twice.
          */
-        get: operations["stream_api_import_logs_stream_get"];
+        get: operations["stream_import_logs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -587,14 +363,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Stream
-         * @description Server-Sent Events: an event `import_log` for each change of a run, with the run as the
-         *     list has it.
+         * Stream Import Logs, the same at another path
+         * @description Server-Sent Events: an event `import_log` for each change of a run, with the run as the list
+         *     has it.
          *
-         *     It begins with the runs that are running; or, after Last-Event-ID, with all that changed
-         *     since. An event may come twice.
+         *     It begins with the runs that are running; or, after Last-Event-ID, with all that changed since.
+         *     An event may come twice.
          */
-        get: operations["stream_api_import_logs_sse_get"];
+        get: operations["stream_import_logs_sse"];
         put?: never;
         post?: never;
         delete?: never;
@@ -611,10 +387,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show
-         * @description One run, with the first 100 records that failed.
+         * Get Import Log
+         * @description Get one run, with the first 100 records that failed.
          */
-        get: operations["show_api_import_logs__runId__get"];
+        get: operations["get_import_log"];
         put?: never;
         post?: never;
         delete?: never;
@@ -633,13 +409,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Retry
+         * Retry Import
          * @description Import the run's feed again, whatever its server says of changes.
          *
-         *     What is stored already counts as unchanged, so that only what failed, or has changed since,
-         *     is written.
+         *     What is stored already counts as unchanged, so that only what failed, or has changed since, is
+         *     written.
          */
-        post: operations["retry_api_import_logs__runId__retry_post"];
+        post: operations["retry_import"];
         delete?: never;
         options?: never;
         head?: never;
@@ -656,10 +432,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel
+         * Cancel Import
          * @description Ask a running import to end. What it has stored stays.
          */
-        post: operations["cancel_api_import_logs__runId__cancel_post"];
+        post: operations["cancel_import"];
         delete?: never;
         options?: never;
         head?: never;
@@ -674,11 +450,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Listing
-         * @description Postings, the latest published first. Go on while `nextCursor` is given: a page under a
+         * List Jobs
+         * @description List postings, the latest published first. Go on while `nextCursor` is given: a page under a
          *     rare filter can be short.
          */
-        get: operations["listing_api_jobs_get"];
+        get: operations["list_jobs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -695,10 +471,245 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show
-         * @description One posting.
+         * Get Job
+         * @description Get one posting.
          */
-        get: operations["show_api_jobs__dedupeKey__get"];
+        get: operations["get_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Watches
+         * @description List watches by name, each with its schedule and how its last run went.
+         */
+        get: operations["list_watches"];
+        put?: never;
+        /**
+         * Add Watch
+         * @description Watch pages. The first check is due at once, the others on the schedule.
+         */
+        post: operations["add_watch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Watches
+         * @description Add a watch for each entry of a list: URLs line by line, OPML, or JSON (an array of URLs, or
+         *     of what POST /api/watches takes). One that is refused does not keep the others out.
+         */
+        post: operations["import_watches"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/{jobId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Watch
+         * @description Get one watch.
+         */
+        get: operations["get_watch"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove Watch
+         * @description Remove a watch; its run ends, if there is one. What is kept of its pages stays, unless
+         *     `pages=true`, which also removes what other programs have sent for this id.
+         */
+        delete: operations["remove_watch"];
+        options?: never;
+        head?: never;
+        /**
+         * Edit Watch
+         * @description Change what is given of a watch; lists are replaced as a whole. What GET answers may be sent
+         *     back: of what can't be changed nothing is, and targets keep what is not shown.
+         */
+        patch: operations["edit_watch"];
+        trace?: never;
+    };
+    "/api/watches/{jobId}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Watch
+         * @description Stop checking on the schedule. It can still be checked on demand.
+         */
+        post: operations["pause_watch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/{jobId}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Watch
+         * @description Check on the schedule again.
+         */
+        post: operations["resume_watch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/{jobId}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run Watch
+         * @description Check its pages now.
+         */
+        post: operations["run_watch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/{jobId}/notices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Notices
+         * @description List the notifications of a watch, sent or pending, the latest first.
+         */
+        get: operations["list_notices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/{jobId}/feed.atom": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Watch Feed
+         * @description Get the latest changes of a watch, as an Atom feed.
+         */
+        get: operations["get_watch_feed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watch/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Watch Runs
+         * @description List runs of watches, the latest first.
+         */
+        get: operations["list_watch_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watch/runs/{runId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Watch Run
+         * @description Get one run of a watch.
+         */
+        get: operations["get_watch_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watch/feed.atom": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Feed Of All Watches
+         * @description Get the latest changes of all watches, as an Atom feed.
+         */
+        get: operations["get_feed_of_all_watches"];
         put?: never;
         post?: never;
         delete?: never;
@@ -717,248 +728,14 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take
-         * @description Take one message of `storage-agent`, or an array of them, 1,000 at most. 202 means that
-         *     they are on the queue: what is sent twice is stored once. All are looked at first: with one
-         *     that can't be stored, none is taken. Pages that a watch checks itself are refused, unless it
-         *     has `acceptsEvents`.
+         * Publish Events
+         * @description Put one message, or an array of them, 1,000 at most, on the queue `storage-agent`.
+         *
+         *     202 means that they are on the queue: what is sent twice is stored once. All are looked at
+         *     first: with one that can't be stored, none is taken. Pages that a watch checks itself are
+         *     refused, unless it has `acceptsEvents`.
          */
-        post: operations["take_api_watch_events_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watches": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Listing
-         * @description Watches by name, each with its schedule and how its last run went.
-         */
-        get: operations["listing_api_watches_get"];
-        put?: never;
-        /**
-         * Add
-         * @description Watch pages. The first check is due at once, the others on the schedule.
-         */
-        post: operations["add_api_watches_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watches/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Import List
-         * @description Add a watch for each entry of a list: URLs line by line, OPML, or JSON (an array of URLs,
-         *     or of what POST /api/watches takes). One that is refused does not keep the others out.
-         */
-        post: operations["import_list_api_watches_import_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watches/{jobId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show
-         * @description One watch.
-         */
-        get: operations["show_api_watches__jobId__get"];
-        put?: never;
-        post?: never;
-        /**
-         * Remove
-         * @description Remove a watch; its run ends, if there is one. What is kept of its pages stays, unless
-         *     `pages=true`, which also removes what other programs have sent for this id.
-         */
-        delete: operations["remove_api_watches__jobId__delete"];
-        options?: never;
-        head?: never;
-        /**
-         * Edit
-         * @description Change what is given of a watch; lists are replaced as a whole. What GET answers may be
-         *     sent back: of what can't be changed nothing is, and targets keep what is not shown.
-         */
-        patch: operations["edit_api_watches__jobId__patch"];
-        trace?: never;
-    };
-    "/api/watches/{jobId}/pause": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Pause
-         * @description Stop checking on the schedule. It can still be checked on demand.
-         */
-        post: operations["pause_api_watches__jobId__pause_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watches/{jobId}/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Resume
-         * @description Check on the schedule again.
-         */
-        post: operations["resume_api_watches__jobId__resume_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watches/{jobId}/run": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Run
-         * @description Check its pages now.
-         */
-        post: operations["run_api_watches__jobId__run_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watches/{jobId}/notices": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Notices
-         * @description What is or was to be told of a watch, the latest first.
-         */
-        get: operations["notices_api_watches__jobId__notices_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watch/feed.atom": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Feed Of All
-         * @description The latest changes of all watches, as an Atom feed.
-         */
-        get: operations["feed_of_all_api_watch_feed_atom_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watches/{jobId}/feed.atom": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Feed
-         * @description The latest changes of a watch, as an Atom feed.
-         */
-        get: operations["feed_api_watches__jobId__feed_atom_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watch/runs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Runs
-         * @description Runs, the latest first.
-         */
-        get: operations["runs_api_watch_runs_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/watch/runs/{runId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show Run
-         * @description One run.
-         */
-        get: operations["show_run_api_watch_runs__runId__get"];
-        put?: never;
-        post?: never;
+        post: operations["publish_events"];
         delete?: never;
         options?: never;
         head?: never;
@@ -973,10 +750,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Listing
-         * @description Pages, the latest updated first. With `jobId` and `url`: that one, with its content.
+         * List Pages
+         * @description List pages, the latest updated first. With `jobId` and `url`: that one, with its content.
          */
-        get: operations["listing_api_watch_pages_get"];
+        get: operations["list_pages"];
         put?: never;
         post?: never;
         delete?: never;
@@ -993,10 +770,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Versions
-         * @description Versions of a page, the newest first.
+         * List Versions
+         * @description List the versions of a page, the newest first.
          */
-        get: operations["versions_api_watch_pages_versions_get"];
+        get: operations["list_versions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1013,10 +790,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Version
-         * @description One version, with its content.
+         * Get Version
+         * @description Get one version, with its content.
          */
-        get: operations["version_api_watch_pages_versions__version__get"];
+        get: operations["get_version"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1033,10 +810,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Diff
-         * @description How two versions of a page differ.
+         * Compare Versions
+         * @description Compare two versions of a page.
          */
-        get: operations["diff_api_watch_pages_diff_get"];
+        get: operations["compare_versions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1053,10 +830,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Changes
-         * @description Change logs, the latest first: of a page, a watch, a run, or all.
+         * List Changes
+         * @description List change logs, the latest first: of a page, a watch, a run, or all.
          */
-        get: operations["changes_api_watch_pages_changes_get"];
+        get: operations["list_changes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1073,10 +850,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Prices
-         * @description Prices of a page, the latest first; as CSV all of them.
+         * List Prices
+         * @description List the prices of a page, the latest first; as CSV all of them.
          */
-        get: operations["prices_api_watch_pages_prices_get"];
+        get: operations["list_prices"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1093,10 +870,234 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Storage
-         * @description What is used by what, and what pruning would free.
+         * Get Storage
+         * @description Get what is used by what, and what pruning would free.
          */
-        get: operations["storage_api_watch_storage_get"];
+        get: operations["get_storage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Queues
+         * @description List the queues, each with its depth and its rate.
+         */
+        get: operations["list_queues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/dead": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Dead Letters
+         * @description List messages that no worker could handle, the oldest first.
+         */
+        get: operations["list_dead_letters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/dead/put-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put Back Dead Letters
+         * @description Deliver dead letters again, as if new.
+         */
+        post: operations["put_back_dead_letters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/dead/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Discard Dead Letters
+         * @description Remove dead letters for good.
+         */
+        post: operations["discard_dead_letters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Overview
+         * @description Get the three pipelines at a glance, what runs, what changed, what is broken.
+         */
+        get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream Topics
+         * @description Server-Sent Events: `overview` and `queues` with the whole answer of their routes, at once
+         *     and when it has changed, at most once a second; `inventory` and `watch` with a revision, at once
+         *     and when something of that pipeline has changed.
+         *
+         *     Only the latest event of a topic is of interest: none is sent again after a break.
+         */
+        get: operations["stream_topics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/system": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get System
+         * @description Get the version and the settings in force, without secrets.
+         */
+        get: operations["get_system"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Liveness
+         * @description Check that this process answers. Needs no key.
+         */
+        get: operations["get_liveness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Readiness
+         * @description Check whether URLs can be accepted: 200, else 503.
+         */
+        get: operations["get_readiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Health
+         * @description Get every dependency and its state, the depth of each queue, the workers' heartbeats.
+         */
+        get: operations["get_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Metrics
+         * @description Get metrics in Prometheus's text format.
+         */
+        get: operations["get_metrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1110,47 +1111,80 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * Outcome
-         * @description What became of one page in a run.
-         * @enum {unknown}
+         * AddFeedBody
+         * @description A feed to import from.
          */
-        Outcome: "changed" | "failed" | "unchanged";
-        /**
-         * Status
-         * @enum {unknown}
-         */
-        Status: "COMPLETED" | "FAILED_PERMANENT" | "FAILED_RETRYABLE" | "IN_PROGRESS" | "PENDING";
-        /**
-         * RunStatus
-         * @enum {string}
-         */
-        webloom__domain__import_run__RunStatus: "running" | "completed" | "partial" | "failed";
-        /**
-         * RunStatus
-         * @enum {string}
-         */
-        webloom__domain__watch__RunStatus: "in_progress" | "completed" | "partial" | "failed";
-        /**
-         * SubmitBody
-         * @description A URL to fetch.
-         */
-        SubmitBody: {
+        AddFeedBody: {
+            /**
+             * Format: http-url
+             * @example https://example.com/jobs.xml
+             */
             url: string;
+            /** @default null */
+            name?: string | null;
+            /**
+             * @default auto
+             * @enum {string}
+             */
+            format?: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
+            /** @default null */
+            intervalMinutes?: number | null;
+            /** @default true */
+            enabled?: boolean;
+            /**
+             * @default {}
+             * @example {}
+             */
+            mapping?: {
+                [key: string]: string;
+            };
+            /** @default false */
+            closeMissing?: boolean;
         };
         /**
-         * Submitted
-         * @description The request is durable and will be answered.
+         * AddWatchBody
+         * @description Pages to watch.
          */
-        Submitted: {
-            url: string;
-            status: components["schemas"]["Status"];
-            request_id: string | null;
+        AddWatchBody: {
+            /** @default [] */
+            urls?: string[];
+            /** @default null */
+            url?: string | null;
+            /** @default null */
+            name?: string | null;
+            /** @default null */
+            schedule?: components["schemas"]["ScheduleBody"] | null;
+            /** @default true */
+            enabled?: boolean;
+            selection?: components["schemas"]["SelectionBody"];
+            thresholds?: components["schemas"]["ThresholdsBody"];
+            /** @default [] */
+            targets?: components["schemas"]["TargetBody"][];
+            /** @default false */
+            acceptsEvents?: boolean;
+        };
+        /** Alive */
+        Alive: {
+            /** @default ok */
+            status?: string;
         };
         /**
-         * BatchAnswer
+         * AlreadyRunning
+         * @description All that was asked for is being imported already.
+         */
+        AlreadyRunning: {
+            /** @default about:blank */
+            type?: string;
+            title: string;
+            status: number;
+            detail: string;
+            runs: components["schemas"]["StartedRun"][];
+        };
+        /**
+         * BatchResult
          * @description What became of one URL of a batch.
          */
-        BatchAnswer: {
+        BatchResult: {
             url: string;
             accepted: boolean;
             /** @default null */
@@ -1160,95 +1194,93 @@ export interface components {
             /** @default null */
             error?: string | null;
         };
+        /** BothVersions */
+        BothVersions: {
+            previous: number;
+            current: number;
+        };
         /**
-         * RecordAnswer
-         * @description What is known of a URL.
+         * ChangeResponse
+         * @description What changed from one version to the next.
          */
-        RecordAnswer: {
+        ChangeResponse: {
+            jobId: string;
             url: string;
-            status: components["schemas"]["Status"];
-            metadata: components["schemas"]["Metadata"];
-            processing: components["schemas"]["Processing"];
-            additional_details: Record<string, never> | null;
-            created_at: string;
-            updated_at: string;
+            changes: Record<string, never>;
+            version: components["schemas"]["BothVersions"];
+            timestamp: number;
+            runId: string | null;
+            alerts: string[];
+        };
+        /**
+         * ChangesPage
+         * @description Changes, the latest first.
+         */
+        ChangesPage: {
+            data: components["schemas"]["ChangeResponse"][];
+            nextCursor: string | null;
+        };
+        /** CollectionInDatabase */
+        CollectionInDatabase: {
+            name: string;
+            bytes: number;
+            isOurs: boolean;
+        };
+        /** CollectionUsage */
+        CollectionUsage: {
+            collection: string;
+            items: number;
+            bytes: number;
+            supersededItems: number;
+            supersededBytes: number;
+        };
+        /**
+         * DatabaseUsage
+         * @description What the whole database takes.
+         */
+        DatabaseUsage: {
+            bytes: number;
+            limit: number | null;
+            full: string | null;
+            collections: components["schemas"]["CollectionInDatabase"][];
+        };
+        /**
+         * DeadLetterChoice
+         * @description Which dead letters are meant: up to 1,000 by their ids, or all that there are now; with
+         *     `before`, all that had died by then.
+         */
+        DeadLetterChoice: {
+            /** @default [] */
+            ids?: string[];
             /** @default false */
-            stale?: boolean;
+            all?: boolean;
+            /** @default null */
+            before?: string | null;
         };
         /**
-         * Metadata
-         * @description What the last response carried. All fields are None until one was received.
+         * DeadLetterResponse
+         * @description A message that no worker could handle.
          */
-        Metadata: {
-            /** @default null */
-            status_code?: number | null;
-            /** @default null */
-            headers?: {
-                [key: string]: string;
-            } | null;
-            /** @default null */
-            cookies?: {
-                [key: string]: string;
-            } | null;
-            /** @default null */
-            page_source?: string | null;
-            /** @default null */
-            final_url?: string | null;
+        DeadLetterResponse: {
+            id: string;
+            reason: string;
+            buriedAt: string;
+            body: string;
+            isCut: boolean;
         };
-        /** Processing */
-        Processing: {
-            /** @default 0 */
-            retry_count?: number;
-            /** @default 0 */
-            attempt_number?: number;
-            /** @default null */
-            error_message?: string | null;
-            /** @default null */
-            last_attempt_at?: string | null;
-            /** @default null */
-            last_request_id?: string | null;
+        /** DeadLettersDone */
+        DeadLettersDone: {
+            done: number;
+            missing: string[];
         };
         /**
-         * RecordsPage
-         * @description Records, the newest first, without their page sources. Go on while `next_cursor` is given:
-         *     a page under a rare filter can be short.
+         * DeadLettersPage
+         * @description Dead letters, the oldest first.
          */
-        RecordsPage: {
-            records: components["schemas"]["RecordAnswer"][];
-            next_cursor: string | null;
-        };
-        /**
-         * Problem
-         * @description An error, as RFC 9457 lays it out.
-         */
-        Problem: {
-            /** @default about:blank */
-            type?: string;
-            title: string;
-            status: number;
-            detail: string;
-        };
-        /**
-         * Health
-         * @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
-         *     due, a process waits for resources of its machine, or there is no room for what watches find or
-         *     for feeds) or `down`.
-         */
-        Health: {
-            status: string;
-            version: string;
-            dependencies: components["schemas"]["Dependency"][];
-            /** @default null */
-            storage?: string | null;
-            /** @default null */
-            scheduler?: string | null;
-            /** @default null */
-            resources?: string | null;
-            /** @default null */
-            imports?: string | null;
-            queues: components["schemas"]["QueueHealth"][];
-            workers: components["schemas"]["ProcessHealth"][];
-            others: components["schemas"]["ProcessHealth"][];
+        DeadLettersPage: {
+            data: components["schemas"]["DeadLetterResponse"][];
+            nextCursor: string | null;
+            at: string;
         };
         /** Dependency */
         Dependency: {
@@ -1262,85 +1294,131 @@ export interface components {
             /** @default null */
             queues?: string[] | null;
         };
-        /** QueueHealth */
-        QueueHealth: {
-            name: string;
-            limit: number;
-            ready: number;
-            delayed: number;
-            in_flight: number | null;
-            dead: number;
-        };
-        /** ProcessHealth */
-        ProcessHealth: {
-            process_id: string;
-            role: string;
-            host: string;
-            pid: number;
-            slots: number;
-            in_flight: number;
-            completed: number;
-            retried: number;
-            failed: number;
-            started_at: string;
-            queues: string[];
-            refused: {
-                [key: string]: number;
-            };
-            exhausted: string | null;
-            last_beat_seconds_ago: number;
-            alive: boolean;
-        };
-        /** Alive */
-        Alive: {
-            /** @default ok */
-            status?: string;
-        };
-        /**
-         * AddFeedBody
-         * @description A feed to import from.
-         */
-        AddFeedBody: {
-            url: string;
-            /** @default null */
-            name?: string | null;
-            /**
-             * @default auto
-             * @enum {string}
-             */
-            format?: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
-            /** @default null */
-            intervalMinutes?: number | null;
-            /** @default true */
-            enabled?: boolean;
-            /** @default {} */
-            mapping?: {
-                [key: string]: string;
-            };
-            /** @default false */
-            closeMissing?: boolean;
-        };
         /**
          * EditFeedBody
          * @description What is to change of a feed.
          */
         EditFeedBody: {
+            /**
+             * Format: http-url
+             * @example https://example.com/jobs.xml
+             */
             url?: string;
+            /**
+             * Format: name
+             * @example Example
+             */
             name?: string;
             /** @enum {string} */
             format?: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
             intervalMinutes?: number | null;
             enabled?: boolean;
+            /** @example {} */
             mapping?: {
                 [key: string]: string;
             };
             closeMissing?: boolean;
         };
         /**
-         * FeedAnswer
+         * EditWatchBody
+         * @description What is to change of a watch.
+         */
+        EditWatchBody: {
+            urls?: string[];
+            /**
+             * Format: name
+             * @example Example
+             */
+            name?: string;
+            schedule?: components["schemas"]["ScheduleBody"];
+            enabled?: boolean;
+            selection?: components["schemas"]["SelectionBody"];
+            thresholds?: components["schemas"]["ThresholdsBody"];
+            targets?: components["schemas"]["TargetBody"][];
+            acceptsEvents?: boolean;
+        };
+        /**
+         * EventsAccepted
+         * @description Events that are on the queue.
+         */
+        EventsAccepted: {
+            accepted: number;
+        };
+        /**
+         * EventsNotAccepted
+         * @description The queue is full: those that are not accepted have to be sent again.
+         */
+        EventsNotAccepted: {
+            /** @default about:blank */
+            type?: string;
+            title: string;
+            status: number;
+            detail: string;
+            accepted: number;
+            notAccepted: number[];
+        };
+        /**
+         * FeedExists
+         * @description The URL is a feed already.
+         */
+        FeedExists: {
+            /** @default about:blank */
+            type?: string;
+            title: string;
+            status: number;
+            detail: string;
+            feedId: string;
+            feed: components["schemas"]["FeedResponse"];
+        };
+        /**
+         * FeedPreview
+         * @description What a feed would give; nothing is stored.
+         */
+        FeedPreview: {
+            url: string;
+            format: ("auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic") | null;
+            bytes: number;
+            isWhole: boolean;
+            fetched: number;
+            duplicates: number;
+            failed: number;
+            repairs: {
+                [key: string]: number;
+            };
+            failureReasons: {
+                [key: string]: number;
+            };
+            failures: components["schemas"]["ImportFailure"][];
+            postings: components["schemas"]["PostingPreview"][];
+        };
+        /**
+         * FeedPreviewBody
+         * @description A feed that is not stored yet, or a change of one.
+         */
+        FeedPreviewBody: {
+            /**
+             * Format: http-url
+             * @example https://example.com/jobs.xml
+             */
+            url: string;
+            /**
+             * @default auto
+             * @enum {string}
+             */
+            format?: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
+            /**
+             * @default {}
+             * @example {}
+             */
+            mapping?: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * FeedResponse
          * @description A feed, its schedule, and how its last run went.
          */
-        FeedAnswer: {
+        FeedResponse: {
             feedId: string;
             url: string;
             sourceUrl: string;
@@ -1364,81 +1442,52 @@ export interface components {
             consecutiveFailures: number;
         };
         /**
-         * RunStatus
-         * @enum {unknown}
-         */
-        "webloom.domain.import_run.RunStatus": "completed" | "failed" | "partial" | "running";
-        /**
-         * FeedsAnswer
+         * FeedsPage
          * @description All feeds, by name.
          */
-        FeedsAnswer: {
-            data: components["schemas"]["FeedAnswer"][];
+        FeedsPage: {
+            data: components["schemas"]["FeedResponse"][];
+            nextCursor: string | null;
             total: number;
         };
         /**
-         * FeedExists
-         * @description The URL is a feed already.
+         * Health
+         * @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is
+         *     due, a process waits for resources of its machine, or there is no room for what watches find or
+         *     for feeds) or `down`.
          */
-        FeedExists: {
-            /** @default about:blank */
-            type?: string;
-            title: string;
-            status: number;
-            detail: string;
-            feedId: string;
-            feed: components["schemas"]["FeedAnswer"];
-        };
-        /**
-         * OpmlImported
-         * @description What became of the feeds of an OPML document.
-         */
-        OpmlImported: {
-            added: number;
-            known: number;
-            refused: number;
-            refusals: components["schemas"]["OpmlRefusal"][];
-        };
-        /** OpmlRefusal */
-        OpmlRefusal: {
-            url: string;
-            name: string;
-            reason: string;
-        };
-        /**
-         * RunImportBody
-         * @description The feed to import; without one, every enabled feed.
-         */
-        RunImportBody: {
+        Health: {
+            status: string;
+            version: string;
+            dependencies: components["schemas"]["Dependency"][];
             /** @default null */
-            sourceUrl?: string | null;
+            storage?: string | null;
+            /** @default null */
+            scheduler?: string | null;
+            /** @default null */
+            resources?: string | null;
+            /** @default null */
+            imports?: string | null;
+            queues: components["schemas"]["QueueHealth"][];
+            workers: components["schemas"]["ProcessHealth"][];
+            others: components["schemas"]["ProcessHealth"][];
         };
         /**
-         * RunsStarted
-         * @description Runs that are under way now.
+         * Hunk
+         * @description Changes that are close to each other. It has as many lines of either text as it shows.
          */
-        RunsStarted: {
-            runs: components["schemas"]["StartedRun"][];
+        Hunk: {
+            oldLine: number;
+            oldLines: number;
+            newLine: number;
+            newLines: number;
+            operations: components["schemas"]["Operation"][];
         };
-        /** StartedRun */
-        StartedRun: {
-            runId: string;
-            sourceUrl: string;
-            sourceName: string;
-            status: components["schemas"]["webloom.domain.import_run.RunStatus"];
-            alreadyRunning: boolean;
-        };
-        /**
-         * AlreadyRunning
-         * @description All that was asked for is being imported already.
-         */
-        AlreadyRunning: {
-            /** @default about:blank */
-            type?: string;
-            title: string;
-            status: number;
-            detail: string;
-            runs: components["schemas"]["StartedRun"][];
+        /** ImportFailure */
+        ImportFailure: {
+            index: number | null;
+            reason: string;
+            sample: string;
         };
         /**
          * ImportLog
@@ -1473,29 +1522,6 @@ export interface components {
             cancelRequested: boolean;
             meta: components["schemas"]["ImportMeta"];
         };
-        /** ImportMeta */
-        ImportMeta: {
-            batchSize: number;
-            concurrency: number;
-            totalBatches: number | null;
-            processedBatches: number;
-            durationMs: number | null;
-            phase: components["schemas"]["Phase"];
-            bytesRead: number;
-            bytesTotal: number | null;
-            format: string | null;
-            contentHash: string | null;
-            notModified: boolean;
-            repairs: {
-                [key: string]: number;
-            };
-        };
-        /**
-         * Phase
-         * @description How far a running import has got.
-         * @enum {unknown}
-         */
-        Phase: "closing" | "fetching" | "finished" | "reading" | "storing" | "waiting";
         /**
          * ImportLogDetail
          * @description One run, with the first 100 records that failed.
@@ -1529,12 +1555,6 @@ export interface components {
             meta: components["schemas"]["ImportMeta"];
             failures: components["schemas"]["ImportFailure"][];
         };
-        /** ImportFailure */
-        ImportFailure: {
-            index: number | null;
-            reason: string;
-            sample: string;
-        };
         /**
          * ImportLogsPage
          * @description Runs, the latest first.
@@ -1546,11 +1566,28 @@ export interface components {
             total: number;
             totalPages: number;
         };
+        /** ImportMeta */
+        ImportMeta: {
+            batchSize: number;
+            concurrency: number;
+            totalBatches: number | null;
+            processedBatches: number;
+            durationMs: number | null;
+            phase: components["schemas"]["Phase"];
+            bytesRead: number;
+            bytesTotal: number | null;
+            format: string | null;
+            contentHash: string | null;
+            notModified: boolean;
+            repairs: {
+                [key: string]: number;
+            };
+        };
         /**
-         * JobAnswer
+         * JobResponse
          * @description A posting as it is kept.
          */
-        JobAnswer: {
+        JobResponse: {
             dedupeKey: string;
             contentHash: string;
             sourceUrl: string;
@@ -1577,178 +1614,6 @@ export interface components {
             firstRunId: string;
             lastRunId: string;
         };
-        /** Salary */
-        Salary: {
-            /** @default null */
-            min?: number | null;
-            /** @default null */
-            max?: number | null;
-            /** @default null */
-            currency?: string | null;
-            /** @default null */
-            period?: string | null;
-            /** @default null */
-            text?: string | null;
-        };
-        /**
-         * JobsPage
-         * @description Postings, the latest published first.
-         */
-        JobsPage: {
-            data: components["schemas"]["JobAnswer"][];
-            nextCursor: string | null;
-        };
-        /**
-         * AddWatchBody
-         * @description Pages to watch.
-         */
-        AddWatchBody: {
-            /** @default [] */
-            urls?: string[];
-            /** @default null */
-            url?: string | null;
-            /** @default null */
-            name?: string | null;
-            /** @default null */
-            schedule?: components["schemas"]["ScheduleBody"] | null;
-            /** @default true */
-            enabled?: boolean;
-            selection?: components["schemas"]["SelectionBody"];
-            thresholds?: components["schemas"]["ThresholdsBody"];
-            /** @default [] */
-            targets?: components["schemas"]["TargetBody"][];
-            /** @default false */
-            acceptsEvents?: boolean;
-        };
-        /**
-         * ScheduleBody
-         * @description Either an interval, or a cron line of five fields.
-         */
-        ScheduleBody: {
-            /** @default null */
-            everyMinutes?: number | null;
-            /** @default null */
-            cron?: string | null;
-            /** @default UTC */
-            timeZone?: string;
-        };
-        /**
-         * SelectionBody
-         * @description What of a page counts. A selector is CSS; XPath where it begins with /, ( or xpath:.
-         */
-        SelectionBody: {
-            /** @default [] */
-            keep?: string[];
-            /** @default [] */
-            drop?: string[];
-            /** @default [] */
-            ignoreText?: string[];
-            /** @default [] */
-            ignorePattern?: string[];
-            /** @default false */
-            sortLines?: boolean;
-            /** @default false */
-            uniqueLines?: boolean;
-        };
-        /**
-         * ThresholdsBody
-         * @description When a change is told. Nothing set: always.
-         */
-        ThresholdsBody: {
-            /** @default [] */
-            textContains?: string[];
-            /** @default null */
-            priceBelow?: number | null;
-            /** @default null */
-            priceChangePercent?: number | null;
-        };
-        /**
-         * TargetBody
-         * @description Where people are told: an Apprise URL or a webhook. One that is edited may be given as it was
-         *     answered, with …: it stays as it is, and so does its secret.
-         */
-        TargetBody: {
-            url: string;
-            /** @default null */
-            secret?: string | null;
-            /** @default null */
-            digestMinutes?: number | null;
-            signed?: boolean;
-        };
-        /**
-         * EditWatchBody
-         * @description What is to change of a watch.
-         */
-        EditWatchBody: {
-            urls?: string[];
-            name?: string;
-            schedule?: components["schemas"]["ScheduleBody"];
-            enabled?: boolean;
-            selection?: components["schemas"]["SelectionBody"];
-            thresholds?: components["schemas"]["ThresholdsBody"];
-            targets?: components["schemas"]["TargetBody"][];
-            acceptsEvents?: boolean;
-        };
-        /**
-         * WatchAnswer
-         * @description A watch, its schedule, how its last run went, and what its runs have counted.
-         */
-        WatchAnswer: {
-            jobId: string;
-            name: string;
-            urls: string[];
-            schedule: components["schemas"]["ScheduleBody"];
-            enabled: boolean;
-            selection: components["schemas"]["SelectionBody"];
-            thresholds: components["schemas"]["ThresholdsBody"];
-            targets: components["schemas"]["TargetAnswer"][];
-            acceptsEvents: boolean;
-            createdAt: string;
-            updatedAt: string;
-            nextRunAt: string | null;
-            activeRunId: string | null;
-            lastRunId: string | null;
-            lastRunAt: string | null;
-            lastStatus: components["schemas"]["webloom.domain.watch.RunStatus"] | null;
-            consecutiveFailures: number;
-            external: boolean;
-            pagesProcessed: number;
-            changesDetected: number;
-            priceChangesDetected: number;
-        };
-        /** TargetAnswer */
-        TargetAnswer: {
-            url: string;
-            signed: boolean;
-            digestMinutes: number | null;
-        };
-        /**
-         * RunStatus
-         * @enum {unknown}
-         */
-        "webloom.domain.watch.RunStatus": "completed" | "failed" | "in_progress" | "partial";
-        /**
-         * WatchesPage
-         * @description Watches, by name.
-         */
-        WatchesPage: {
-            data: components["schemas"]["WatchAnswer"][];
-            nextCursor: string | null;
-        };
-        /**
-         * WatchesImported
-         * @description What became of the entries of a list.
-         */
-        WatchesImported: {
-            added: number;
-            refused: number;
-            refusals: components["schemas"]["ListRefusal"][];
-        };
-        /** ListRefusal */
-        ListRefusal: {
-            entry: string;
-            reason: string;
-        };
         /**
          * JobRun
          * @description One run of a watch, or of the events of another program. Each page counts once.
@@ -1769,11 +1634,6 @@ export interface components {
             priceChangesDetected: number;
             failures: components["schemas"]["RunFailure"][];
         };
-        /** RunFailure */
-        RunFailure: {
-            url: string;
-            reason: string;
-        };
         /**
          * JobRunsPage
          * @description Runs, the latest first.
@@ -1783,22 +1643,49 @@ export interface components {
             nextCursor: string | null;
         };
         /**
-         * WatchBusy
-         * @description The watch is being checked already.
+         * JobsPage
+         * @description Postings, the latest published first.
          */
-        WatchBusy: {
-            /** @default about:blank */
-            type?: string;
-            title: string;
-            status: number;
-            detail: string;
-            run: components["schemas"]["JobRun"];
+        JobsPage: {
+            data: components["schemas"]["JobResponse"][];
+            nextCursor: string | null;
+        };
+        /** ListRefusal */
+        ListRefusal: {
+            entry: string;
+            reason: string;
         };
         /**
-         * NoticeAnswer
+         * Metadata
+         * @description What the last response carried. All fields are None until one was received.
+         */
+        Metadata: {
+            /** @default null */
+            status_code?: number | null;
+            /** @default null */
+            headers?: {
+                [key: string]: string;
+            } | null;
+            /** @default null */
+            cookies?: {
+                [key: string]: string;
+            } | null;
+            /** @default null */
+            page_source?: string | null;
+            /** @default null */
+            final_url?: string | null;
+        };
+        /** Minute */
+        Minute: {
+            at: string;
+            done: number;
+            failed: number;
+        };
+        /**
+         * NoticeResponse
          * @description Something that is or was to be told.
          */
-        NoticeAnswer: {
+        NoticeResponse: {
             noticeId: string;
             jobId: string;
             runId: string;
@@ -1815,200 +1702,8 @@ export interface components {
          * @description Notices, the latest first.
          */
         NoticesPage: {
-            data: components["schemas"]["NoticeAnswer"][];
+            data: components["schemas"]["NoticeResponse"][];
             nextCursor: string | null;
-        };
-        /**
-         * PageAnswer
-         * @description The latest that is known of a page.
-         */
-        PageAnswer: {
-            jobId: string;
-            url: string;
-            title: string | null;
-            price: number | null;
-            listPrice: number | null;
-            currency: string | null;
-            availability: string | null;
-            classification: Record<string, never> | null;
-            version: number | null;
-            snapshotHash: string | null;
-            lastUpdated: number | null;
-            lastChecked: string | null;
-            lastOutcome: components["schemas"]["Outcome"] | null;
-            lastError: string | null;
-            text?: string | null;
-            metadata?: Record<string, never> | null;
-            images?: unknown[];
-            links?: unknown[];
-        };
-        /**
-         * PagesPage
-         * @description Pages, the latest updated first. With jobId and url: that one, with its content.
-         */
-        PagesPage: {
-            data: components["schemas"]["PageAnswer"][];
-            nextCursor: string | null;
-        };
-        /**
-         * VersionAnswer
-         * @description A version of a page.
-         */
-        VersionAnswer: {
-            jobId: string;
-            url: string;
-            version: number;
-            snapshotHash: string;
-            createdAt: number;
-            bytes: number;
-            expireAt: string | null;
-        };
-        /**
-         * VersionDetail
-         * @description A version with its content.
-         */
-        VersionDetail: {
-            jobId: string;
-            url: string;
-            version: number;
-            snapshotHash: string;
-            createdAt: number;
-            bytes: number;
-            expireAt: string | null;
-            parsed: Record<string, never>;
-        };
-        /**
-         * VersionsPage
-         * @description Versions of a page, the newest first. Go on with `before`: the lowest number.
-         */
-        VersionsPage: {
-            data: components["schemas"]["VersionAnswer"][];
-            nextBefore: number | null;
-        };
-        /**
-         * ChangeAnswer
-         * @description What changed from one version to the next.
-         */
-        ChangeAnswer: {
-            jobId: string;
-            url: string;
-            changes: Record<string, never>;
-            version: components["schemas"]["BothVersions"];
-            timestamp: number;
-            runId: string | null;
-            alerts: string[];
-        };
-        /** BothVersions */
-        BothVersions: {
-            previous: number;
-            current: number;
-        };
-        /**
-         * ChangesPage
-         * @description Changes, the latest first.
-         */
-        ChangesPage: {
-            data: components["schemas"]["ChangeAnswer"][];
-            nextCursor: string | null;
-        };
-        /**
-         * PriceAnswer
-         * @description A price at one moment.
-         */
-        PriceAnswer: {
-            jobId: string;
-            url: string;
-            /** Format: decimal */
-            price: number;
-            currency: string | null;
-            changePercent: number | null;
-            timestamp: number;
-            version: number | null;
-        };
-        /**
-         * PricesPage
-         * @description Prices of a page, the latest first.
-         */
-        PricesPage: {
-            data: components["schemas"]["PriceAnswer"][];
-            summary: components["schemas"]["PriceStatistics"] | null;
-            nextCursor: string | null;
-        };
-        /**
-         * PriceStatistics
-         * @description Of the prices that are kept, in the latest currency.
-         */
-        PriceStatistics: {
-            records: number;
-            currency: string | null;
-            /** Format: decimal */
-            minimum: number;
-            /** Format: decimal */
-            maximum: number;
-            /** Format: decimal */
-            median: number;
-            last: components["schemas"]["PriceAnswer"];
-            lastChange: components["schemas"]["PriceAnswer"] | null;
-        };
-        /**
-         * VersionDiff
-         * @description How two versions of a page differ.
-         */
-        VersionDiff: {
-            jobId: string;
-            url: string;
-            version: components["schemas"]["BothVersions"];
-            diff: components["schemas"]["PageDiff"];
-        };
-        /** PageDiff */
-        PageDiff: {
-            textChanged: boolean;
-            images: components["schemas"]["UrlChanges"];
-            links: components["schemas"]["UrlChanges"];
-            /** @default null */
-            title?: components["schemas"]["TitleChange"] | null;
-            /** @default null */
-            text?: components["schemas"]["TextDiff"] | null;
-        };
-        /** UrlChanges */
-        UrlChanges: {
-            added: string[];
-            removed: string[];
-            addedCount: number;
-            removedCount: number;
-        };
-        /** TitleChange */
-        TitleChange: {
-            previous: string | null;
-            current: string | null;
-        };
-        /** TextDiff */
-        TextDiff: {
-            /** @default 0 */
-            linesAdded?: number;
-            /** @default 0 */
-            linesRemoved?: number;
-            /** @default 0 */
-            linesMoved?: number;
-            /** @default false */
-            isCoarse?: boolean;
-            /** @default false */
-            isTruncated?: boolean;
-            /** @default 0 */
-            steps?: number;
-            /** @default [] */
-            hunks?: components["schemas"]["Hunk"][];
-        };
-        /**
-         * Hunk
-         * @description Changes that are close to each other. It has as many lines of either text as it shows.
-         */
-        Hunk: {
-            oldLine: number;
-            oldLines: number;
-            newLine: number;
-            newLines: number;
-            operations: components["schemas"]["Operation"][];
         };
         /**
          * Operation
@@ -2037,61 +1732,27 @@ export interface components {
             movedFrom?: number | null;
         };
         /**
-         * EventsAccepted
-         * @description Events that are on the queue.
+         * OpmlImported
+         * @description What became of the feeds of an OPML document.
          */
-        EventsAccepted: {
-            accepted: number;
+        OpmlImported: {
+            added: number;
+            known: number;
+            refused: number;
+            refusals: components["schemas"]["OpmlRefusal"][];
         };
-        /**
-         * EventsNotAccepted
-         * @description The queue is full: those that are not accepted have to be sent again.
-         */
-        EventsNotAccepted: {
-            /** @default about:blank */
-            type?: string;
-            title: string;
-            status: number;
-            detail: string;
-            accepted: number;
-            notAccepted: number[];
-        };
-        /**
-         * StorageAnswer
-         * @description What the watched pages take, of what they may, and what the whole database does.
-         */
-        StorageAnswer: {
-            budget: number;
-            bytes: number;
-            supersededBytes: number;
-            full: boolean;
-            collections: components["schemas"]["CollectionUsage"][];
-            database: components["schemas"]["DatabaseUsage"];
-        };
-        /** CollectionUsage */
-        CollectionUsage: {
-            collection: string;
-            items: number;
-            bytes: number;
-            supersededItems: number;
-            supersededBytes: number;
-        };
-        /**
-         * DatabaseUsage
-         * @description What the whole database takes.
-         */
-        DatabaseUsage: {
-            bytes: number;
-            limit: number | null;
-            full: string | null;
-            collections: components["schemas"]["CollectionInDatabase"][];
-        };
-        /** CollectionInDatabase */
-        CollectionInDatabase: {
+        /** OpmlRefusal */
+        OpmlRefusal: {
+            url: string;
             name: string;
-            bytes: number;
-            isOurs: boolean;
+            reason: string;
         };
+        /**
+         * Outcome
+         * @description What became of one page in a run.
+         * @enum {string}
+         */
+        Outcome: "unchanged" | "changed" | "failed";
         /**
          * Overview
          * @description What is going on now.
@@ -2105,9 +1766,57 @@ export interface components {
             feeds: number;
             watches: number;
             running: components["schemas"]["ImportLog"][];
-            changes: components["schemas"]["ChangeAnswer"][];
+            changes: components["schemas"]["ChangeResponse"][];
             troubles: components["schemas"]["Trouble"][];
         };
+        /** PageDiff */
+        PageDiff: {
+            textChanged: boolean;
+            images: components["schemas"]["UrlChanges"];
+            links: components["schemas"]["UrlChanges"];
+            /** @default null */
+            title?: components["schemas"]["TitleChange"] | null;
+            /** @default null */
+            text?: components["schemas"]["TextDiff"] | null;
+        };
+        /**
+         * PageResponse
+         * @description The latest that is known of a page.
+         */
+        PageResponse: {
+            jobId: string;
+            url: string;
+            title: string | null;
+            price: number | null;
+            listPrice: number | null;
+            currency: string | null;
+            availability: string | null;
+            classification: Record<string, never> | null;
+            version: number | null;
+            snapshotHash: string | null;
+            lastUpdated: number | null;
+            lastChecked: string | null;
+            lastOutcome: components["schemas"]["Outcome"] | null;
+            lastError: string | null;
+            text?: string | null;
+            metadata?: Record<string, never> | null;
+            images?: unknown[];
+            links?: unknown[];
+        };
+        /**
+         * PagesPage
+         * @description Pages, the latest updated first. With jobId and url: that one, with its content.
+         */
+        PagesPage: {
+            data: components["schemas"]["PageResponse"][];
+            nextCursor: string | null;
+        };
+        /**
+         * Phase
+         * @description How far a running import has got.
+         * @enum {unknown}
+         */
+        Phase: "closing" | "fetching" | "finished" | "reading" | "storing" | "waiting";
         /**
          * Pipeline
          * @description One of inventory (URLs), imports (items of feeds) and watch (pages).
@@ -2119,124 +1828,6 @@ export interface components {
             doneLastHour: number;
             failedLastHour: number;
             minutes: components["schemas"]["Minute"][];
-        };
-        /** Minute */
-        Minute: {
-            at: string;
-            done: number;
-            failed: number;
-        };
-        /**
-         * Trouble
-         * @description Something that a person should see to.
-         */
-        Trouble: {
-            level: string;
-            what: string;
-            advice: string;
-            where: string;
-        };
-        /**
-         * RecordCounts
-         * @description Records of the inventory by state.
-         */
-        RecordCounts: {
-            counts: {
-                [key: string]: number;
-            };
-        };
-        /**
-         * QueuesAnswer
-         * @description Every queue, its depth and its rate.
-         */
-        QueuesAnswer: {
-            queues: components["schemas"]["QueueState"][];
-        };
-        /** QueueState */
-        QueueState: {
-            name: string;
-            limit: number;
-            ready: number | null;
-            delayed: number | null;
-            inFlight: number | null;
-            dead: number | null;
-            handled: number[];
-            handledPerMinute: number;
-        };
-        /**
-         * DeadLettersPage
-         * @description Dead letters, the oldest first. Go on with `after`.
-         */
-        DeadLettersPage: {
-            at: string;
-            data: components["schemas"]["DeadLetterAnswer"][];
-            nextAfter: string | null;
-        };
-        /**
-         * DeadLetterAnswer
-         * @description A message that no worker could handle.
-         */
-        DeadLetterAnswer: {
-            id: string;
-            reason: string;
-            buriedAt: string;
-            body: string;
-            isCut: boolean;
-        };
-        /**
-         * DeadLetterChoice
-         * @description Which dead letters are meant: up to 1,000 by their ids, or all that there are now; with
-         *     `before`, all that had died by then.
-         */
-        DeadLetterChoice: {
-            /** @default [] */
-            ids?: string[];
-            /** @default false */
-            all?: boolean;
-            /** @default null */
-            before?: string | null;
-        };
-        /** DeadLettersDone */
-        DeadLettersDone: {
-            done: number;
-            missing: string[];
-        };
-        /**
-         * FeedPreviewBody
-         * @description A feed that is not stored yet, or a change of one.
-         */
-        FeedPreviewBody: {
-            url: string;
-            /**
-             * @default auto
-             * @enum {string}
-             */
-            format?: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
-            /** @default {} */
-            mapping?: {
-                [key: string]: string;
-            };
-        };
-        /**
-         * FeedPreview
-         * @description What a feed would give; nothing is stored.
-         */
-        FeedPreview: {
-            url: string;
-            format: ("auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic") | null;
-            bytes: number;
-            isWhole: boolean;
-            fetched: number;
-            duplicates: number;
-            failed: number;
-            repairs: {
-                [key: string]: number;
-            };
-            failureReasons: {
-                [key: string]: number;
-            };
-            failures: components["schemas"]["ImportFailure"][];
-            postings: components["schemas"]["PostingPreview"][];
         };
         /** PostingPreview */
         PostingPreview: {
@@ -2253,13 +1844,415 @@ export interface components {
             publishedAt: string | null;
             expiresAt: string | null;
         };
+        /** PreviewPrice */
+        PreviewPrice: {
+            current: number;
+            list: number | null;
+            currency: string | null;
+            source: string;
+        };
         /**
-         * WatchPreviewBody
-         * @description A page, and what of it would count.
+         * PriceResponse
+         * @description A price at one moment.
          */
-        WatchPreviewBody: {
+        PriceResponse: {
+            jobId: string;
             url: string;
-            selection?: components["schemas"]["SelectionBody"];
+            price: number;
+            currency: string | null;
+            changePercent: number | null;
+            timestamp: number;
+            version: number | null;
+        };
+        /**
+         * PriceStatistics
+         * @description Of the prices that are kept, in the latest currency.
+         */
+        PriceStatistics: {
+            records: number;
+            currency: string | null;
+            minimum: number;
+            maximum: number;
+            median: number;
+            last: components["schemas"]["PriceResponse"];
+            lastChange: components["schemas"]["PriceResponse"] | null;
+        };
+        /**
+         * PricesPage
+         * @description Prices of a page, the latest first.
+         */
+        PricesPage: {
+            data: components["schemas"]["PriceResponse"][];
+            nextCursor: string | null;
+            summary: components["schemas"]["PriceStatistics"] | null;
+        };
+        /**
+         * Problem
+         * @description An error, as RFC 9457 lays it out.
+         */
+        Problem: {
+            /** @default about:blank */
+            type?: string;
+            title: string;
+            status: number;
+            detail: string;
+        };
+        /** ProcessHealth */
+        ProcessHealth: {
+            process_id: string;
+            role: string;
+            host: string;
+            pid: number;
+            slots: number;
+            in_flight: number;
+            completed: number;
+            retried: number;
+            failed: number;
+            started_at: string;
+            queues: string[];
+            refused: {
+                [key: string]: number;
+            };
+            exhausted: string | null;
+            last_beat_seconds_ago: number;
+            alive: boolean;
+        };
+        /** Processing */
+        Processing: {
+            /** @default 0 */
+            retry_count?: number;
+            /** @default 0 */
+            attempt_number?: number;
+            /** @default null */
+            error_message?: string | null;
+            /** @default null */
+            last_attempt_at?: string | null;
+            /** @default null */
+            last_request_id?: string | null;
+        };
+        /** QueueHealth */
+        QueueHealth: {
+            name: string;
+            limit: number;
+            ready: number;
+            delayed: number;
+            in_flight: number | null;
+            dead: number;
+        };
+        /** QueueState */
+        QueueState: {
+            name: string;
+            limit: number;
+            ready: number | null;
+            delayed: number | null;
+            inFlight: number | null;
+            dead: number | null;
+            handled: number[];
+            handledPerMinute: number;
+        };
+        /**
+         * QueuesPage
+         * @description Every queue, its depth and its rate.
+         */
+        QueuesPage: {
+            data: components["schemas"]["QueueState"][];
+            nextCursor: string | null;
+        };
+        /**
+         * RecordCounts
+         * @description Records of the inventory by state.
+         */
+        RecordCounts: {
+            counts: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * RecordResponse
+         * @description What is known of a URL.
+         */
+        RecordResponse: {
+            url: string;
+            status: components["schemas"]["Status"];
+            metadata: components["schemas"]["Metadata"];
+            processing: components["schemas"]["Processing"];
+            additional_details: Record<string, never> | null;
+            created_at: string;
+            updated_at: string;
+            /** @default false */
+            stale?: boolean;
+        };
+        /**
+         * RecordsPage
+         * @description Records, the newest first, without their page sources. Go on while `nextCursor` is given:
+         *     a page under a rare filter can be short.
+         */
+        RecordsPage: {
+            data: components["schemas"]["RecordResponse"][];
+            nextCursor: string | null;
+        };
+        /** RunFailure */
+        RunFailure: {
+            url: string;
+            reason: string;
+        };
+        /**
+         * RunImportBody
+         * @description The feed to import; without one, every enabled feed.
+         */
+        RunImportBody: {
+            /** @default null */
+            sourceUrl?: string | null;
+        };
+        /**
+         * RunsStarted
+         * @description Runs that are under way now.
+         */
+        RunsStarted: {
+            runs: components["schemas"]["StartedRun"][];
+        };
+        /** Salary */
+        Salary: {
+            /** @default null */
+            min?: number | null;
+            /** @default null */
+            max?: number | null;
+            /** @default null */
+            currency?: string | null;
+            /** @default null */
+            period?: string | null;
+            /** @default null */
+            text?: string | null;
+        };
+        /**
+         * ScheduleBody
+         * @description Either an interval, or a cron line of five fields.
+         */
+        ScheduleBody: {
+            /** @default null */
+            everyMinutes?: number | null;
+            /** @default null */
+            cron?: string | null;
+            /**
+             * Format: time-zone
+             * @default UTC
+             * @example Europe/Berlin
+             */
+            timeZone?: string;
+        };
+        /**
+         * SelectionBody
+         * @description What of a page counts. A selector is CSS; XPath where it begins with /, ( or xpath:.
+         */
+        SelectionBody: {
+            /** @default [] */
+            keep?: string[];
+            /** @default [] */
+            drop?: string[];
+            /** @default [] */
+            ignoreText?: string[];
+            /** @default [] */
+            ignorePattern?: string[];
+            /** @default false */
+            sortLines?: boolean;
+            /** @default false */
+            uniqueLines?: boolean;
+        };
+        /** SettingResponse */
+        SettingResponse: {
+            name: string;
+            value: string;
+            isDefault: boolean;
+            wants: string;
+        };
+        /** StartedRun */
+        StartedRun: {
+            runId: string;
+            sourceUrl: string;
+            sourceName: string;
+            status: components["schemas"]["webloom.domain.import_run.RunStatus"];
+            alreadyRunning: boolean;
+        };
+        /**
+         * Status
+         * @enum {string}
+         */
+        Status: "PENDING" | "IN_PROGRESS" | "COMPLETED" | "FAILED_RETRYABLE" | "FAILED_PERMANENT";
+        /**
+         * StorageResponse
+         * @description What the watched pages take, of what they may, and what the whole database does.
+         */
+        StorageResponse: {
+            budget: number;
+            bytes: number;
+            supersededBytes: number;
+            full: boolean;
+            collections: components["schemas"]["CollectionUsage"][];
+            database: components["schemas"]["DatabaseUsage"];
+        };
+        /**
+         * SubmitBody
+         * @description A URL to fetch.
+         */
+        SubmitBody: {
+            /**
+             * Format: http-url
+             * @example https://example.com/
+             */
+            url: string;
+        };
+        /**
+         * Submitted
+         * @description The request is durable and will be answered.
+         */
+        Submitted: {
+            url: string;
+            status: components["schemas"]["Status"];
+            request_id: string | null;
+        };
+        /**
+         * SystemResponse
+         * @description This installation: version and settings in force.
+         */
+        SystemResponse: {
+            version: string;
+            python: string;
+            host: string;
+            startedAt: string;
+            diskFree: number | null;
+            databaseBytes: number | null;
+            settings: components["schemas"]["SettingResponse"][];
+        };
+        /**
+         * TargetBody
+         * @description Where people are told: an Apprise URL or a webhook. One that is edited may be given as it was
+         *     answered, with …: it stays as it is, and so does its secret.
+         */
+        TargetBody: {
+            /**
+             * Format: notification-url
+             * @example https://example.com/hook
+             */
+            url: string;
+            /** @default null */
+            secret?: string | null;
+            /** @default null */
+            digestMinutes?: number | null;
+            signed?: boolean;
+        };
+        /** TargetResponse */
+        TargetResponse: {
+            url: string;
+            signed: boolean;
+            digestMinutes: number | null;
+        };
+        /** TextDiff */
+        TextDiff: {
+            /** @default 0 */
+            linesAdded?: number;
+            /** @default 0 */
+            linesRemoved?: number;
+            /** @default 0 */
+            linesMoved?: number;
+            /** @default false */
+            isCoarse?: boolean;
+            /** @default false */
+            isTruncated?: boolean;
+            /** @default 0 */
+            steps?: number;
+            /** @default [] */
+            hunks?: components["schemas"]["Hunk"][];
+        };
+        /**
+         * ThresholdsBody
+         * @description When a change is told. Nothing set: always.
+         */
+        ThresholdsBody: {
+            /** @default [] */
+            textContains?: string[];
+            /** @default null */
+            priceBelow?: number | null;
+            /** @default null */
+            priceChangePercent?: number | null;
+        };
+        /** TitleChange */
+        TitleChange: {
+            previous: string | null;
+            current: string | null;
+        };
+        /**
+         * Trouble
+         * @description Something that a person should see to.
+         */
+        Trouble: {
+            level: string;
+            what: string;
+            advice: string;
+            where: string;
+        };
+        /** UrlChanges */
+        UrlChanges: {
+            added: string[];
+            removed: string[];
+            addedCount: number;
+            removedCount: number;
+        };
+        /**
+         * VersionDetail
+         * @description A version with its content.
+         */
+        VersionDetail: {
+            jobId: string;
+            url: string;
+            version: number;
+            snapshotHash: string;
+            createdAt: number;
+            bytes: number;
+            expireAt: string | null;
+            parsed: Record<string, never>;
+        };
+        /**
+         * VersionDiff
+         * @description How two versions of a page differ.
+         */
+        VersionDiff: {
+            jobId: string;
+            url: string;
+            version: components["schemas"]["BothVersions"];
+            diff: components["schemas"]["PageDiff"];
+        };
+        /**
+         * VersionResponse
+         * @description A version of a page.
+         */
+        VersionResponse: {
+            jobId: string;
+            url: string;
+            version: number;
+            snapshotHash: string;
+            createdAt: number;
+            bytes: number;
+            expireAt: string | null;
+        };
+        /**
+         * VersionsPage
+         * @description Versions of a page, the newest first.
+         */
+        VersionsPage: {
+            data: components["schemas"]["VersionResponse"][];
+            nextCursor: string | null;
+        };
+        /**
+         * WatchBusy
+         * @description The watch is being checked already.
+         */
+        WatchBusy: {
+            /** @default about:blank */
+            type?: string;
+            title: string;
+            status: number;
+            detail: string;
+            run: components["schemas"]["JobRun"];
         };
         /**
          * WatchPreview
@@ -2277,34 +2270,82 @@ export interface components {
             classification: Record<string, never>;
             problem: string | null;
         };
-        /** PreviewPrice */
-        PreviewPrice: {
-            /** Format: decimal */
-            current: number;
-            list: number | null;
-            currency: string | null;
-            source: string;
+        /**
+         * WatchPreviewBody
+         * @description A page, and what of it would count.
+         */
+        WatchPreviewBody: {
+            /**
+             * Format: http-url
+             * @example https://example.com/
+             */
+            url: string;
+            selection?: components["schemas"]["SelectionBody"];
         };
         /**
-         * SystemAnswer
-         * @description This installation: version and settings in force.
+         * WatchResponse
+         * @description A watch, its schedule, how its last run went, and what its runs have counted.
          */
-        SystemAnswer: {
-            version: string;
-            python: string;
-            host: string;
-            startedAt: string;
-            diskFree: number | null;
-            databaseBytes: number | null;
-            settings: components["schemas"]["SettingAnswer"][];
-        };
-        /** SettingAnswer */
-        SettingAnswer: {
+        WatchResponse: {
+            jobId: string;
             name: string;
-            value: string;
-            isDefault: boolean;
-            wants: string;
+            urls: string[];
+            schedule: components["schemas"]["ScheduleBody"];
+            enabled: boolean;
+            selection: components["schemas"]["SelectionBody"];
+            thresholds: components["schemas"]["ThresholdsBody"];
+            targets: components["schemas"]["TargetResponse"][];
+            acceptsEvents: boolean;
+            createdAt: string;
+            updatedAt: string;
+            nextRunAt: string | null;
+            activeRunId: string | null;
+            lastRunId: string | null;
+            lastRunAt: string | null;
+            lastStatus: components["schemas"]["webloom.domain.watch.RunStatus"] | null;
+            consecutiveFailures: number;
+            external: boolean;
+            pagesProcessed: number;
+            changesDetected: number;
+            priceChangesDetected: number;
         };
+        /**
+         * WatchesImported
+         * @description What became of the entries of a list.
+         */
+        WatchesImported: {
+            added: number;
+            refused: number;
+            refusals: components["schemas"]["ListRefusal"][];
+        };
+        /**
+         * WatchesPage
+         * @description Watches, by name.
+         */
+        WatchesPage: {
+            data: components["schemas"]["WatchResponse"][];
+            nextCursor: string | null;
+        };
+        /**
+         * RunStatus
+         * @enum {unknown}
+         */
+        "webloom.domain.import_run.RunStatus": "completed" | "failed" | "partial" | "running";
+        /**
+         * RunStatus
+         * @enum {unknown}
+         */
+        "webloom.domain.watch.RunStatus": "completed" | "failed" | "in_progress" | "partial";
+        /**
+         * RunStatus
+         * @enum {string}
+         */
+        webloom__domain__import_run__RunStatus: "running" | "completed" | "partial" | "failed";
+        /**
+         * RunStatus
+         * @enum {string}
+         */
+        webloom__domain__watch__RunStatus: "in_progress" | "completed" | "partial" | "failed";
     };
     responses: never;
     parameters: never;
@@ -2314,14 +2355,15 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    look_up_metadata_get: {
+    look_up_url: {
         parameters: {
             query: {
                 /** @description Any spelling of the URL */
                 url: string;
-                source?: boolean;
                 /** @description false: only look; an unknown URL is 404 then */
                 submit?: boolean;
+                /** @description false: without the page source */
+                source?: boolean;
             };
             header?: never;
             path?: never;
@@ -2335,7 +2377,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RecordAnswer"];
+                    "application/json": components["schemas"]["RecordResponse"];
                 };
             };
             /** @description The request is durable and will be answered. */
@@ -2347,7 +2389,25 @@ export interface operations {
                     "application/json": components["schemas"]["Submitted"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2356,7 +2416,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2365,7 +2425,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2376,7 +2445,7 @@ export interface operations {
             };
         };
     };
-    submit_metadata_post: {
+    submit_url: {
         parameters: {
             query?: never;
             header?: never;
@@ -2385,6 +2454,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SubmitBody"];
             };
         };
@@ -2398,7 +2472,7 @@ export interface operations {
                     "application/json": components["schemas"]["Submitted"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2407,7 +2481,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2416,7 +2508,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2425,7 +2517,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2436,7 +2537,7 @@ export interface operations {
             };
         };
     };
-    invalidate_metadata_delete: {
+    invalidate_url: {
         parameters: {
             query: {
                 /** @description Any spelling of the URL */
@@ -2455,7 +2556,25 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2464,7 +2583,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2473,7 +2592,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2484,7 +2612,7 @@ export interface operations {
             };
         };
     };
-    submit_batch_metadata_batch_post: {
+    submit_batch: {
         parameters: {
             query?: never;
             header?: never;
@@ -2493,8 +2621,24 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": (string | components["schemas"]["SubmitBody"])[];
-                "application/x-ndjson": string | components["schemas"]["SubmitBody"];
+                /**
+                 * @example [
+                 *       {
+                 *         "url": null
+                 *       }
+                 *     ]
+                 */
+                "application/json": (string | {
+                    url: string;
+                })[];
+                /**
+                 * @example {
+                 *       "url": null
+                 *     }
+                 */
+                "application/x-ndjson": string | {
+                    url: string;
+                };
             };
         };
         responses: {
@@ -2504,10 +2648,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BatchAnswer"][];
+                    "application/json": components["schemas"]["BatchResult"][];
+                    "application/x-ndjson": string;
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2516,7 +2661,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2525,7 +2688,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2534,7 +2697,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2545,7 +2717,7 @@ export interface operations {
             };
         };
     };
-    source_metadata_source_get: {
+    get_page_source: {
         parameters: {
             query: {
                 /** @description Any spelling of the URL */
@@ -2565,7 +2737,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
                     "text/plain": string;
                 };
             };
@@ -2578,7 +2749,25 @@ export interface operations {
                     "application/json": components["schemas"]["Submitted"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2587,7 +2776,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2596,7 +2785,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2607,19 +2805,21 @@ export interface operations {
             };
         };
     };
-    records_metadata_records_get: {
+    list_records: {
         parameters: {
             query?: {
-                status?: components["schemas"]["Status"] | null;
-                host?: string | null;
-                /** @description Words of the URL, in a row; a star at the end: any ending */
-                q?: string | null;
-                /** @description Created then or later */
-                from?: string | null;
-                /** @description Created before */
-                to?: string | null;
+                /** @description Items on a page */
                 limit?: number;
-                cursor?: string | null;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                status?: components["schemas"]["Status"];
+                host?: string;
+                /** @description Words of the URL, in a row; a star at the end: any ending */
+                q?: string;
+                /** @description Created then or later */
+                from?: string;
+                /** @description Created before */
+                to?: string;
             };
             header?: never;
             path?: never;
@@ -2627,7 +2827,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Records, the newest first, without their page sources. Go on while `next_cursor` is given: */
+            /** @description Records, the newest first, without their page sources. Go on while `nextCursor` is given: */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2636,7 +2836,25 @@ export interface operations {
                     "application/json": components["schemas"]["RecordsPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2645,7 +2863,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2656,135 +2883,7 @@ export interface operations {
             };
         };
     };
-    health_health_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Health"];
-                };
-            };
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Health"];
-                };
-            };
-        };
-    };
-    live_health_live_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Answers */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Alive"];
-                };
-            };
-        };
-    };
-    ready_health_ready_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Health"];
-                };
-            };
-            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Health"];
-                };
-            };
-        };
-    };
-    metrics_metrics_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": unknown;
-                    "text/plain": string;
-                };
-            };
-        };
-    };
-    overview_api_overview_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description What is going on now. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Overview"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    record_counts_metadata_counts_get: {
+    count_records: {
         parameters: {
             query?: never;
             header?: never;
@@ -2802,7 +2901,25 @@ export interface operations {
                     "application/json": components["schemas"]["RecordCounts"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2811,7 +2928,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2822,272 +2948,7 @@ export interface operations {
             };
         };
     };
-    live_api_live_get: {
-        parameters: {
-            query?: {
-                /** @description Any of overview, queues, inventory, watch; with commas between */
-                topics?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": unknown;
-                    "text/event-stream": string;
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    listing_api_queues_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Every queue, its depth and its rate. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueuesAnswer"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    dead_letters_api_queues__queue__dead_get: {
-        parameters: {
-            query?: {
-                limit?: number;
-                after?: string | null;
-            };
-            header?: never;
-            path: {
-                queue: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Dead letters, the oldest first. Go on with `after`. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeadLettersPage"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    put_back_api_queues__queue__dead_put_back_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                queue: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["DeadLetterChoice"];
-            };
-        };
-        responses: {
-            /** @description Answers */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeadLettersDone"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    discard_api_queues__queue__dead_discard_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                queue: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["DeadLetterChoice"];
-            };
-        };
-        responses: {
-            /** @description Answers */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeadLettersDone"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    feed_api_feeds_preview_post: {
+    preview_feed: {
         parameters: {
             query?: never;
             header?: never;
@@ -3096,6 +2957,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/jobs.xml"
+                 *     }
+                 */
                 "application/json": components["schemas"]["FeedPreviewBody"];
             };
         };
@@ -3109,7 +2975,7 @@ export interface operations {
                     "application/json": components["schemas"]["FeedPreview"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3118,7 +2984,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3127,7 +3011,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3136,7 +3020,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3147,7 +3040,7 @@ export interface operations {
             };
         };
     };
-    watch_api_watches_preview_post: {
+    preview_watch: {
         parameters: {
             query?: never;
             header?: never;
@@ -3156,6 +3049,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WatchPreviewBody"];
             };
         };
@@ -3169,7 +3067,7 @@ export interface operations {
                     "application/json": components["schemas"]["WatchPreview"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3178,7 +3076,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3187,7 +3103,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3196,7 +3112,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3207,36 +3132,7 @@ export interface operations {
             };
         };
     };
-    show_api_system_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description This installation: version and settings in force. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SystemAnswer"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    listing_api_feeds_get: {
+    list_feeds: {
         parameters: {
             query?: never;
             header?: never;
@@ -3251,10 +3147,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedsAnswer"];
+                    "application/json": components["schemas"]["FeedsPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3263,7 +3177,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3274,7 +3197,7 @@ export interface operations {
             };
         };
     };
-    add_api_feeds_post: {
+    add_feed: {
         parameters: {
             query?: never;
             header?: never;
@@ -3283,6 +3206,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/jobs.xml"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AddFeedBody"];
             };
         };
@@ -3293,10 +3221,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedAnswer"];
+                    "application/json": components["schemas"]["FeedResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3305,7 +3233,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The URL is a feed already. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3314,7 +3260,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["FeedExists"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3323,7 +3269,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3332,7 +3278,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3343,7 +3298,7 @@ export interface operations {
             };
         };
     };
-    export_opml_api_feeds_opml_get: {
+    export_opml: {
         parameters: {
             query?: never;
             header?: never;
@@ -3358,11 +3313,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
                     "text/x-opml": string;
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3373,7 +3363,7 @@ export interface operations {
             };
         };
     };
-    import_opml_api_feeds_opml_post: {
+    import_opml: {
         parameters: {
             query?: never;
             header?: never;
@@ -3395,7 +3385,34 @@ export interface operations {
                     "application/json": components["schemas"]["OpmlImported"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3404,7 +3421,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3413,7 +3430,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3424,7 +3450,7 @@ export interface operations {
             };
         };
     };
-    show_api_feeds__feedId__get: {
+    get_feed: {
         parameters: {
             query?: never;
             header?: never;
@@ -3441,10 +3467,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedAnswer"];
+                    "application/json": components["schemas"]["FeedResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3453,7 +3497,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3462,7 +3506,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3473,7 +3526,7 @@ export interface operations {
             };
         };
     };
-    remove_api_feeds__feedId__delete: {
+    remove_feed: {
         parameters: {
             query?: never;
             header?: never;
@@ -3491,7 +3544,25 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3500,7 +3571,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3509,7 +3580,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3520,7 +3600,7 @@ export interface operations {
             };
         };
     };
-    edit_api_feeds__feedId__patch: {
+    edit_feed: {
         parameters: {
             query?: never;
             header?: never;
@@ -3531,6 +3611,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/jobs.xml"
+                 *     }
+                 */
                 "application/json": components["schemas"]["EditFeedBody"];
             };
         };
@@ -3541,10 +3626,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedAnswer"];
+                    "application/json": components["schemas"]["FeedResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3553,7 +3638,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3562,7 +3665,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3571,7 +3674,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3580,7 +3683,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3589,7 +3692,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3600,7 +3712,7 @@ export interface operations {
             };
         };
     };
-    pause_api_feeds__feedId__pause_post: {
+    pause_feed: {
         parameters: {
             query?: never;
             header?: never;
@@ -3617,10 +3729,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedAnswer"];
+                    "application/json": components["schemas"]["FeedResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3629,7 +3759,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3638,7 +3768,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3649,7 +3788,7 @@ export interface operations {
             };
         };
     };
-    resume_api_feeds__feedId__resume_post: {
+    resume_feed: {
         parameters: {
             query?: never;
             header?: never;
@@ -3666,10 +3805,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedAnswer"];
+                    "application/json": components["schemas"]["FeedResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3678,7 +3835,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3687,7 +3844,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3698,7 +3864,7 @@ export interface operations {
             };
         };
     };
-    run_api_import_run_post: {
+    run_import: {
         parameters: {
             query?: never;
             header?: never;
@@ -3707,6 +3873,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "sourceUrl": "https://example.com/jobs.xml"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RunImportBody"];
             };
         };
@@ -3720,7 +3891,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunsStarted"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3729,7 +3900,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3738,7 +3927,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description All that was asked for is being imported already. */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3747,7 +3936,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AlreadyRunning"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3756,7 +3945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3765,7 +3954,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3776,20 +3974,20 @@ export interface operations {
             };
         };
     };
-    listing_api_import_logs_get: {
+    list_import_logs: {
         parameters: {
             query?: {
                 page?: number;
                 limit?: number;
-                status?: components["schemas"]["webloom__domain__import_run__RunStatus"] | null;
+                status?: components["schemas"]["webloom__domain__import_run__RunStatus"] | string;
                 /** @description Part of the feed's name or URL */
-                q?: string | null;
+                q?: string;
                 /** @description Started then or later */
-                from?: string | null;
+                from?: string;
                 /** @description Started then or earlier; a day counts whole */
-                to?: string | null;
+                to?: string;
                 /** @description Any spelling of the feed's URL */
-                sourceUrl?: string | null;
+                sourceUrl?: string;
             };
             header?: never;
             path?: never;
@@ -3806,7 +4004,25 @@ export interface operations {
                     "application/json": components["schemas"]["ImportLogsPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3815,7 +4031,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3826,11 +4051,11 @@ export interface operations {
             };
         };
     };
-    stream_api_import_logs_stream_get: {
+    stream_import_logs: {
         parameters: {
             query?: {
                 /** @description As the header Last-Event-ID, which wins */
-                lastEventId?: string | null;
+                lastEventId?: string;
             };
             header?: never;
             path?: never;
@@ -3844,11 +4069,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
                     "text/event-stream": string;
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3857,7 +4099,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3868,11 +4119,11 @@ export interface operations {
             };
         };
     };
-    stream_api_import_logs_sse_get: {
+    stream_import_logs_sse: {
         parameters: {
             query?: {
                 /** @description As the header Last-Event-ID, which wins */
-                lastEventId?: string | null;
+                lastEventId?: string;
             };
             header?: never;
             path?: never;
@@ -3886,11 +4137,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
                     "text/event-stream": string;
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3899,7 +4167,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3910,7 +4187,7 @@ export interface operations {
             };
         };
     };
-    show_api_import_logs__runId__get: {
+    get_import_log: {
         parameters: {
             query?: never;
             header?: never;
@@ -3930,7 +4207,25 @@ export interface operations {
                     "application/json": components["schemas"]["ImportLogDetail"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3939,7 +4234,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3948,7 +4243,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3959,7 +4263,7 @@ export interface operations {
             };
         };
     };
-    retry_api_import_logs__runId__retry_post: {
+    retry_import: {
         parameters: {
             query?: never;
             header?: never;
@@ -3979,7 +4283,25 @@ export interface operations {
                     "application/json": components["schemas"]["RunsStarted"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3988,7 +4310,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description All that was asked for is being imported already. */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3997,7 +4319,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AlreadyRunning"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4006,7 +4328,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4017,7 +4348,7 @@ export interface operations {
             };
         };
     };
-    cancel_api_import_logs__runId__cancel_post: {
+    cancel_import: {
         parameters: {
             query?: never;
             header?: never;
@@ -4037,7 +4368,25 @@ export interface operations {
                     "application/json": components["schemas"]["ImportLog"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4046,7 +4395,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4055,7 +4404,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4064,7 +4413,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4075,25 +4433,27 @@ export interface operations {
             };
         };
     };
-    listing_api_jobs_get: {
+    list_jobs: {
         parameters: {
             query?: {
-                /** @description Words in a row, in title, company or location; a star at the end: any ending */
-                q?: string | null;
-                /** @description The feed's URL, in any spelling */
-                source?: string | null;
-                /** @description Words of the company's name */
-                company?: string | null;
-                /** @description Words of the location */
-                location?: string | null;
-                /** @description false: those that left their feed */
-                open?: boolean | null;
-                /** @description Published then or later */
-                from?: string | null;
-                /** @description Published then or earlier; a day counts whole */
-                to?: string | null;
+                /** @description Items on a page */
                 limit?: number;
-                cursor?: string | null;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                /** @description Words in a row, in title, company or location; a star at the end: any ending */
+                q?: string;
+                /** @description The feed's URL, in any spelling */
+                source?: string;
+                /** @description Words of the company's name */
+                company?: string;
+                /** @description Words of the location */
+                location?: string;
+                /** @description false: those that left their feed */
+                open?: boolean | string;
+                /** @description Published then or later */
+                from?: string;
+                /** @description Published then or earlier; a day counts whole */
+                to?: string;
             };
             header?: never;
             path?: never;
@@ -4110,7 +4470,25 @@ export interface operations {
                     "application/json": components["schemas"]["JobsPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4119,7 +4497,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4130,7 +4517,7 @@ export interface operations {
             };
         };
     };
-    show_api_jobs__dedupeKey__get: {
+    get_job: {
         parameters: {
             query?: never;
             header?: never;
@@ -4147,10 +4534,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobAnswer"];
+                    "application/json": components["schemas"]["JobResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4159,7 +4564,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4168,7 +4573,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4179,73 +4593,15 @@ export interface operations {
             };
         };
     };
-    take_api_watch_events_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": Record<string, never> | Record<string, never>[];
-            };
-        };
-        responses: {
-            /** @description Events that are on the queue. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EventsAccepted"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The queue is full: those that are not accepted have to be sent again. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["EventsNotAccepted"];
-                };
-            };
-        };
-    };
-    listing_api_watches_get: {
+    list_watches: {
         parameters: {
             query?: {
-                /** @description Only those with these ids, on one page; one that is not there is left out */
-                jobId?: string[] | null;
+                /** @description Items on a page */
                 limit?: number;
-                cursor?: string | null;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                /** @description Only those with these ids, on one page; one that is not there is left out */
+                jobId?: string[];
             };
             header?: never;
             path?: never;
@@ -4262,7 +4618,25 @@ export interface operations {
                     "application/json": components["schemas"]["WatchesPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4271,7 +4645,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4282,7 +4665,7 @@ export interface operations {
             };
         };
     };
-    add_api_watches_post: {
+    add_watch: {
         parameters: {
             query?: never;
             header?: never;
@@ -4291,6 +4674,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AddWatchBody"];
             };
         };
@@ -4301,10 +4689,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WatchAnswer"];
+                    "application/json": components["schemas"]["WatchResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4313,7 +4701,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4322,7 +4728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4331,7 +4737,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4342,7 +4757,7 @@ export interface operations {
             };
         };
     };
-    import_list_api_watches_import_post: {
+    import_watches: {
         parameters: {
             query?: never;
             header?: never;
@@ -4353,7 +4768,7 @@ export interface operations {
             content: {
                 "text/plain": string;
                 "text/x-opml": string;
-                "application/json": unknown;
+                "application/json": Record<string, never> | (string | Record<string, never>)[];
             };
         };
         responses: {
@@ -4366,7 +4781,34 @@ export interface operations {
                     "application/json": components["schemas"]["WatchesImported"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4375,7 +4817,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4384,7 +4826,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4395,7 +4846,7 @@ export interface operations {
             };
         };
     };
-    show_api_watches__jobId__get: {
+    get_watch: {
         parameters: {
             query?: never;
             header?: never;
@@ -4412,10 +4863,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WatchAnswer"];
+                    "application/json": components["schemas"]["WatchResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4424,7 +4893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4433,7 +4902,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4444,7 +4922,7 @@ export interface operations {
             };
         };
     };
-    remove_api_watches__jobId__delete: {
+    remove_watch: {
         parameters: {
             query?: {
                 /** @description true: also all that is kept of its pages */
@@ -4465,7 +4943,25 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4474,7 +4970,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4483,7 +4979,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4494,7 +4999,7 @@ export interface operations {
             };
         };
     };
-    edit_api_watches__jobId__patch: {
+    edit_watch: {
         parameters: {
             query?: never;
             header?: never;
@@ -4515,10 +5020,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WatchAnswer"];
+                    "application/json": components["schemas"]["WatchResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Bad Request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4527,7 +5032,25 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4536,7 +5059,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Entity Too Large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4545,7 +5068,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4554,7 +5077,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4565,7 +5097,7 @@ export interface operations {
             };
         };
     };
-    pause_api_watches__jobId__pause_post: {
+    pause_watch: {
         parameters: {
             query?: never;
             header?: never;
@@ -4582,10 +5114,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WatchAnswer"];
+                    "application/json": components["schemas"]["WatchResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4594,7 +5144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4603,7 +5153,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4614,7 +5173,7 @@ export interface operations {
             };
         };
     };
-    resume_api_watches__jobId__resume_post: {
+    resume_watch: {
         parameters: {
             query?: never;
             header?: never;
@@ -4631,10 +5190,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WatchAnswer"];
+                    "application/json": components["schemas"]["WatchResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4643,7 +5220,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4652,7 +5229,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4663,7 +5249,7 @@ export interface operations {
             };
         };
     };
-    run_api_watches__jobId__run_post: {
+    run_watch: {
         parameters: {
             query?: never;
             header?: never;
@@ -4683,7 +5269,25 @@ export interface operations {
                     "application/json": components["schemas"]["JobRun"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4692,7 +5296,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The watch is being checked already. */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4701,7 +5305,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["WatchBusy"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4710,7 +5314,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4721,11 +5334,13 @@ export interface operations {
             };
         };
     };
-    notices_api_watches__jobId__notices_get: {
+    list_notices: {
         parameters: {
             query?: {
+                /** @description Items on a page */
                 limit?: number;
-                cursor?: string | null;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
             };
             header?: never;
             path: {
@@ -4744,7 +5359,25 @@ export interface operations {
                     "application/json": components["schemas"]["NoticesPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4753,7 +5386,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4762,7 +5395,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4773,37 +5415,7 @@ export interface operations {
             };
         };
     };
-    feed_of_all_api_watch_feed_atom_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": unknown;
-                    "application/atom+xml": string;
-                };
-            };
-            /** @description An error, as RFC 9457 lays it out. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    feed_api_watches__jobId__feed_atom_get: {
+    get_watch_feed: {
         parameters: {
             query?: never;
             header?: never;
@@ -4820,11 +5432,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
                     "application/atom+xml": string;
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4833,7 +5462,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4842,7 +5471,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4853,13 +5491,15 @@ export interface operations {
             };
         };
     };
-    runs_api_watch_runs_get: {
+    list_watch_runs: {
         parameters: {
             query?: {
-                jobId?: string | null;
-                status?: components["schemas"]["webloom__domain__watch__RunStatus"] | null;
+                /** @description Items on a page */
                 limit?: number;
-                cursor?: string | null;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                jobId?: string;
+                status?: components["schemas"]["webloom__domain__watch__RunStatus"] | string;
             };
             header?: never;
             path?: never;
@@ -4876,7 +5516,25 @@ export interface operations {
                     "application/json": components["schemas"]["JobRunsPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4885,7 +5543,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4896,7 +5563,7 @@ export interface operations {
             };
         };
     };
-    show_run_api_watch_runs__runId__get: {
+    get_watch_run: {
         parameters: {
             query?: never;
             header?: never;
@@ -4916,7 +5583,25 @@ export interface operations {
                     "application/json": components["schemas"]["JobRun"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4925,7 +5610,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4934,7 +5619,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4945,19 +5639,194 @@ export interface operations {
             };
         };
     };
-    listing_api_watch_pages_get: {
+    get_feed_of_all_watches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/atom+xml": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    publish_events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jobId": null,
+                 *       "url": "https://example.com/"
+                 *     }
+                 */
+                "application/json": {
+                    jobId: string | number;
+                    /**
+                     * Format: http-url
+                     * @example https://example.com/
+                     */
+                    url: string;
+                } | {
+                    jobId: string | number;
+                    /**
+                     * Format: http-url
+                     * @example https://example.com/
+                     */
+                    url: string;
+                }[];
+            };
+        };
+        responses: {
+            /** @description Events that are on the queue. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventsAccepted"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["EventsNotAccepted"];
+                };
+            };
+        };
+    };
+    list_pages: {
         parameters: {
             query?: {
-                jobId?: string | null;
-                url?: string | null;
-                /** @description In URL or title */
-                q?: string | null;
-                /** @description Of the classification */
-                type?: string | null;
-                outcome?: components["schemas"]["Outcome"] | null;
-                changedSince?: number | null;
+                /** @description Items on a page */
                 limit?: number;
-                cursor?: string | null;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                jobId?: string;
+                url?: string;
+                /** @description In URL or title */
+                q?: string;
+                /** @description Of the classification */
+                type?: string;
+                outcome?: components["schemas"]["Outcome"] | string;
+                /** @description Milliseconds since 1970 */
+                changedSince?: number | string;
             };
             header?: never;
             path?: never;
@@ -4974,7 +5843,25 @@ export interface operations {
                     "application/json": components["schemas"]["PagesPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4983,7 +5870,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4994,14 +5890,16 @@ export interface operations {
             };
         };
     };
-    versions_api_watch_pages_versions_get: {
+    list_versions: {
         parameters: {
             query: {
                 jobId: string;
                 /** @description Percent-encoded */
                 url: string;
-                before?: number | null;
+                /** @description Items on a page */
                 limit?: number;
+                /** @description `nextCursor` of the page before */
+                cursor?: number | string;
             };
             header?: never;
             path?: never;
@@ -5009,7 +5907,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Versions of a page, the newest first. Go on with `before`: the lowest number. */
+            /** @description Versions of a page, the newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5018,7 +5916,25 @@ export interface operations {
                     "application/json": components["schemas"]["VersionsPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5027,7 +5943,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5038,7 +5963,7 @@ export interface operations {
             };
         };
     };
-    version_api_watch_pages_versions__version__get: {
+    get_version: {
         parameters: {
             query: {
                 jobId: string;
@@ -5062,7 +5987,25 @@ export interface operations {
                     "application/json": components["schemas"]["VersionDetail"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5071,7 +6014,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5080,7 +6023,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5091,7 +6043,7 @@ export interface operations {
             };
         };
     };
-    diff_api_watch_pages_diff_get: {
+    compare_versions: {
         parameters: {
             query: {
                 jobId: string;
@@ -5119,7 +6071,25 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5128,7 +6098,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5137,7 +6107,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5148,14 +6127,16 @@ export interface operations {
             };
         };
     };
-    changes_api_watch_pages_changes_get: {
+    list_changes: {
         parameters: {
             query?: {
-                jobId?: string | null;
-                url?: string | null;
-                runId?: string | null;
+                /** @description Items on a page */
                 limit?: number;
-                cursor?: string | null;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                jobId?: string;
+                url?: string;
+                runId?: string;
             };
             header?: never;
             path?: never;
@@ -5172,7 +6153,25 @@ export interface operations {
                     "application/json": components["schemas"]["ChangesPage"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5181,7 +6180,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5192,15 +6200,17 @@ export interface operations {
             };
         };
     };
-    prices_api_watch_pages_prices_get: {
+    list_prices: {
         parameters: {
             query: {
                 jobId: string;
                 /** @description Percent-encoded */
                 url: string;
-                format?: "json" | "csv";
+                /** @description Items on a page */
                 limit?: number;
-                cursor?: string | null;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -5218,7 +6228,25 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5227,7 +6255,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5238,7 +6275,7 @@ export interface operations {
             };
         };
     };
-    storage_api_watch_storage_get: {
+    get_storage: {
         parameters: {
             query?: never;
             header?: never;
@@ -5253,10 +6290,828 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StorageAnswer"];
+                    "application/json": components["schemas"]["StorageResponse"];
                 };
             };
-            /** @description An error, as RFC 9457 lays it out. */
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_queues: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every queue, its depth and its rate. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueuesPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_dead_letters: {
+        parameters: {
+            query?: {
+                /** @description Items on a page */
+                limit?: number;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dead letters, the oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLettersPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_back_dead_letters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeadLetterChoice"];
+            };
+        };
+        responses: {
+            /** @description Results */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLettersDone"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    discard_dead_letters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeadLetterChoice"];
+            };
+        };
+        responses: {
+            /** @description Results */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLettersDone"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is going on now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stream_topics: {
+        parameters: {
+            query?: {
+                /** @description Any of overview, queues, inventory, watch; with commas between */
+                topics?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_system: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description This installation: version and settings in force. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemResponse"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_liveness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Results */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alive"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_readiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    get_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `ok`, `degraded` (it answers, but nothing works off the queue, no scheduler begins what is */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    get_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -27,7 +27,7 @@ type Answer<P extends keyof paths, V extends Verb> = paths[P][V] extends { respo
 type Query<P extends keyof paths, V extends Verb> = paths[P][V] extends {
   parameters: { query?: infer Q };
 }
-  ? Q
+  ? { [Name in keyof Q]: Q[Name] | null } // null: it is left out
   : never;
 type Body<P extends keyof paths, V extends Verb> = paths[P][V] extends { requestBody: { content: infer C } }
   ? C[keyof C]

@@ -4,10 +4,10 @@ import { api, type Schema } from "./api";
 import { useChanges } from "./changes";
 import { counted, cut, money, number } from "./format";
 
-export type Watch = Schema<"WatchAnswer">;
+export type Watch = Schema<"WatchResponse">;
 export type Run = Schema<"JobRun">;
-export type Page = Schema<"PageAnswer">;
-export type Change = Schema<"ChangeAnswer">;
+export type Page = Schema<"PageResponse">;
+export type Change = Schema<"ChangeResponse">;
 export type Amount = number | string | null | undefined;
 
 const RELOAD_MS = 250; // as often as the server tells: a change is seen within half a second

@@ -8,7 +8,9 @@ from functools import partial
 from webloom.adapters.cron import next_match
 from webloom.adapters.notify.targets import check_target
 from webloom.adapters.refusal_log import RefusalLog
+from webloom.application.dead_letters import DeadLetters
 from webloom.application.host_turns import HostTurns
+from webloom.application.imports.cancel_import import CancelImport
 from webloom.application.imports.clear_spool import ClearSpool
 from webloom.application.imports.manage_feeds import ManageFeeds
 from webloom.application.imports.start_import import StartImport
@@ -20,8 +22,11 @@ from webloom.application.inventory.look_up_url import LookUpUrl
 from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
+from webloom.application.send_heartbeat import SendHeartbeat
 from webloom.application.watch.find_maintained import STORE_SECONDS, FindMaintained
 from webloom.application.watch.manage_watches import ManageWatches
+from webloom.application.watch.prune_pages import PrunePages
+from webloom.application.watch.publish_events import PublishEvents
 from webloom.application.watch.run_watches import StartRun
 from webloom.application.watch.store_event import StoreEvent
 from webloom.domain.network_policy import NetworkPolicy
@@ -114,6 +119,10 @@ class Services:
         )
 
     @property
+    def cancel_import(self) -> CancelImport:
+        return CancelImport(store=self.imports.runs)
+
+    @property
     def store_batch(self) -> StoreBatch:
         return StoreBatch(store=self.imports.postings)
 
@@ -129,6 +138,7 @@ class Services:
     def manage_watches(self) -> ManageWatches:
         return ManageWatches(
             store=self.watches,
+            pages=self.pages,
             clock=self.clock,
             cron=next_match,
             check=partial(check_url, policy=self.policy),
@@ -145,6 +155,27 @@ class Services:
     def find_maintained(self) -> FindMaintained:
         waits = self.settings.broker_urls[self.settings.input_queue] == self.settings.store_url
         return FindMaintained(watches=self.watches, seconds=None if waits else STORE_SECONDS)
+
+    @property
+    def publish_events(self) -> PublishEvents:
+        return PublishEvents(
+            broker=self.broker,
+            queue=self.settings.input_queue,
+            clock=self.clock,
+            find_maintained=self.find_maintained,
+        )
+
+    @property
+    def prune_pages(self) -> PrunePages:
+        return PrunePages(store=self.pages)
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        return DeadLetters(broker=self.broker)
+
+    @property
+    def send_heartbeat(self) -> SendHeartbeat:
+        return SendHeartbeat(store=self.heartbeats, refusals=self.refusals.counts)
 
     @property
     def store_event(self) -> StoreEvent:

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from webloom.application.inventory.fetch_url import FetchUrl
-from webloom.application.shortage import shortage
 from webloom.bootstrap import Services
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, Unavailable
@@ -61,11 +60,6 @@ def first_beat(
     )
 
 
-def as_it_is(services: Services, beat: Heartbeat) -> Heartbeat:
-    """With what is known of the process as a whole, whatever its role."""
-    return replace(beat, refused=services.refusals.counts(), exhausted=shortage.reason)
-
-
 @asynccontextmanager
 async def beating(
     services: Services, beat: Heartbeat, current: Callable[[Heartbeat], Heartbeat] = lambda b: b
@@ -75,7 +69,7 @@ async def beating(
     async def beat_on() -> None:
         while True:
             with suppress(Unavailable, BackendRefused):
-                await services.heartbeats.beat(as_it_is(services, current(beat)))
+                await services.send_heartbeat(current(beat))
             await asyncio.sleep(BEAT_SECONDS)
 
     task = asyncio.create_task(beat_on())
@@ -84,4 +78,4 @@ async def beating(
     finally:
         await cancel_and_wait(task)
         with suppress(Unavailable, BackendRefused):
-            await services.heartbeats.leave(beat.process_id)
+            await services.send_heartbeat.leave(beat.process_id)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from webloom.application.imports.run_import import RunImport
+from webloom.application.lease import Lease
 from webloom.application.shortage import shortage
 from webloom.application.watch.send_notifications import SendNotifications
 from webloom.bootstrap import (
@@ -23,7 +24,6 @@ from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.import_run import ImportRun
 from webloom.domain.politeness import busy_hosts
 from webloom.entrypoints.heartbeat import beating, first_beat
-from webloom.entrypoints.lease import while_holding
 from webloom.parsing.web_url import host_of
 
 log = logging.getLogger(__name__)
@@ -49,11 +49,15 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
         open_notifications(services) as notifications,
     ):
         producer = _Producer(services, run_import, beat.process_id)
-        watcher = _Watcher(services, notifications, beat.process_id, stop)
+        seconds = {LOCK: 2 * TICK_SECONDS, WATCH_LOCK: WATCH_SECONDS, TELL_LOCK: TELL_LEASE}
+        leases = {
+            name: Lease(services.lock, name, beat.process_id, seconds[name]) for name in seconds
+        }
+        watcher = _Watcher(services, notifications, leases, stop)
         pruner = _Pruner(services)
         async with asyncio.TaskGroup() as group:
             for regularly in (
-                lambda: _tick(services, beat.process_id),
+                lambda: _tick(services, leases[LOCK]),
                 lambda: _clear_spool(services),
                 watcher.gather,
             ):
@@ -63,9 +67,8 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
             group.create_task(producer.run(stop))
             group.create_task(_again_and_again(watcher.attend, stop, LOOK_SECONDS))
             group.create_task(_again_and_again(watcher.tell, stop, TELL_SECONDS))
-        for lock in (LOCK, WATCH_LOCK, TELL_LOCK):
-            with suppress(Unavailable):
-                await services.lock.release(lock, beat.process_id)
+        for lease in leases.values():
+            await lease.release()
     log.info("scheduler stopped")
 
 
@@ -91,9 +94,8 @@ async def _again_and_again(
                 await stop.wait()
 
 
-async def _tick(services: Services, owner: str) -> None:
-    """Of many schedulers, the one that holds the lock acts."""
-    if await services.lock.acquire(LOCK, owner, 2 * TICK_SECONDS) is None:
+async def _tick(services: Services, lease: Lease) -> None:
+    if not await lease.hold():
         return
     found = await services.requeue_forgotten()
     if found:
@@ -109,7 +111,7 @@ class _Pruner:
     """Prunes from time to time, and as often as it is called while room is scarce."""
 
     def __init__(self, services: Services) -> None:
-        self._pages = services.pages
+        self._prune_pages = services.prune_pages
         self._room = services.room
         self._due = 0.0  # on the event loop's clock
 
@@ -118,7 +120,7 @@ class _Pruner:
         if now < self._due and not self._room.is_scarce:
             return
         self._due = now + TICK_SECONDS
-        if removed := await self._pages.prune():
+        if removed := await self._prune_pages():
             log.info("removed what has expired", extra={"items": removed})
 
 
@@ -127,37 +129,27 @@ class _Watcher:
     holds the lock acts."""
 
     def __init__(
-        self, services: Services, notifications: SendNotifications, owner: str, stop: asyncio.Event
+        self,
+        services: Services,
+        notifications: SendNotifications,
+        leases: dict[str, Lease],
+        stop: asyncio.Event,
     ) -> None:
-        self._lock = services.lock
         self._run_watches = run_watches(services, notifications)
         self._notifications = notifications
-        self._owner = owner
+        self._watching, self._telling = leases[WATCH_LOCK], leases[TELL_LOCK]
         self._stop = stop
-        self._ours_until = 0.0  # on the event loop's clock
 
     async def attend(self) -> None:
-        if await self._has_lease():
+        if await self._watching.hold():
             await self._run_watches()
 
-    async def _has_lease(self) -> bool:
-        """To renew it at every look would be most of what an idle scheduler does."""
-        now = asyncio.get_running_loop().time()
-        if now < self._ours_until - WATCH_SECONDS / 2:
-            return True
-        is_ours = await self._lock.acquire(WATCH_LOCK, self._owner, WATCH_SECONDS) is not None
-        self._ours_until = now + WATCH_SECONDS if is_ours else 0.0
-        return is_ours
-
     async def tell(self) -> None:
-        await self._as_teller(lambda: self._notifications.send_due(self._stop))
+        await self._telling.during(lambda: self._notifications.send_due(self._stop))
 
     async def gather(self) -> None:
         """Seldom, so that what comes one by one is told in few messages."""
-        await self._as_teller(self._notifications.gather_late)
-
-    async def _as_teller(self, action: Callable[[], Awaitable[object]]) -> None:
-        await while_holding(self._lock, TELL_LOCK, self._owner, TELL_LEASE, action)
+        await self._telling.during(self._notifications.gather_late)
 
 
 class _Producer:
@@ -186,9 +178,8 @@ class _Producer:
             if started.is_new:
                 log.info("an import is due", extra={"source_url": feed.config.url})
         while len(self._runs) < MOST_RUNS:
-            claim = await self._services.imports.runs.claim(
+            claim = await self._run_import.claim(
                 f"{self._owner}.{self._claims}",
-                lease=self._services.settings.lease,
                 busy_hosts=busy_hosts(self._runs.values(), MOST_RUNS),
             )
             if claim is None:

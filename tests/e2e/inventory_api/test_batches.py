@@ -73,7 +73,7 @@ async def test_a_batch_is_answered_url_by_url_in_order(front: Api, form: Any, wh
     assert len({*ids} - {None}) == 5
     assert all(is_request_id(each) for each in ids if each)
     page = await front.records(host=host)
-    assert [record["url"] for record in page.body["records"]] == [
+    assert [record["url"] for record in page.body["data"]] == [
         f"http://{host}/{n}" for n in (4, 3, 2, 1, 0)
     ]
 
@@ -106,7 +106,7 @@ async def test_what_does_not_fit_into_the_queue_is_reported_and_not_dropped(tmp_
             for path in "de"
         ]
         assert (await api.queue())["ready"] == 4
-        assert len((await api.records()).body["records"]) == 4
+        assert len((await api.records()).body["data"]) == 4
 
 
 async def test_a_batch_takes_ten_thousand_urls_and_no_more(front: Api) -> None:

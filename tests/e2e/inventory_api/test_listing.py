@@ -21,11 +21,11 @@ async def test_pages_of_the_listing_hold_every_record_once_the_newest_first(fron
         cursor: dict[str, str] = {}
         for _ in range(10):
             page = (await front.records(limit=7, **filters, **cursor)).body
-            assert len(page["records"]) <= 7
-            found += [record["url"] for record in page["records"]]
-            if page["next_cursor"] is None:
+            assert len(page["data"]) <= 7
+            found += [record["url"] for record in page["data"]]
+            if page["nextCursor"] is None:
                 break
-            cursor = {"cursor": page["next_cursor"]}
+            cursor = {"cursor": page["nextCursor"]}
         assert found == urls[::-1], filters
 
 
@@ -35,10 +35,10 @@ async def test_records_that_come_while_paging_do_not_disturb_it(front: Api) -> N
     await front.submitted(*urls)
     first = (await front.records(host=host, limit=3)).body
     await front.submitted(f"http://{host}/new")
-    second = (await front.records(host=host, limit=3, cursor=first["next_cursor"])).body
-    pages = [*first["records"], *second["records"]]
+    second = (await front.records(host=host, limit=3, cursor=first["nextCursor"])).body
+    pages = [*first["data"], *second["data"]]
     assert [record["url"] for record in pages] == urls[::-1]
-    assert second["next_cursor"] is None
+    assert second["nextCursor"] is None
 
 
 async def test_the_listing_can_be_filtered(api: Api, site: WatchedSite) -> None:
@@ -89,8 +89,8 @@ async def test_the_listing_can_be_filtered(api: Api, site: WatchedSite) -> None:
     for filters, expected, why in rows:
         answer = await api.records(**{"host": host, "limit": "200", **filters})
         assert answer.status == 200, why
-        assert {record["url"] for record in answer.body["records"]} == expected, why
-        assert all(record["metadata"]["page_source"] is None for record in answer.body["records"])
+        assert {record["url"] for record in answer.body["data"]} == expected, why
+        assert all(record["metadata"]["page_source"] is None for record in answer.body["data"])
 
 
 BAD_FILTERS = [
@@ -167,6 +167,6 @@ async def test_whatever_is_searched_for_is_only_searched_for(
     await front.submitted(known)
     for parameter in ("q", "host"):
         answer = await front.records(**{parameter: text})
-        assert (answer.status, answer.body["next_cursor"]) == (200, None), answer.text
-        assert known not in [record["url"] for record in answer.body["records"]]
+        assert (answer.status, answer.body["nextCursor"]) == (200, None), answer.text
+        assert known not in [record["url"] for record in answer.body["data"]]
     assert (await front.listed(known))["status"] == "PENDING"

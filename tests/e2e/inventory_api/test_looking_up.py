@@ -208,7 +208,7 @@ async def test_an_invalidated_url_is_fetched_anew(api: Api, site: WatchedSite) -
         "DELETE", "/metadata", params={"url": url.upper().replace("PAGE", "page")}
     )
     assert (deleted.status, deleted.text) == (204, "")
-    assert (await api.records(host=site.host)).body["records"] == []
+    assert (await api.records(host=site.host)).body["data"] == []
     gone = await api.call("DELETE", "/metadata", params={"url": url})
     assert gone.is_problem(404, "not in the inventory")
     assert (await api.look_up(url)).status == 202

@@ -230,7 +230,7 @@ async def test_a_full_queue_refuses_the_next_url_and_says_when_to_come_again(
             assert refused.is_problem(503, "metadata_queue", "3 ready messages")
             assert int(refused.headers["retry-after"]) > 0
         assert (await api.submit(urls[0])).status == 202  # joins what is in the queue
-        assert (await api.records(host=site.host)).body["records"][0]["url"] == urls[2]
+        assert (await api.records(host=site.host)).body["data"][0]["url"] == urls[2]
         async with running("worker", **settings):  # type: ignore[arg-type]
             for url in urls[:3]:
                 assert (await api.record(url))["status"] == "COMPLETED"
@@ -248,5 +248,5 @@ async def test_of_many_requests_at_once_a_queue_takes_exactly_its_limit(tmp_path
         assert all("retry-after" in answer.headers for answer in answers)
         assert (await api.queue())["ready"] == 20
         page = await api.records(limit=200)
-        kept = {record["url"] for record in page.body["records"]}
+        kept = {record["url"] for record in page.body["data"]}
         assert kept == {answer.body["url"] for answer in answers if answer.status == 202}

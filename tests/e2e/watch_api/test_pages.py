@@ -104,10 +104,10 @@ async def test_versions_changes_and_diffs_of_a_page(api: Api, site: ShopSite) ->
     assert [each["expireAt"] is None for each in versions] == [True, False, False]
     assert versions[0].keys() >= {"jobId", "url", "snapshotHash", "version", "createdAt"}
     part = await got(api, "/versions", **named, limit=2)
-    assert part["nextBefore"] == 2
-    rest = await got(api, "/versions", **named, limit=2, before=2)
+    assert part["nextCursor"] == "2"
+    rest = await got(api, "/versions", **named, limit=2, cursor=2)
     assert [each["version"] for each in rest["data"]] == [1]
-    assert rest["nextBefore"] is None
+    assert rest["nextCursor"] is None
 
     second = await got(api, "/versions/2", **named)
     assert second["parsed"]["title"] == "Another title"

@@ -160,7 +160,7 @@ function Choice({ label, hint, isChosen, onChoice }: ChoiceProps) {
 /** What the API said; where the URL is a feed already, the way to it. */
 function Refusal({ error }: { error: unknown }) {
   const isKnown = error instanceof ApiError && error.status === 409;
-  const known = isKnown ? (error.problem.feed as Schema<"FeedAnswer"> | undefined) : undefined;
+  const known = isKnown ? (error.problem.feed as Schema<"FeedResponse"> | undefined) : undefined;
   return (
     <div role="alert" className="rounded-lg border border-bad bg-bad-pale p-3 text-bad wrap-anywhere">
       {known ? (

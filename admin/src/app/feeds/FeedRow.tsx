@@ -12,7 +12,7 @@ import { importNow, RemoveFeed, setEnabled, useBusy } from "./actions";
 import { intervalWords } from "./formats";
 import type { LastRun } from "./runs";
 
-type Feed = Schema<"FeedAnswer">;
+type Feed = Schema<"FeedResponse">;
 
 type Props = {
   feed: Feed;

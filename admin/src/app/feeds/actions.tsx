@@ -6,7 +6,7 @@ import { say, sayError } from "@/components/Toasts";
 import { api, ApiError, type Schema } from "@/lib/api";
 import { counted } from "@/lib/format";
 
-type Feed = Schema<"FeedAnswer">;
+type Feed = Schema<"FeedResponse">;
 
 /** Imports one feed, or all that are not paused. What is being imported already is no error. */
 export async function importNow(feed?: Feed): Promise<void> {

@@ -5,7 +5,7 @@ import { useEvents, type LiveEvent } from "@/lib/live";
 import type { Schema } from "@/lib/api";
 import { isCancelled, shownStatus } from "@/lib/importLogs";
 
-type Feed = Schema<"FeedAnswer">;
+type Feed = Schema<"FeedResponse">;
 type Run = Schema<"ImportLog">;
 
 export type LastRun = {

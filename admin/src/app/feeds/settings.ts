@@ -2,7 +2,7 @@
 
 import type { Schema } from "@/lib/api";
 
-type Feed = Schema<"FeedAnswer">;
+type Feed = Schema<"FeedResponse">;
 
 export type MappingRow = { id: number; field: string; path: string };
 

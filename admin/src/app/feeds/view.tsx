@@ -17,7 +17,7 @@ import { FeedCard, FeedRow } from "./FeedRow";
 import { ExportOpml, ImportOpml } from "./Opml";
 import { lastRunOf, useRuns, type LastRun } from "./runs";
 
-type Feed = Schema<"FeedAnswer">;
+type Feed = Schema<"FeedResponse">;
 type Listed = { feed: Feed; last: LastRun | null };
 
 const PER_PAGE = 50;

@@ -14,7 +14,7 @@ export function RunNow({
   feeds,
   onRuns,
 }: {
-  feeds: Resource<Schema<"FeedsAnswer">>;
+  feeds: Resource<Schema<"FeedsPage">>;
   onRuns: (runs: StartedRun[]) => void;
 }) {
   const [chosen, setChosen] = useState("");

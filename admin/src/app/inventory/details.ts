@@ -17,7 +17,7 @@ export type Details = {
   source_characters?: number | null; // null: unknown, as the body was not read to its end
 };
 
-export function detailsOf(record: Schema<"RecordAnswer">): Details {
+export function detailsOf(record: Schema<"RecordResponse">): Details {
   return (record.additional_details ?? {}) as Details;
 }
 
@@ -35,7 +35,7 @@ export function truncation(details: Details): string {
   return `${kept} characters are kept: the page is too large to be read to its end.`;
 }
 
-export const STATES: Schema<"RecordAnswer">["status"][] = [
+export const STATES: Schema<"RecordResponse">["status"][] = [
   "PENDING",
   "IN_PROGRESS",
   "COMPLETED",

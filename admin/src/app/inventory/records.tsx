@@ -19,7 +19,7 @@ import { Filters } from "./filters";
 const LIMIT = 50;
 const MOST_TRIES = 10; // a page under a rare filter can be empty although there are more
 
-type Record = Schema<"RecordAnswer">;
+type Record = Schema<"RecordResponse">;
 type Query = NonNullable<Parameters<typeof api.get<"/metadata/records">>[1]>["query"];
 
 export function Records({ changes }: { changes: number }) {
@@ -36,7 +36,7 @@ export function Records({ changes }: { changes: number }) {
     <Card title="Records">
       <Filters />
       <Loaded from={page} lines={14}>
-        {({ records, next_cursor }) => (
+        {({ data: records, nextCursor }) => (
           <>
             {records.length > 0 ? (
               <RecordTable records={records} />
@@ -55,7 +55,7 @@ export function Records({ changes }: { changes: number }) {
                 </Button>
               </Empty>
             )}
-            <AddressPager name="cursor" next={next_cursor} />
+            <AddressPager name="cursor" next={nextCursor} />
           </>
         )}
       </Loaded>
@@ -119,10 +119,10 @@ function Row({ record }: { record: Record }) {
 
 async function pageOf(query: Query, signal: AbortSignal): Promise<Schema<"RecordsPage">> {
   const page = await api.get("/metadata/records", { query, signal });
-  for (let tries = 1; page.records.length === 0 && page.next_cursor !== null && tries < MOST_TRIES; tries += 1) {
-    const more = await api.get("/metadata/records", { query: { ...query, cursor: page.next_cursor }, signal });
-    page.records = more.records;
-    page.next_cursor = more.next_cursor;
+  for (let tries = 1; page.data.length === 0 && page.nextCursor !== null && tries < MOST_TRIES; tries += 1) {
+    const more = await api.get("/metadata/records", { query: { ...query, cursor: page.nextCursor }, signal });
+    page.data = more.data;
+    page.nextCursor = more.nextCursor;
   }
   return page;
 }
@@ -131,7 +131,7 @@ function queryOf(address: URLSearchParams): Query {
   return {
     q: address.get("q"),
     host: address.get("host"),
-    status: address.get("status") as Schema<"RecordAnswer">["status"] | null,
+    status: address.get("status") as Schema<"RecordResponse">["status"] | null,
     from: momentOf(address.get("from"), 0),
     to: momentOf(address.get("to"), 1), // the day itself counts too
     cursor: address.get("cursor"),

@@ -8,7 +8,7 @@ import type { Filters } from "./filters";
 
 type Props = {
   filters: Filters;
-  feeds: Schema<"FeedAnswer">[];
+  feeds: Schema<"FeedResponse">[];
   onFilters: (change: Partial<Filters>, how?: "push" | "replace") => void;
   onClear: (() => void) | null; // null: there is nothing to clear
 };

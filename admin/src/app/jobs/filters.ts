@@ -21,7 +21,7 @@ function momentOf(day: string, isEnd: boolean): string | undefined {
 
 export async function search(filters: Filters, cursor: string, signal: AbortSignal): Promise<Schema<"JobsPage">> {
   const { open, from, to, ...texts } = filters;
-  const data: Schema<"JobAnswer">[] = [];
+  const data: Schema<"JobResponse">[] = [];
   let next: string | null = cursor || null;
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
     const page: Schema<"JobsPage"> = await api.get("/api/jobs", {

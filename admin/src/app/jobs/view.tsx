@@ -101,7 +101,7 @@ export function View() {
   );
 }
 
-function Row({ job }: { job: Schema<"JobAnswer"> }) {
+function Row({ job }: { job: Schema<"JobResponse"> }) {
   return (
     <li className="py-3">
       <PostingLine title={<To href={`/jobs/${encodeURIComponent(job.dedupeKey)}`}>{job.title}</To>} posting={job}>

@@ -6,10 +6,10 @@ import { useResource, type Resource } from "@/lib/resource";
 
 export type QueueState = Schema<"QueueState">;
 
-export function useQueues(): Resource<Schema<"QueuesAnswer">> {
+export function useQueues(): Resource<Schema<"QueuesPage">> {
   const queues = useResource("queues", (signal) => api.get("/api/queues", { signal }));
   useEvents("/api/live?topics=queues", ({ event, data }) => {
-    if (event === "queues") queues.show(data as Schema<"QueuesAnswer">);
+    if (event === "queues") queues.show(data as Schema<"QueuesPage">);
   });
   return queues;
 }

@@ -17,7 +17,7 @@ export function View() {
       <PageHead title="Queues">What waits to be done, what is being done, and what could not be done.</PageHead>
       {queues.data ? (
         <div className="grid gap-5 xl:grid-cols-2">
-          {queues.data.queues.map((queue) => (
+          {queues.data.data.map((queue) => (
             <Queue key={queue.name} queue={queue} />
           ))}
         </div>

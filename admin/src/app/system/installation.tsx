@@ -13,7 +13,7 @@ import { bytes } from "@/lib/format";
 import { currentKey } from "@/lib/key";
 import type { Resource } from "@/lib/resource";
 
-export function Installation({ system }: { system: Resource<Schema<"SystemAnswer">> }) {
+export function Installation({ system }: { system: Resource<Schema<"SystemResponse">> }) {
   return (
     <Card title="This installation">
       <Loaded from={system} lines={7}>

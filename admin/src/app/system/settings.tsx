@@ -13,7 +13,7 @@ import { counted } from "@/lib/format";
 import type { Resource } from "@/lib/resource";
 
 /** The settings in force. What is secret in them never leaves the server. */
-export function Settings({ system }: { system: Resource<Schema<"SystemAnswer">> }) {
+export function Settings({ system }: { system: Resource<Schema<"SystemResponse">> }) {
   const [address, change] = useAddress();
   const [text, setText] = useState(address.get("q") ?? "");
   const [isOnlyChanged, setOnlyChanged] = useState(address.get("changed") === "yes");
@@ -23,7 +23,7 @@ export function Settings({ system }: { system: Resource<Schema<"SystemAnswer">> 
     change({ q, changed: changed ? "yes" : null }, "replace");
   };
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = ({ name, value, wants, isDefault }: Schema<"SettingAnswer">) => {
+  const fits = ({ name, value, wants, isDefault }: Schema<"SettingResponse">) => {
     const all = `${name} ${value} ${wants}`.toLowerCase();
     return !(isOnlyChanged && isDefault) && words.every((word) => all.includes(word));
   };
@@ -63,7 +63,7 @@ export function Settings({ system }: { system: Resource<Schema<"SystemAnswer">> 
   );
 }
 
-function SettingsTable({ settings, total }: { settings: Schema<"SettingAnswer">[]; total: number }) {
+function SettingsTable({ settings, total }: { settings: Schema<"SettingResponse">[]; total: number }) {
   return (
     <>
       <Table label="Settings">

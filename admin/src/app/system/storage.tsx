@@ -27,7 +27,7 @@ export function Storage() {
   );
 }
 
-function Pages({ storage }: { storage: Schema<"StorageAnswer"> }) {
+function Pages({ storage }: { storage: Schema<"StorageResponse"> }) {
   return (
     <>
       <Used used={storage.bytes} most={storage.budget} isFull={storage.full} />

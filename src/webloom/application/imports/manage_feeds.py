@@ -63,6 +63,11 @@ class ManageFeeds:
             raise FeedExists(feed_id=edited.by.feed_id, name=edited.by.config.name)
         return edited
 
+    async def remove(self, feed_id: str) -> bool:
+        """False: there is no such feed. Its runs and postings stay; a run that is under way is
+        asked to end. Raises StoreUnavailable."""
+        return await self.store.remove(feed_id)
+
     def _next_run(self, config: FeedConfig) -> datetime | None:
         return next_run(
             config,

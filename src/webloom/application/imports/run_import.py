@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -92,6 +92,14 @@ class RunImport:
     complete_batches: bool = False  # for workers of other programs
     stall: float = STALL_SECONDS
     last_word: float = LAST_WORD_SECONDS
+
+    async def claim(
+        self, owner: str, *, run_id: str | None = None, busy_hosts: Collection[str] = ()
+    ) -> Claim | None:
+        """A run that no producer holds, or the one that is named; None: there is none."""
+        return await self.store.runs.claim(
+            owner, lease=self.lease, run_id=run_id, busy_hosts=busy_hosts
+        )
 
     async def __call__(
         self, claim: Claim, on_change: Callable[[ImportRun], None] = lambda run: None

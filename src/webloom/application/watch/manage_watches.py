@@ -21,6 +21,7 @@ from webloom.parsing.pages.selection import check_selection
 from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.ports.clock import Clock
 from webloom.ports.cron import Cron
+from webloom.ports.page_store import PageStore
 from webloom.ports.watches import Watches
 
 LONGEST_NAME = 200
@@ -49,6 +50,7 @@ async def all_watches(store: Watches) -> AsyncIterator[Watch]:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ManageWatches:
     store: Watches
+    pages: PageStore
     clock: Clock
     cron: Cron
     check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
@@ -104,6 +106,14 @@ class ManageWatches:
             config, now=self.clock.now(), failures=0, jitter=jitter(), next_match=self.cron
         )
         return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
+
+    async def remove(self, watch_id: str, *, with_pages: bool) -> bool:
+        """False: there is no such watch. Its run ends. `with_pages` also removes what is stored of
+        its pages, whether there is a watch or not. Raises StoreUnavailable."""
+        is_found = await self.store.remove_watch(watch_id)
+        if with_pages:
+            await self.pages.forget_job(watch_id)
+        return is_found
 
     def _whole(self, given: list[Target], *, known: list[Target]) -> list[Target]:
         """What is given as it is shown, made whole by what is known. Where several are shown alike

@@ -17,13 +17,12 @@ from webloom.application.overview.build_overview import SHARED_SECONDS
 from webloom.bootstrap import Services, build_overview
 from webloom.entrypoints.api.admin_schemas import (
     Overview,
-    QueuesAnswer,
+    QueuesPage,
     RecordCounts,
-    overview_answer,
-    queue_answer,
+    overview_response,
+    queue_response,
 )
 from webloom.entrypoints.api.live_topics import LiveTopics, Look, Said, Source
-from webloom.entrypoints.heartbeat import as_it_is
 from webloom.ports.heartbeats import Heartbeat
 from webloom.ports.revisions import Changing
 
@@ -37,7 +36,7 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 class Activity:
     def __init__(self, services: Services, beat: Heartbeat, stopping: asyncio.Event) -> None:
         self._revisions = services.revisions
-        self._builder = build_overview(services, partial(as_it_is, services, beat))
+        self._builder = build_overview(services, partial(services.send_heartbeat.complete, beat))
         self.sampler = self._builder.sampler
         self.live = LiveTopics(
             {
@@ -50,10 +49,12 @@ class Activity:
         )
 
     async def overview(self) -> Overview:
-        return overview_answer(await self._builder.overview())
+        return overview_response(await self._builder.overview())
 
-    async def queues(self) -> QueuesAnswer:
-        return QueuesAnswer(queues=[queue_answer(each) for each in await self._builder.queues()])
+    async def queues(self) -> QueuesPage:
+        return QueuesPage(
+            data=[queue_response(each) for each in await self._builder.queues()], next_cursor=None
+        )
 
     async def record_counts(self) -> RecordCounts:
         return RecordCounts(counts=await self._builder.record_counts())

@@ -11,8 +11,10 @@ from webloom.application.overview import build_overview, snapshot
 from webloom.domain.feed import AUTO
 from webloom.domain.inventory import Status
 from webloom.entrypoints.advice import advice_on
+from webloom.entrypoints.api.formats import FeedUrl, HttpUrl, LetterIds, Mapping
 from webloom.entrypoints.api.import_schemas import FormatName, ImportFailure, ImportLog, import_log
-from webloom.entrypoints.api.watch_page_schemas import ChangeAnswer, change_answer
+from webloom.entrypoints.api.schemas import Page
+from webloom.entrypoints.api.watch_page_schemas import ChangeResponse, change_response
 from webloom.entrypoints.api.watch_schemas import Amount, SelectionBody
 from webloom.parsing.job_posting import Salary
 
@@ -54,7 +56,7 @@ class Overview(msgspec.Struct, kw_only=True, rename="camel"):
     feeds: int
     watches: int
     running: list[ImportLog]  # imports, the latest started first
-    changes: list[ChangeAnswer]  # the latest 10, without the text that differs
+    changes: list[ChangeResponse]  # the latest 10, without the text that differs
     troubles: list[Trouble]
 
 
@@ -75,13 +77,11 @@ class QueueState(msgspec.Struct, kw_only=True, rename="camel"):
     handled_per_minute: float  # over the last five minutes
 
 
-class QueuesAnswer(msgspec.Struct, kw_only=True):
+class QueuesPage(Page[QueueState]):
     """Every queue, its depth and its rate."""
 
-    queues: list[QueueState]
 
-
-def overview_answer(overview: build_overview.Overview) -> Overview:
+def overview_response(overview: build_overview.Overview) -> Overview:
     return Overview(
         at=overview.at,
         counted_since=overview.counted_since,
@@ -91,7 +91,7 @@ def overview_answer(overview: build_overview.Overview) -> Overview:
         feeds=overview.feeds,
         watches=overview.watches,
         running=[import_log(run) for run in overview.running],
-        changes=[change_answer(change) for change in overview.changes],
+        changes=[change_response(change) for change in overview.changes],
         troubles=[
             Trouble(level=each.level, what=each.what, advice=advice.text, where=advice.page)
             for each in overview.troubles
@@ -101,32 +101,14 @@ def overview_answer(overview: build_overview.Overview) -> Overview:
 
 
 def _pipeline(pipeline: build_overview.Pipeline) -> Pipeline:
-    return Pipeline(
-        queued=pipeline.queued,
-        in_flight=pipeline.in_flight,
-        stored=pipeline.stored,
-        done_last_hour=pipeline.done_last_hour,
-        failed_last_hour=pipeline.failed_last_hour,
-        minutes=[
-            Minute(at=each.at, done=each.done, failed=each.failed) for each in pipeline.minutes
-        ],
-    )
+    return msgspec.convert(pipeline, Pipeline, from_attributes=True)
 
 
-def queue_answer(queue: snapshot.QueueState) -> QueueState:
-    return QueueState(
-        name=queue.name,
-        limit=queue.limit,
-        ready=queue.ready,
-        delayed=queue.delayed,
-        in_flight=queue.in_flight,
-        dead=queue.dead,
-        handled=list(queue.handled),
-        handled_per_minute=queue.handled_per_minute,
-    )
+def queue_response(queue: snapshot.QueueState) -> QueueState:
+    return msgspec.convert(queue, QueueState, from_attributes=True)
 
 
-class DeadLetterAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class DeadLetterResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """A message that no worker could handle."""
 
     id: str
@@ -136,19 +118,17 @@ class DeadLetterAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     is_cut: bool  # there is more of the body
 
 
-class DeadLettersPage(msgspec.Struct, kw_only=True, rename="camel"):
-    """Dead letters, the oldest first. Go on with `after`."""
+class DeadLettersPage(Page[DeadLetterResponse], kw_only=True):
+    """Dead letters, the oldest first."""
 
     at: datetime  # none of these died later; `before` of a choice of all that had died by then
-    data: list[DeadLetterAnswer]
-    next_after: str | None
 
 
 class DeadLetterChoice(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which dead letters are meant: up to 1,000 by their ids, or all that there are now; with
     `before`, all that had died by then."""
 
-    ids: list[str] = []
+    ids: LetterIds = []
     all: bool = False
     before: Annotated[datetime, msgspec.Meta(tz=True)] | None = None  # only with all
 
@@ -161,9 +141,9 @@ class DeadLettersDone(msgspec.Struct, kw_only=True):
 class FeedPreviewBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A feed that is not stored yet, or a change of one."""
 
-    url: str
+    url: FeedUrl
     format: FormatName = AUTO
-    mapping: dict[str, str] = {}
+    mapping: Mapping = {}
 
 
 class PostingPreview(msgspec.Struct, kw_only=True, rename="camel"):
@@ -200,7 +180,7 @@ class FeedPreview(msgspec.Struct, kw_only=True, rename="camel"):
 class WatchPreviewBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A page, and what of it would count."""
 
-    url: str
+    url: HttpUrl
     selection: SelectionBody = msgspec.field(default_factory=SelectionBody)
 
 
@@ -226,14 +206,14 @@ class WatchPreview(msgspec.Struct, kw_only=True, rename="camel"):
     problem: str | None  # why a check would report this page as failed: a wall, an error page
 
 
-class SettingAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class SettingResponse(msgspec.Struct, kw_only=True, rename="camel"):
     name: str  # of the environment variable
     value: str  # without what is secret in it
     is_default: bool
     wants: str
 
 
-class SystemAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class SystemResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """This installation: version and settings in force."""
 
     version: str
@@ -242,10 +222,4 @@ class SystemAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     started_at: datetime
     disk_free: int | None  # bytes, where the data is; null: nothing is kept on this machine
     database_bytes: int | None  # of the SQLite file; null: there is none
-    settings: list[SettingAnswer]
-
-
-ALL = [
-    Overview, RecordCounts, QueuesAnswer, DeadLettersPage, DeadLetterChoice, DeadLettersDone,
-    FeedPreviewBody, FeedPreview, WatchPreviewBody, WatchPreview, SystemAnswer,
-]  # fmt: skip
+    settings: list[SettingResponse]

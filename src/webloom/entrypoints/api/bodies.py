@@ -9,9 +9,9 @@ from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
-from webloom.entrypoints.api.answers import Refusal
 from webloom.entrypoints.api.cors import HeaderList, Headers
 from webloom.entrypoints.api.memory_room import SMALL, TRY_LATER, Share
+from webloom.entrypoints.api.responses import Refusal
 from webloom.entrypoints.api.security_headers import with_defaults
 from webloom.entrypoints.api.ui import is_ui
 

@@ -21,7 +21,6 @@ from typing import NoReturn
 from prometheus_client import Histogram
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from webloom.entrypoints.api.answers import Refusal, problem
 from webloom.entrypoints.api.bodies import BODY_SECONDS, BoundedResponse, body_of
 from webloom.entrypoints.api.clients import TrustedProxies
 from webloom.entrypoints.api.cors import (
@@ -31,6 +30,7 @@ from webloom.entrypoints.api.cors import (
     preflight_answer,
 )
 from webloom.entrypoints.api.memory_room import TRY_LATER, MemoryRoom, Share
+from webloom.entrypoints.api.responses import Refusal, problem
 from webloom.entrypoints.api.ui import is_ui
 from webloom.entrypoints.api.wrong_keys import WrongKeys
 from webloom.settings import LONGEST_KEY, Settings

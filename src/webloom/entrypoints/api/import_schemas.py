@@ -9,7 +9,8 @@ import msgspec
 
 from webloom.domain.feed import AUTO, Feed
 from webloom.domain.import_run import ImportRun, Phase, RunStatus
-from webloom.entrypoints.api.schemas import Problem
+from webloom.entrypoints.api.formats import FeedUrl, Mapping, Minutes, RequiredName
+from webloom.entrypoints.api.schemas import Page, Problem, filled
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.job_posting import Salary
 from webloom.ports.postings import StoredPosting
@@ -21,28 +22,28 @@ FormatName = Annotated[str, msgspec.Meta(extra_json_schema={"enum": [AUTO, *FORM
 class AddFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """A feed to import from."""
 
-    url: str
-    name: str | None = None  # the URL, where there is none
+    url: FeedUrl
+    name: RequiredName | None = None  # the URL, where there is none
     format: FormatName = AUTO
-    interval_minutes: float | None = None  # null: IMPORT_INTERVAL_MINUTES
+    interval_minutes: Minutes | None = None  # null: IMPORT_INTERVAL_MINUTES
     enabled: bool = True
-    mapping: dict[str, str] = {}  # field of a posting: path in the feed's item
+    mapping: Mapping = {}  # field of a posting: path in the feed's item
     close_missing: bool = False  # the feed lists every open posting, so that others are closed
 
 
 class EditFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """What is to change of a feed."""
 
-    url: str | msgspec.UnsetType = msgspec.UNSET  # where it has moved to; sourceUrl stays
-    name: str | msgspec.UnsetType = msgspec.UNSET
+    url: FeedUrl | msgspec.UnsetType = msgspec.UNSET  # where it has moved to; sourceUrl stays
+    name: RequiredName | msgspec.UnsetType = msgspec.UNSET
     format: FormatName | msgspec.UnsetType = msgspec.UNSET
-    interval_minutes: float | msgspec.UnsetType | None = msgspec.UNSET
+    interval_minutes: Minutes | msgspec.UnsetType | None = msgspec.UNSET
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
-    mapping: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    mapping: Mapping | msgspec.UnsetType = msgspec.UNSET
     close_missing: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-class FeedAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class FeedResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """A feed, its schedule, and how its last run went."""
 
     feed_id: str
@@ -65,10 +66,9 @@ class FeedAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     consecutive_failures: int
 
 
-class FeedsAnswer(msgspec.Struct, kw_only=True):
+class FeedsPage(Page[FeedResponse], kw_only=True):
     """All feeds, by name."""
 
-    data: list[FeedAnswer]
     total: int
 
 
@@ -76,7 +76,7 @@ class FeedExists(Problem, kw_only=True, rename="camel"):
     """The URL is a feed already."""
 
     feed_id: str
-    feed: FeedAnswer
+    feed: FeedResponse
 
 
 class OpmlRefusal(msgspec.Struct, kw_only=True):
@@ -97,7 +97,7 @@ class OpmlImported(msgspec.Struct, kw_only=True):
 class RunImportBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """The feed to import; without one, every enabled feed."""
 
-    source_url: str | None = None
+    source_url: FeedUrl | None = None
 
 
 class StartedRun(msgspec.Struct, kw_only=True, rename="camel"):
@@ -187,7 +187,7 @@ class ImportLogsPage(msgspec.Struct, kw_only=True, rename="camel"):
     total_pages: int
 
 
-class JobAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class JobResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """A posting as it is kept."""
 
     dedupe_key: str
@@ -217,40 +217,17 @@ class JobAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     last_run_id: str  # the run that last changed it
 
 
-class JobsPage(msgspec.Struct, kw_only=True, rename="camel"):
+class JobsPage(Page[JobResponse]):
     """Postings, the latest published first."""
 
-    data: list[JobAnswer]
-    next_cursor: str | None
 
-
-ALL = [
-    AddFeedBody, EditFeedBody, FeedAnswer, FeedsAnswer, FeedExists, OpmlImported,
-    RunImportBody, RunsStarted, AlreadyRunning, ImportLog, ImportLogDetail, ImportLogsPage,
-    JobAnswer, JobsPage,
-]  # fmt: skip
-
-
-def feed_answer(feed: Feed) -> FeedAnswer:
-    config = feed.config
-    return FeedAnswer(
-        feed_id=feed.feed_id,
-        url=config.fetch_url,
-        source_url=config.url,
-        name=config.name,
-        format=config.format,
-        interval_minutes=config.interval_minutes,
-        enabled=config.enabled,
-        mapping=config.mapping,
-        close_missing=config.close_missing,
-        created_at=feed.created_at,
-        updated_at=feed.updated_at,
-        next_run_at=feed.next_run_at,
-        active_run_id=feed.active_run_id,
-        last_run_id=feed.last_run_id,
-        last_run_at=feed.last_run_at,
-        last_status=feed.last_status,
-        last_error=feed.last_error,
+def feed_response(feed: Feed) -> FeedResponse:
+    return filled(
+        FeedResponse,
+        feed,
+        feed.config,
+        url=feed.config.fetch_url,
+        source_url=feed.config.url,
         consecutive_failures=feed.failures,
     )
 
@@ -260,10 +237,7 @@ def import_log(run: ImportRun) -> ImportLog:
 
 
 def import_log_detail(run: ImportRun) -> ImportLogDetail:
-    failures = [
-        ImportFailure(index=each.index, reason=each.reason, sample=each.sample)
-        for each in run.failures
-    ]
+    failures = msgspec.convert(run.failures, list[ImportFailure], from_attributes=True)
     return ImportLogDetail(**_log_fields(run), failures=failures)
 
 
@@ -310,9 +284,9 @@ def _log_fields(run: ImportRun) -> dict[str, Any]:
     }
 
 
-def job_answer(stored: StoredPosting) -> JobAnswer:
+def job_response(stored: StoredPosting) -> JobResponse:
     posting = stored.posting
-    return JobAnswer(
+    return JobResponse(
         **{name: getattr(posting, name) for name in posting.__struct_fields__},
         open=stored.closed_at is None,
         created_at=stored.created_at,

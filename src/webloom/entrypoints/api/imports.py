@@ -1,69 +1,188 @@
-"""/api/import/run: import now."""
+"""/api/import/run and /api/import-logs: runs of feeds, past and present."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
-from fastapi import Request
+from fastapi import Depends, Path, Query, Request
+from pydantic import Field
 from starlette.responses import Response
 
 from webloom.application.imports.start_import import Started
-from webloom.bootstrap import Services
-from webloom.entrypoints.api.answers import answer, problem
-from webloom.entrypoints.api.asked import decode
+from webloom.domain.import_run import RunStatus
 from webloom.entrypoints.api.import_schemas import (
     AlreadyRunning,
+    ImportLog,
+    ImportLogDetail,
+    ImportLogsPage,
     RunImportBody,
     RunsStarted,
     StartedRun,
+    import_log,
+    import_log_detail,
 )
+from webloom.entrypoints.api.live import moment_of, stream
+from webloom.entrypoints.api.openapi import described, router
+from webloom.entrypoints.api.requests import (
+    Blank,
+    InContext,
+    Parameters,
+    Since,
+    Until,
+    UrlOrEmpty,
+    WithServices,
+    Words,
+    decode,
+    raw_body,
+)
+from webloom.entrypoints.api.responses import Json, Refusal, found
 from webloom.parsing.web_url import normalise
+from webloom.ports.import_runs import RunFilter
 
+NO_SUCH_RUN = "There is no such run. GET /api/import-logs lists those that there are."
+
+RunId = Annotated[str, Path(alias="runId", max_length=100)]
+
+routes = router("/api", "imports")
 _body = msgspec.json.Decoder(RunImportBody)
+_BODY = Depends(raw_body({"application/json": RunImportBody}, is_required=False))
 
 
-class ImportRoutes:
-    def __init__(self, services: Services) -> None:
-        self._store = services.imports
-        self._start = services.start_import
-
-    async def run(self, request: Request) -> Response:
-        """Import every enabled feed now, or the one with the URL that is given.
-
-        A feed has one run at a time: one that is under way is answered as it is, with
-        `alreadyRunning`. When there is nothing else to start, the answer is 409.
-        """
-        content = await request.body()
-        source_url = decode(_body, content).source_url if content.strip() else None
-        if source_url is None:
-            started = [each for _, each in await self._start.all_enabled()]
-        else:
-            feed = await self._store.feeds.at_url(normalise(source_url))
-            one = None if feed is None else await self._start(feed.feed_id, "manual")
-            if one is None:
-                return problem(
-                    404,
-                    "There is no feed with this URL. POST /api/feeds adds one, GET /api/feeds "
-                    "lists those that there are.",
-                )
-            started = [one]
-        if started and not any(each.is_new for each in started):
-            return already_running(started)
-        return answer(RunsStarted(runs=[_shown(each) for each in started]), 202)
-
-
-def run_started(started: Started) -> Response:
-    if not started.is_new:
-        return already_running([started])
-    return answer(
-        RunsStarted(runs=[_shown(started)]),
-        202,
-        {"Location": f"/api/import-logs/{started.run.run_id}"},
+class RunsQuery(Parameters):
+    page: int = Field(1, ge=1, le=1_000_000)
+    limit: int = Field(20, ge=1, le=200)
+    status: Blank[RunStatus] = None
+    q: Words = Field(None, description="Part of the feed's name or URL")
+    since: Blank[Since] = Field(None, alias="from", description="Started then or later")
+    to: Blank[Until] = Field(None, description="Started then or earlier; a day counts whole")
+    source_url: UrlOrEmpty = Field(
+        None, alias="sourceUrl", description="Any spelling of the feed's URL"
     )
 
 
-def already_running(started: list[Started]) -> Response:
+class StreamQuery(Parameters):
+    last_event_id: str | None = Field(
+        None, alias="lastEventId", description="As the header Last-Event-ID, which wins"
+    )
+
+
+@routes.post("/import/run", status_code=202, responses=described({409: AlreadyRunning}, 404))
+async def run_import(services: WithServices, content: Annotated[bytes, _BODY]) -> Json[RunsStarted]:
+    """Import every enabled feed now, or the one with the URL that is given.
+
+    A feed has one run at a time: one that is under way is answered as it is, with
+    `alreadyRunning`. When there is nothing else to start, the answer is 409.
+    """
+    source_url = decode(_body, content).source_url if content.strip() else None
+    if source_url is None:
+        started = [each for _, each in await services.start_import.all_enabled()]
+    else:
+        feed = await services.imports.feeds.at_url(normalise(source_url))
+        one = None if feed is None else await services.start_import(feed.feed_id, "manual")
+        no_feed = (
+            "There is no feed with this URL. POST /api/feeds adds one, GET /api/feeds lists those "
+            "that there are."
+        )
+        started = [found(one, no_feed)]
+    _refuse_running(started)
+    return Json(RunsStarted(runs=[_shown(each) for each in started]), 202)
+
+
+@routes.get("/import-logs")
+async def list_import_logs(
+    services: WithServices, query: Annotated[RunsQuery, Query()]
+) -> Json[ImportLogsPage]:
+    """List runs, the latest first, without the records that failed."""
+    chosen = RunFilter(
+        status=query.status,
+        text=query.q or None,
+        source_url=normalise(query.source_url) if query.source_url else None,
+        since=query.since,
+        until=query.to,
+    )
+    offset = (query.page - 1) * query.limit
+    runs = await services.imports.runs.page(chosen, offset=offset, limit=query.limit)
+    return Json(
+        ImportLogsPage(
+            data=[import_log(run) for run in runs.runs],
+            page=query.page,
+            limit=query.limit,
+            total=runs.total,
+            total_pages=-(-runs.total // query.limit),
+        )
+    )
+
+
+@routes.get(
+    "/import-logs/sse",
+    operation_id="stream_import_logs_sse",
+    summary="Stream Import Logs, the same at another path",
+    responses=described({200: "text/event-stream"}),
+)
+@routes.get("/import-logs/stream", responses=described({200: "text/event-stream"}))
+async def stream_import_logs(
+    request: Request, context: InContext, query: Annotated[StreamQuery, Query()]
+) -> Response:
+    """Server-Sent Events: an event `import_log` for each change of a run, with the run as the list
+    has it.
+
+    It begins with the runs that are running; or, after Last-Event-ID, with all that changed since.
+    An event may come twice.
+    """
+    given = request.headers.get("last-event-id") or query.last_event_id
+    since = None
+    if given:
+        since = moment_of(given)
+        if since is None:
+            raise Refusal(
+                422,
+                f"Last-Event-ID: {given[:40]!r} is not one. Take it from an event as it is.",
+            )
+    return stream(context.live_runs, since)
+
+
+@routes.get("/import-logs/{runId}", responses=described({}, 404))
+async def get_import_log(services: WithServices, run_id: RunId) -> Json[ImportLogDetail]:
+    """Get one run, with the first 100 records that failed."""
+    run = await services.imports.runs.find(run_id)
+    return Json(import_log_detail(found(run, NO_SUCH_RUN)))
+
+
+@routes.post(
+    "/import-logs/{runId}/retry", status_code=202, responses=described({409: AlreadyRunning}, 404)
+)
+async def retry_import(services: WithServices, run_id: RunId) -> Json[RunsStarted]:
+    """Import the run's feed again, whatever its server says of changes.
+
+    What is stored already counts as unchanged, so that only what failed, or has changed since, is
+    written.
+    """
+    run = found(await services.imports.runs.find(run_id), NO_SUCH_RUN)
+    started = found(
+        await services.start_import(run.feed_id, "retry", retry_of=run_id),
+        f"The feed {run.source_url} was removed. POST /api/feeds adds it again.",
+    )
+    _refuse_running([started])
+    location = {"Location": f"/api/import-logs/{started.run.run_id}"}
+    return Json(RunsStarted(runs=[_shown(started)]), 202, location)
+
+
+@routes.post("/import-logs/{runId}/cancel", status_code=202, responses=described({}, 404, 409))
+async def cancel_import(services: WithServices, run_id: RunId) -> Json[ImportLog]:
+    """Ask a running import to end. What it has stored stays."""
+    run = found(await services.cancel_import(run_id), NO_SUCH_RUN)
+    if run.status is not RunStatus.RUNNING:
+        raise Refusal(409, f"This run has ended already: it is {run.status}.")
+    return Json(import_log(run), 202)
+
+
+def _refuse_running(started: list[Started]) -> None:
+    """Where nothing is new. Raises Refusal."""
+    if not started or any(each.is_new for each in started):
+        return
     which = "This feed is" if len(started) == 1 else "All of these feeds are"
-    return problem(
+    raise Refusal(
         409,
         f"{which} being imported already. GET /api/import-logs/{{runId}} shows how far a run is; "
         "POST /api/import-logs/{runId}/cancel ends it.",

@@ -2,100 +2,71 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from typing import Annotated
 
-from fastapi import Path, Query, Request
-from starlette.responses import Response
+from fastapi import Path, Query
+from pydantic import Field
 
-from webloom.bootstrap import Services
-from webloom.entrypoints.api.answers import answer, problem
-from webloom.entrypoints.api.asked import (
-    EMPTY_IS_NONE,
-    instant,
-    last_instant,
-    refuse_nul,
-    refuse_unknown,
+from webloom.entrypoints.api.import_schemas import JobResponse, JobsPage, job_response
+from webloom.entrypoints.api.openapi import described, router
+from webloom.entrypoints.api.requests import (
+    Blank,
+    Paging,
+    Since,
+    Until,
+    UrlOrEmpty,
+    WithServices,
+    Words,
 )
-from webloom.entrypoints.api.import_schemas import JobsPage, job_answer
+from webloom.entrypoints.api.responses import Json, found
 from webloom.parsing.web_url import normalise
 from webloom.ports.postings import PostingFilter
 
+NO_SUCH_POSTING = "There is no such posting. GET /api/jobs lists those that there are."
 
-class JobRoutes:
-    def __init__(self, services: Services) -> None:
-        self._store = services.imports
+routes = router("/api/jobs", "jobs")
 
-    async def listing(
-        self,
-        request: Request,
-        q: Annotated[
-            str | None,
-            Query(
-                max_length=200,
-                description="Words in a row, in title, company or location; "
-                "a star at the end: any ending",
-            ),
-        ] = None,
-        source: Annotated[str | None, Query(description="The feed's URL, in any spelling")] = None,
-        company: Annotated[
-            str | None, Query(max_length=200, description="Words of the company's name")
-        ] = None,
-        location: Annotated[
-            str | None, Query(max_length=200, description="Words of the location")
-        ] = None,
-        is_open: Annotated[
-            bool | None,
-            EMPTY_IS_NONE,
-            Query(alias="open", description="false: those that left their feed"),
-        ] = None,
-        from_: Annotated[
-            datetime | date | None,
-            EMPTY_IS_NONE,
-            Query(alias="from", description="Published then or later"),
-        ] = None,
-        to: Annotated[
-            datetime | date | None,
-            EMPTY_IS_NONE,
-            Query(description="Published then or earlier; a day counts whole"),
-        ] = None,
-        limit: Annotated[int, Query(ge=1, le=200)] = 50,
-        cursor: Annotated[str | None, Query(max_length=500)] = None,
-    ) -> Response:
-        """Postings, the latest published first. Go on while `nextCursor` is given: a page under a
-        rare filter can be short."""
-        refuse_unknown(
-            request,
-            {"q", "source", "company", "location", "open", "from", "to", "limit", "cursor"},
-        )
-        refuse_nul(request)
-        page = await self._store.postings.page(
-            PostingFilter(
-                text=q or None,
-                source_url=normalise(source) if source else None,
-                company=company or None,
-                location=location or None,
-                is_open=is_open,
-                since=instant(from_),
-                until=last_instant(request, "to", to),
-            ),
-            limit=limit,
-            cursor=cursor,
-        )
-        return answer(
-            JobsPage(
-                data=[job_answer(each) for each in page.postings],
-                next_cursor=page.next_cursor,
-            )
-        )
 
-    async def show(
-        self, dedupe_key: Annotated[str, Path(alias="dedupeKey", max_length=100)]
-    ) -> Response:
-        """One posting."""
-        found = await self._store.postings.find(dedupe_key)
-        if found is None:
-            return problem(
-                404, "There is no such posting. GET /api/jobs lists those that there are."
-            )
-        return answer(job_answer(found))
+class JobsQuery(Paging):
+    q: Words = Field(
+        None,
+        description="Words in a row, in title, company or location; a star at the end: any ending",
+    )
+    source: UrlOrEmpty = Field(None, description="The feed's URL, in any spelling")
+    company: Words = Field(None, description="Words of the company's name")
+    location: Words = Field(None, description="Words of the location")
+    is_open: Blank[bool] = Field(
+        None, alias="open", description="false: those that left their feed"
+    )
+    since: Blank[Since] = Field(None, alias="from", description="Published then or later")
+    to: Blank[Until] = Field(None, description="Published then or earlier; a day counts whole")
+
+
+@routes.get("")
+async def list_jobs(services: WithServices, query: Annotated[JobsQuery, Query()]) -> Json[JobsPage]:
+    """List postings, the latest published first. Go on while `nextCursor` is given: a page under a
+    rare filter can be short."""
+    page = await services.imports.postings.page(
+        PostingFilter(
+            text=query.q or None,
+            source_url=normalise(query.source) if query.source else None,
+            company=query.company or None,
+            location=query.location or None,
+            is_open=query.is_open,
+            since=query.since,
+            until=query.to,
+        ),
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    jobs = [job_response(each) for each in page.postings]
+    return Json(JobsPage(data=jobs, next_cursor=page.next_cursor))
+
+
+@routes.get("/{dedupeKey}", responses=described({}, 404))
+async def get_job(
+    services: WithServices, dedupe_key: Annotated[str, Path(alias="dedupeKey", max_length=100)]
+) -> Json[JobResponse]:
+    """Get one posting."""
+    posting = await services.imports.postings.find(dedupe_key)
+    return Json(job_response(found(posting, NO_SUCH_POSTING)))

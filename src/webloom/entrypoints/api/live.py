@@ -15,6 +15,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
 
 import msgspec
 from starlette.responses import StreamingResponse
@@ -23,6 +24,7 @@ from starlette.types import Message, Send
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.import_run import ImportRun
 from webloom.entrypoints.api.import_schemas import import_log
+from webloom.entrypoints.api.responses import Refusal
 from webloom.ports.import_runs import ImportRuns, RunFilter
 
 log = logging.getLogger(__name__)
@@ -189,6 +191,20 @@ def _only_goes_on(before: ImportRun | None, run: ImportRun) -> bool:
         run.status,
         run.cancel_requested,
     )
+
+
+class Live(Protocol):
+    @property
+    def is_full(self) -> bool: ...
+
+    def events(self, wanted: Any, /) -> AsyncGenerator[bytes, None]: ...
+
+
+def stream(live: Live, wanted: Any) -> EventStream:
+    """Raises Refusal when there are too many listeners."""
+    if live.is_full:
+        raise Refusal(503, "There are too many listeners already. Try again.", {"Retry-After": "5"})
+    return EventStream(live.events(wanted))
 
 
 class EventStream(StreamingResponse):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from webloom.entrypoints.api.answers import Refusal
+from webloom.entrypoints.api.responses import Refusal
 
 SMALL = 64 * 1024
 WAIT_SECONDS = 10.0

@@ -1,36 +1,43 @@
-"""/metadata: submit, look up, invalidate."""
+"""/metadata: submit, look up, list, invalidate."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Iterator
-from datetime import date, datetime
 from typing import Annotated
 from urllib.parse import quote
 
 import msgspec
-from fastapi import HTTPException, Query, Request
+from fastapi import Query, Request
+from pydantic import Field, WithJsonSchema
 from starlette.responses import Response
 
 from webloom.application.inventory.look_up_url import Found, Waiting
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
-from webloom.bootstrap import Services
 from webloom.domain.inventory import RecordFilter, Status
-from webloom.entrypoints.api.answers import RETRY_WHEN_FULL, answer, problem
-from webloom.entrypoints.api.asked import (
+from webloom.entrypoints.api import formats
+from webloom.entrypoints.api.admin_schemas import RecordCounts
+from webloom.entrypoints.api.context import Context
+from webloom.entrypoints.api.openapi import DirectRoute, described, or_text, router, takes
+from webloom.entrypoints.api.requests import (
+    BodyReader,
+    InContext,
+    Paging,
+    Parameters,
+    Since,
+    WithServices,
+    Words,
     decode,
-    instant,
     off_loop,
-    refuse_nul,
-    refuse_unknown,
 )
+from webloom.entrypoints.api.responses import RETRY_WHEN_FULL, Json, Refusal
 from webloom.entrypoints.api.schemas import (
-    BatchAnswer,
+    BatchResult,
+    RecordResponse,
     RecordsPage,
     SubmitBody,
     Submitted,
-    record_answer,
+    record_response,
 )
 from webloom.parsing.json_limits import JsonLimits
 
@@ -43,9 +50,6 @@ INERT = {
 
 UNKNOWN = "This URL is not in the inventory."
 
-Url = Annotated[str, Query(description="Any spelling of the URL")]
-Submit = Annotated[bool, Query(description="false: only look; an unknown URL is 404 then")]
-
 BATCH = JsonLimits(values=3 * MOST_IN_BATCH, items=MOST_IN_BATCH, called="URLs")
 
 _FILLED_LINE = re.compile(rb"[^\s][^\n]*+")
@@ -53,122 +57,153 @@ _body = msgspec.json.Decoder(SubmitBody)
 _array = msgspec.json.Decoder(list[str | SubmitBody])
 _line = msgspec.json.Decoder(str | SubmitBody)
 
+routes = router("/metadata", "metadata")
+hot_routes = router("/metadata", "metadata", DirectRoute)
 
-class MetadataRoutes:
-    def __init__(self, services: Services) -> None:
-        self._store = services.store
-        self._submit = services.submit_url
-        self._look_up = services.look_up_url
-        self._invalidate = services.invalidate_url
-        self._reading = asyncio.Lock()
 
-    async def submit(self, request: Request) -> Response:
-        """Submit a URL to be fetched.
+class OneUrl(Parameters):
+    url: Annotated[str, WithJsonSchema(formats.HTTP_URL)] = Field(
+        description="Any spelling of the URL", examples=["https://example.com/"]
+    )
 
-        The answer comes once the request is durable. A URL that is being fetched, or waits to be,
-        is joined: the answer then names the earlier request.
-        """
-        body = decode(_body, await request.body())
-        accepted = await self._submit.one(body.url)
-        return _waiting(accepted)
 
-    async def submit_batch(self, request: Request) -> Response:
-        """Submit up to 10,000 URLs, as a JSON array or one JSON value a line (NDJSON).
+class SourceQuery(OneUrl):
+    submit: bool = Field(True, description="false: only look; an unknown URL is 404 then")
 
-        There is one answer for each URL, in order. What does not fit into the queue is answered
-        with `accepted: false` and can be sent again later.
-        """
-        content = await request.body()
-        as_lines = "ndjson" in request.headers.get("content-type", "")
-        items = await off_loop(_from_lines if as_lines else _from_array, content)
-        urls = [item if isinstance(item, str) else item.url for item in items]
-        answers = await self._submit.many(urls)
-        headers = {}
-        if any(isinstance(each, NoRoom) for each in answers):
-            headers["Retry-After"] = str(RETRY_WHEN_FULL)
-        bodies = [_batch_answer(given, each) for given, each in zip(urls, answers, strict=True)]
-        if as_lines:
-            text = b"".join(msgspec.json.encode(body) + b"\n" for body in bodies)
-            return Response(text, 202, headers, "application/x-ndjson")
-        return answer(bodies, 202, headers)
 
-    async def look_up(
-        self, request: Request, url: Url, source: bool = True, submit: Submit = True
-    ) -> Response:
-        """What is known of a URL; `source=false` leaves the page source out.
+class LookUpQuery(SourceQuery):
+    source: bool = Field(True, description="false: without the page source")
 
-        An unknown URL is submitted. A record older than the cache time is answered as it is, with
-        `stale: true`, and fetched again behind the answer. `submit=false` does neither.
-        """
-        refuse_unknown(request, {"url", "source", "submit"})
-        found = await self._look_up(url, with_source=source, only_look=not submit)
-        return await self._answer(request, found, _record)
 
-    async def source(self, request: Request, url: Url, submit: Submit = True) -> Response:
-        """The page source alone, as text that no browser runs."""
-        refuse_unknown(request, {"url", "submit"})
-        found = await self._look_up(url, with_source=True, only_look=not submit)
-        return await self._answer(request, found, _source)
+class RecordsQuery(Paging):
+    status: Status | None = None
+    host: str | None = None
+    q: Words = Field(None, description="Words of the URL, in a row; a star at the end: any ending")
+    since: Since | None = Field(None, alias="from", description="Created then or later")
+    to: Since | None = Field(None, description="Created before")
 
-    async def _answer(
-        self, request: Request, found: Found | Waiting | None, compose: Callable[[Found], Response]
-    ) -> Response:
-        """Large sources take their turns: reading one takes several times its size."""
-        if isinstance(found, Found) and found.large_source is not None:
-            await request.state.response_share.take(found.large_source)
-            async with self._reading:
-                return _composed(await self._look_up.with_large_source(found), compose)
-        return _composed(found, compose)
 
-    async def invalidate(self, request: Request, url: Url) -> Response:
-        """Drop what is known of a URL, so that the next look-up fetches it anew.
+@hot_routes.post(
+    "",
+    status_code=202,
+    responses=described({}, 400, 413, 422),
+    openapi_extra=takes(BodyReader({"application/json": SubmitBody})),
+)
+async def submit_url(request: Request) -> Json[Submitted]:
+    """Submit a URL to be fetched.
 
-        A request that is under way goes on and still gets its answer.
-        """
-        refuse_unknown(request, {"url"})
-        if await self._invalidate(url):
-            return Response(status_code=204)
-        return problem(404, UNKNOWN)
+    The answer comes once the request is durable. A URL that is being fetched, or waits to be, is
+    joined: the answer then names the earlier request.
+    """
+    context: Context = request.app.state.context
+    body = decode(_body, await request.body())
+    return _waiting(await context.submit_url.one(body.url))
 
-    async def records(
-        self,
-        request: Request,
-        status: Status | None = None,
-        host: str | None = None,
-        q: Annotated[
-            str | None,
-            Query(
-                max_length=200,
-                description="Words of the URL, in a row; a star at the end: any ending",
-            ),
-        ] = None,
-        from_: Annotated[
-            datetime | date | None, Query(alias="from", description="Created then or later")
-        ] = None,
-        to: Annotated[datetime | date | None, Query(description="Created before")] = None,
-        limit: Annotated[int, Query(ge=1, le=200)] = 50,
-        cursor: Annotated[str | None, Query(max_length=100)] = None,
-    ) -> Response:
-        """Records, the newest first, without their page sources."""
-        refuse_unknown(request, {"status", "host", "q", "from", "to", "limit", "cursor"})
-        refuse_nul(request)
-        page = await self._store.page_of_records(
-            RecordFilter(
-                status=status,
-                host=host and host.lower(),
-                text=q or None,
-                created_from=instant(from_),
-                created_to=instant(to),
-            ),
-            limit=limit,
-            cursor=cursor,
-        )
-        return answer(
-            RecordsPage(
-                records=[record_answer(record) for record in page.records],
-                next_cursor=page.next_cursor,
-            )
-        )
+
+@hot_routes.post(
+    "/batch",
+    status_code=202,
+    responses=or_text(list[BatchResult], "application/x-ndjson", 202)
+    | described({}, 400, 413, 422),
+    openapi_extra=takes(
+        BodyReader({"application/json": formats.BATCH, "application/x-ndjson": formats.BATCH_URL})
+    ),
+)
+async def submit_batch(request: Request) -> Response:
+    """Submit up to 10,000 URLs, as a JSON array or one JSON value a line (NDJSON).
+
+    There is one answer for each URL, in order. What does not fit into the queue is answered with
+    `accepted: false` and can be sent again later.
+    """
+    context: Context = request.app.state.context
+    content = await request.body()
+    as_lines = "ndjson" in request.headers.get("content-type", "")
+    items = await off_loop(_from_lines if as_lines else _from_array, content)
+    urls = [item if isinstance(item, str) else item.url for item in items]
+    outcomes = await context.submit_url.many(urls)
+    headers = {}
+    if any(isinstance(each, NoRoom) for each in outcomes):
+        headers["Retry-After"] = str(RETRY_WHEN_FULL)
+    bodies = [_batch_result(given, each) for given, each in zip(urls, outcomes, strict=True)]
+    if as_lines:
+        text = b"".join(msgspec.json.encode(body) + b"\n" for body in bodies)
+        return Response(text, 202, headers, "application/x-ndjson")
+    return Json(bodies, 202, headers)
+
+
+@routes.get("", responses=described({200: RecordResponse, 202: Submitted}, 404))
+async def look_up_url(
+    request: Request, context: InContext, query: Annotated[LookUpQuery, Query()]
+) -> Response:
+    """Look up what is known of a URL; `source=false` leaves the page source out.
+
+    An unknown URL is submitted. A record older than the cache time is answered as it is, with
+    `stale: true`, and fetched again behind the answer. `submit=false` does neither.
+    """
+    found = await context.look_up_url(
+        query.url, with_source=query.source, only_look=not query.submit
+    )
+    return await _response(request, context, found, _record)
+
+
+@routes.get("/source", responses=described({200: "text/plain", 202: Submitted}, 404))
+async def get_page_source(
+    request: Request, context: InContext, query: Annotated[SourceQuery, Query()]
+) -> Response:
+    """Get the page source alone, as text that no browser runs."""
+    found = await context.look_up_url(query.url, with_source=True, only_look=not query.submit)
+    return await _response(request, context, found, _source)
+
+
+@routes.delete("", status_code=204, responses=described({}, 404))
+async def invalidate_url(services: WithServices, query: Annotated[OneUrl, Query()]) -> Response:
+    """Drop what is known of a URL, so that the next look-up fetches it again.
+
+    A request that is under way goes on and still gets its answer.
+    """
+    if not await services.invalidate_url(query.url):
+        raise Refusal(404, UNKNOWN)
+    return Response(status_code=204)
+
+
+@routes.get("/records")
+async def list_records(
+    services: WithServices, query: Annotated[RecordsQuery, Query()]
+) -> Json[RecordsPage]:
+    """List records, the newest first, without their page sources."""
+    page = await services.store.page_of_records(
+        RecordFilter(
+            status=query.status,
+            host=query.host and query.host.lower(),
+            text=query.q or None,
+            created_from=query.since,
+            created_to=query.to,
+        ),
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    records = [record_response(record) for record in page.records]
+    return Json(RecordsPage(data=records, next_cursor=page.next_cursor))
+
+
+@routes.get("/counts")
+async def count_records(context: InContext) -> Json[RecordCounts]:
+    """Count the records in each state; a few seconds old."""
+    return Json(await context.activity.record_counts())
+
+
+async def _response(
+    request: Request,
+    context: Context,
+    found: Found | Waiting | None,
+    compose: Callable[[Found], Response],
+) -> Response:
+    """Large sources take turns: reading one takes several times its size."""
+    if isinstance(found, Found) and found.large_source is not None:
+        await request.state.response_share.take(found.large_source)
+        async with context.reading_source:
+            return _composed(await context.look_up_url.with_large_source(found), compose)
+    return _composed(found, compose)
 
 
 def _from_array(content: bytes) -> list[str | SubmitBody]:
@@ -179,11 +214,11 @@ def _from_lines(content: bytes) -> list[str | SubmitBody]:
     items: list[str | SubmitBody] = []
     for number, line in _numbered_lines(content):
         if len(items) == MOST_IN_BATCH:
-            raise HTTPException(422, f"The body has more than {MOST_IN_BATCH:,} URLs.")
+            raise Refusal(422, f"The body has more than {MOST_IN_BATCH:,} URLs.")
         try:
             items.append(decode(_line, line))
-        except HTTPException as error:
-            raise HTTPException(error.status_code, f"Line {number:,}: {error.detail}") from error
+        except Refusal as error:
+            raise Refusal(error.status, f"Line {number:,}: {error.detail}") from error
     return items
 
 
@@ -196,38 +231,38 @@ def _numbered_lines(content: bytes) -> Iterator[tuple[int, bytes]]:
         yield number, line[0]
 
 
-def _waiting(it: Accepted | Waiting) -> Response:
-    return answer(
+def _waiting(it: Accepted | Waiting) -> Json[Submitted]:
+    return Json(
         Submitted(url=it.url, status=it.status, request_id=it.request_id),
         202,
         {"Location": f"/metadata?url={quote(it.url, safe='')}", "Retry-After": "1"},
     )
 
 
-def _batch_answer(given: str, it: Answer) -> BatchAnswer:
+def _batch_result(given: str, it: Answer) -> BatchResult:
     match it:
         case Accepted():
-            return BatchAnswer(
+            return BatchResult(
                 url=it.url, accepted=True, status=it.status, request_id=it.request_id
             )
         case Refused():
-            return BatchAnswer(url=given, accepted=False, error=it.reason)
+            return BatchResult(url=given, accepted=False, error=it.reason)
         case NoRoom():
-            return BatchAnswer(url=it.url, accepted=False, error="the queue is full")
+            return BatchResult(url=it.url, accepted=False, error="the queue is full")
 
 
 def _composed(found: Found | Waiting | None, compose: Callable[[Found], Response]) -> Response:
     if found is None:
-        return problem(404, UNKNOWN)
+        raise Refusal(404, UNKNOWN)
     return _waiting(found) if isinstance(found, Waiting) else compose(found)
 
 
-def _record(found: Found) -> Response:
-    return answer(record_answer(found.record, stale=found.stale))
+def _record(found: Found) -> Json[RecordResponse]:
+    return Json(record_response(found.record, stale=found.stale))
 
 
 def _source(found: Found) -> Response:
     text = found.record.metadata.page_source
     if text is None:
-        return problem(404, "No text was received from this URL.")
+        raise Refusal(404, "No text was received from this URL.")
     return Response(text.encode(), 200, INERT, "text/plain; charset=utf-8")

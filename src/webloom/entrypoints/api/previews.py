@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Coroutine
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from fastapi import HTTPException, Request
+from fastapi import Depends, Request
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
 
 from webloom.application.imports.manage_feeds import refuse_bad
 from webloom.application.inventory.check_url import check_url
@@ -28,98 +26,82 @@ from webloom.entrypoints.api.admin_schemas import (
     WatchPreview,
     WatchPreviewBody,
 )
-from webloom.entrypoints.api.answers import answer, problem
-from webloom.entrypoints.api.asked import decode
 from webloom.entrypoints.api.import_schemas import ImportFailure
+from webloom.entrypoints.api.openapi import router
+from webloom.entrypoints.api.requests import InContext, json_body
+from webloom.entrypoints.api.responses import Json, Refusal
 
-AT_ONCE = 2  # previews of feeds, and as many of pages
-RETRY_SECONDS = 2
 LONGEST_TEXT = 50_000  # characters of a page that are shown
 
 Made = TypeVar("Made")
 
-_feed_body = msgspec.json.Decoder(FeedPreviewBody)
-_watch_body = msgspec.json.Decoder(WatchPreviewBody)
+feed_routes = router("/api/feeds", "feeds")
+watch_routes = router("/api/watches", "watches")
 
 
-class PreviewRoutes:
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._feeds = _Turns("feeds")
-        self._pages = _Turns("pages")
+@feed_routes.post("/preview")
+async def preview_feed(
+    request: Request,
+    context: InContext,
+    body: Annotated[FeedPreviewBody, Depends(json_body(FeedPreviewBody))],
+) -> Json[FeedPreview]:
+    """Fetch a feed and show what it would give. Nothing is stored.
 
-    async def feed(self, request: Request) -> Response:
-        """Fetch a feed and show what it would give. Nothing is stored.
-
-        Of a large feed only the beginning is read.
-        """
-        body = decode(_feed_body, await request.body())
-        url = check_url(body.url, policy=self._services.policy)
-        config = FeedConfig(url=url, name="", format=body.format, mapping=body.mapping)
-        refuse_bad(config)
-        with self._feeds.one():
-            try:
-                return answer(await _while_wanted(request, self._feed(config)))
-            except FetchFailed as failure:
-                return problem(422, f"This feed can't be fetched: {failure.reason}.")
-            except FeedUnreadable as error:
-                return problem(422, f"This feed can't be read. {error}")
-
-    async def watch(self, request: Request) -> Response:
-        """Fetch a page and show what a watch would see. Nothing is stored."""
-        body = decode(_watch_body, await request.body())
-        selection = msgspec.convert(body.selection, Selection, from_attributes=True)
-        await asyncio.to_thread(refuse_bad_selection, selection)
-        url = check_url(body.url, policy=self._services.policy)
-        with self._pages.one():
-            try:
-                seen = await _while_wanted(request, self._page(url, selection))
-            except FetchFailed as failure:
-                return problem(422, f"This page can't be fetched: {failure.reason}.")
-            except PageUnreadable as error:
-                return problem(422, f"This page can't be read: {error}.")
-        return answer(_watch_preview(seen))
-
-    async def _feed(self, config: FeedConfig) -> FeedPreview:
-        async with open_preview_feed(self._services) as preview_feed:
-            seen, last = await preview_feed(config)
-        return FeedPreview(
-            url=config.url,
-            format=last.format,
-            bytes=seen.bytes,
-            is_whole=last.is_whole,
-            fetched=last.fetched,
-            duplicates=last.duplicates,
-            failed=last.failed,
-            repairs=last.repairs,
-            failure_reasons=last.failure_reasons,
-            failures=msgspec.convert(seen.failures, list[ImportFailure], from_attributes=True),
-            postings=msgspec.convert(seen.postings, list[PostingPreview], from_attributes=True),
-        )
-
-    async def _page(self, url: str, selection: Selection) -> PageSeen:
-        async with open_preview_page(self._services) as preview_page:
-            return await preview_page(url, selection)
-
-
-class _Turns:
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._taken = 0
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        if self._taken == AT_ONCE:
-            raise HTTPException(
-                503,
-                f"{AT_ONCE} previews of {self._what} are being made already. Try again.",
-                {"Retry-After": str(RETRY_SECONDS)},
-            )
-        self._taken += 1
+    Of a large feed only the beginning is read.
+    """
+    url = check_url(body.url, policy=context.services.policy)
+    config = FeedConfig(url=url, name="", format=body.format, mapping=body.mapping)
+    refuse_bad(config)
+    with context.feed_previews.one():
         try:
-            yield
-        finally:
-            self._taken -= 1
+            return Json(await _while_wanted(request, _feed(context.services, config)))
+        except FetchFailed as failure:
+            raise Refusal(422, f"This feed can't be fetched: {failure.reason}.") from failure
+        except FeedUnreadable as error:
+            raise Refusal(422, f"This feed can't be read. {error}") from error
+
+
+@watch_routes.post("/preview")
+async def preview_watch(
+    request: Request,
+    context: InContext,
+    body: Annotated[WatchPreviewBody, Depends(json_body(WatchPreviewBody))],
+) -> Json[WatchPreview]:
+    """Fetch a page and show what a watch would see. Nothing is stored."""
+    selection = msgspec.convert(body.selection, Selection, from_attributes=True)
+    await asyncio.to_thread(refuse_bad_selection, selection)
+    url = check_url(body.url, policy=context.services.policy)
+    with context.page_previews.one():
+        try:
+            seen = await _while_wanted(request, _page(context.services, url, selection))
+        except FetchFailed as failure:
+            raise Refusal(422, f"This page can't be fetched: {failure.reason}.") from failure
+        except PageUnreadable as error:
+            raise Refusal(422, f"This page can't be read: {error}.") from error
+    return Json(_watch_preview(seen))
+
+
+async def _feed(services: Services, config: FeedConfig) -> FeedPreview:
+    async with open_preview_feed(services) as preview_feed:
+        seen, last = await preview_feed(config)
+    return FeedPreview(
+        url=config.url,
+        format=last.format,
+        bytes=seen.bytes,
+        is_whole=last.is_whole,
+        fetched=last.fetched,
+        duplicates=last.duplicates,
+        failed=last.failed,
+        repairs=last.repairs,
+        failure_reasons=last.failure_reasons,
+        failures=msgspec.convert(seen.failures, list[ImportFailure], from_attributes=True),
+        postings=msgspec.convert(seen.postings, list[PostingPreview], from_attributes=True),
+    )
+
+
+async def _page(services: Services, url: str, selection: Selection) -> PageSeen:
+    async with open_preview_page(services) as preview_page:
+        return await preview_page(url, selection)
 
 
 async def _while_wanted(request: Request, making: Coroutine[Any, Any, Made]) -> Made:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Annotated
 
-import msgspec
-from fastapi import HTTPException, Path, Query, Request
-from starlette.responses import Response
+from fastapi import Depends, Path, Query, Request
 
-from webloom.application.dead_letters import act_on, all_ids
-from webloom.bootstrap import Services
-from webloom.entrypoints.api.activity import Activity
+from webloom.application.dead_letters import DeadLetters
 from webloom.entrypoints.api.admin_schemas import (
-    DeadLetterAnswer,
     DeadLetterChoice,
+    DeadLetterResponse,
     DeadLettersDone,
     DeadLettersPage,
+    QueuesPage,
 )
-from webloom.entrypoints.api.answers import answer
-from webloom.entrypoints.api.asked import decode, refuse_unknown
+from webloom.entrypoints.api.openapi import described, router
+from webloom.entrypoints.api.requests import (
+    InContext,
+    NoParameters,
+    Paging,
+    WithServices,
+    json_body,
+    services_of,
+)
+from webloom.entrypoints.api.responses import Json, Refusal
 from webloom.parsing.json_limits import JsonLimits
 from webloom.ports.broker import DeadLetter
 
@@ -29,74 +32,78 @@ MOST_MISSING = 100  # that are named
 LIMITS = JsonLimits(values=MOST_IDS + 10, items=MOST_IDS, called="ids", items_level=2)
 LONGEST_BODY = 65_536  # characters
 
-QueueName = Annotated[str, Path(alias="queue", max_length=100)]
-
-_choices = msgspec.json.Decoder(DeadLetterChoice)
+routes = router("/api/queues", "queues")
 
 
-class QueueRoutes:
-    def __init__(self, services: Services, activity: Activity) -> None:
-        self._services = services
-        self._activity = activity
+async def known_queue(request: Request, queue: Annotated[str, Path(max_length=100)]) -> str:
+    """Some brokers would create any other."""
+    known = (await services_of(request)).settings.broker_urls
+    if queue not in known:
+        raise Refusal(404, f"There is no such queue. There are {', '.join(known)}.")
+    return queue
 
-    async def listing(self) -> Response:
-        """Every queue, its depth and its rate."""
-        return answer(await self._activity.queues())
 
-    async def dead_letters(
-        self,
-        request: Request,
-        queue: QueueName,
-        limit: Annotated[int, Query(ge=1, le=200)] = 50,
-        after: Annotated[str | None, Query(max_length=300)] = None,
-    ) -> Response:
-        """Messages that no worker could handle, the oldest first."""
-        refuse_unknown(request, {"limit", "after"})
-        self._refuse_unknown_queue(queue)
-        now = self._services.clock.now()
-        letters = await self._services.broker.dead_letters(queue, limit=limit, after=after or None)
-        return answer(
-            DeadLettersPage(
-                at=max([now, *(each.buried_at for each in letters)]),  # clocks differ
-                data=[_letter_answer(each) for each in letters],
-                next_after=letters[-1].id if len(letters) == limit else None,
-            )
+Queue = Annotated[str, Depends(known_queue)]
+Choice = Annotated[DeadLetterChoice, Depends(json_body(DeadLetterChoice, LIMITS))]
+
+
+@routes.get("")
+async def list_queues(context: InContext) -> Json[QueuesPage]:
+    """List the queues, each with its depth and its rate."""
+    return Json(await context.activity.queues())
+
+
+@routes.get("/{queue}/dead", responses=described({}, 404))
+async def list_dead_letters(
+    services: WithServices, queue: Queue, query: Annotated[Paging, Query()]
+) -> Json[DeadLettersPage]:
+    """List messages that no worker could handle, the oldest first."""
+    now = services.clock.now()
+    letters = await services.broker.dead_letters(
+        queue, limit=query.limit, after=query.cursor or None
+    )
+    return Json(
+        DeadLettersPage(
+            at=max([now, *(each.buried_at for each in letters)]),  # clocks differ
+            data=[_letter_response(each) for each in letters],
+            next_cursor=letters[-1].id if len(letters) == query.limit else None,
         )
-
-    async def put_back(self, request: Request, queue: QueueName) -> Response:
-        """Deliver dead letters again, as if new."""
-        return await self._act_on_chosen(request, queue, self._services.broker.put_back)
-
-    async def discard(self, request: Request, queue: QueueName) -> Response:
-        """Remove dead letters for good."""
-        return await self._act_on_chosen(request, queue, self._services.broker.discard)
-
-    async def _act_on_chosen(
-        self, request: Request, queue: str, act: Callable[[str, str], Awaitable[bool]]
-    ) -> Response:
-        refuse_unknown(request, set())
-        self._refuse_unknown_queue(queue)
-        choice = decode(_choices, await request.body(), LIMITS)
-        if bool(choice.ids) == choice.all:
-            raise HTTPException(422, 'Name the dead letters by "ids", or all of them by "all".')
-        if choice.before is not None and not choice.all:
-            raise HTTPException(422, 'before: only goes with "all".')
-        ids = list(dict.fromkeys(choice.ids)) or await all_ids(
-            self._services.broker, queue, choice.before
-        )
-        missing = await act_on(ids, partial(act, queue))
-        return answer(DeadLettersDone(done=len(ids) - len(missing), missing=missing[:MOST_MISSING]))
-
-    def _refuse_unknown_queue(self, queue: str) -> None:
-        """Some brokers would make it."""
-        known = self._services.settings.broker_urls
-        if queue not in known:
-            raise HTTPException(404, f"There is no such queue. There are {', '.join(known)}.")
+    )
 
 
-def _letter_answer(letter: DeadLetter) -> DeadLetterAnswer:
+@routes.post("/{queue}/dead/put-back", dependencies=[NoParameters], responses=described({}, 404))
+async def put_back_dead_letters(
+    services: WithServices, queue: Queue, choice: Choice
+) -> Json[DeadLettersDone]:
+    """Deliver dead letters again, as if new."""
+    ids = await _chosen(services.dead_letters, queue, choice)
+    return _done(ids, await services.dead_letters.put_back(queue, ids))
+
+
+@routes.post("/{queue}/dead/discard", dependencies=[NoParameters], responses=described({}, 404))
+async def discard_dead_letters(
+    services: WithServices, queue: Queue, choice: Choice
+) -> Json[DeadLettersDone]:
+    """Remove dead letters for good."""
+    ids = await _chosen(services.dead_letters, queue, choice)
+    return _done(ids, await services.dead_letters.discard(queue, ids))
+
+
+async def _chosen(letters: DeadLetters, queue: str, choice: DeadLetterChoice) -> list[str]:
+    if bool(choice.ids) == choice.all:
+        raise Refusal(422, 'Name the dead letters by "ids", or all of them by "all".')
+    if choice.before is not None and not choice.all:
+        raise Refusal(422, 'before: only goes with "all".')
+    return list(dict.fromkeys(choice.ids)) or await letters.ids(queue, choice.before)
+
+
+def _done(ids: list[str], missing: list[str]) -> Json[DeadLettersDone]:
+    return Json(DeadLettersDone(done=len(ids) - len(missing), missing=missing[:MOST_MISSING]))
+
+
+def _letter_response(letter: DeadLetter) -> DeadLetterResponse:
     body = letter.body.decode(errors="replace")
-    return DeadLetterAnswer(
+    return DeadLetterResponse(
         id=letter.id,
         reason=letter.reason,
         buried_at=letter.buried_at,

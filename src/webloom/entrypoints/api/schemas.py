@@ -1,19 +1,35 @@
-"""What the API takes and answers: the one source of its OpenAPI document."""
+"""Requests and responses of the API: the one source of its OpenAPI document."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from webloom.domain.inventory import Metadata, Processing, Record, Status
+from webloom.entrypoints.api.formats import HttpUrl
+
+Item = TypeVar("Item")
+Made = TypeVar("Made", bound=msgspec.Struct)
+
+STORAGE_FULL = (
+    "full: nothing new is stored of watched pages, and nothing superseded is left to prune. "
+    "Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages"
+)
+
+
+class Page(msgspec.Struct, Generic[Item], kw_only=True, rename="camel"):
+    """A part of a list."""
+
+    data: list[Item]
+    next_cursor: str | None  # `cursor` of the next page; null: this is the last one
 
 
 class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A URL to fetch."""
 
-    url: str
+    url: HttpUrl
 
 
 class Submitted(msgspec.Struct, kw_only=True):
@@ -24,7 +40,7 @@ class Submitted(msgspec.Struct, kw_only=True):
     request_id: str | None
 
 
-class BatchAnswer(msgspec.Struct, kw_only=True, omit_defaults=True):
+class BatchResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What became of one URL of a batch."""
 
     url: str
@@ -34,7 +50,7 @@ class BatchAnswer(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
 
 
-class RecordAnswer(msgspec.Struct, kw_only=True):
+class RecordResponse(msgspec.Struct, kw_only=True):
     """What is known of a URL."""
 
     url: str
@@ -47,12 +63,9 @@ class RecordAnswer(msgspec.Struct, kw_only=True):
     stale: bool = False  # older than the cache time; a refresh is under way
 
 
-class RecordsPage(msgspec.Struct, kw_only=True):
-    """Records, the newest first, without their page sources. Go on while `next_cursor` is given:
+class RecordsPage(Page[RecordResponse]):
+    """Records, the newest first, without their page sources. Go on while `nextCursor` is given:
     a page under a rare filter can be short."""
-
-    records: list[RecordAnswer]
-    next_cursor: str | None
 
 
 class Problem(msgspec.Struct, kw_only=True):
@@ -123,13 +136,16 @@ class Alive(msgspec.Struct, kw_only=True):
     status: str = "ok"
 
 
-ALL = [
-    SubmitBody, Submitted, BatchAnswer, RecordAnswer, RecordsPage, Problem, Health, Alive,
-]  # fmt: skip
+def filled(kind: type[Made], *sources: object, **given: Any) -> Made:
+    """A struct with the given fields; the others are those of the first source that has them."""
+    for name in kind.__struct_fields__:
+        if name not in given:
+            given[name] = next(getattr(each, name) for each in sources if hasattr(each, name))
+    return kind(**given)
 
 
-def record_answer(record: Record, *, stale: bool = False) -> RecordAnswer:
-    return RecordAnswer(
+def record_response(record: Record, *, stale: bool = False) -> RecordResponse:
+    return RecordResponse(
         url=record.url,
         status=record.status,
         metadata=record.metadata,

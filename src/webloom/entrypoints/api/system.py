@@ -1,4 +1,4 @@
-"""/api/system: this installation."""
+"""/api/overview, /api/live and /api/system: this installation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import platform
 import shutil
 import socket
 from pathlib import Path
+from typing import Annotated
 
+from fastapi import Query
+from pydantic import Field
 from starlette.responses import Response
 
 from webloom import __version__
-from webloom.bootstrap import Services
-from webloom.entrypoints.api.admin_schemas import SettingAnswer, SystemAnswer
-from webloom.entrypoints.api.answers import answer
+from webloom.entrypoints.api.admin_schemas import Overview, SettingResponse, SystemResponse
+from webloom.entrypoints.api.live import stream
+from webloom.entrypoints.api.openapi import described, router
+from webloom.entrypoints.api.requests import InContext, Parameters
+from webloom.entrypoints.api.responses import Json, Refusal
 from webloom.parsing.backend_url import shown
 from webloom.settings import FROM_FILE, Settings
 
@@ -22,33 +27,67 @@ ADDRESSES = frozenset({
 })  # fmt: skip
 
 
-class SystemRoutes:
-    def __init__(self, services: Services) -> None:
-        self._settings = services.settings
-        self._started_at = services.clock.now()
+routes = router("/api", "installation")
 
-    async def show(self) -> Response:
-        """Version and settings in force, without secrets."""
-        settings = self._settings
-        free, size = None, None
-        if settings.is_embedded:
-            free, size = await asyncio.to_thread(_room, settings.database)
-        return answer(
-            SystemAnswer(
-                version=__version__,
-                python=platform.python_version(),
-                host=socket.gethostname(),
-                started_at=self._started_at,
-                disk_free=free,
-                database_bytes=size,
-                settings=settings_in_force(settings),
-            )
+
+_TOPIC = "overview|queues|inventory|watch"
+
+
+class LiveQuery(Parameters):
+    topics: str = Field(
+        "",
+        description="Any of overview, queues, inventory, watch; with commas between",
+        examples=["overview,queues"],
+        json_schema_extra={"pattern": f"^({_TOPIC})(,({_TOPIC}))*$"},
+    )
+
+
+@routes.get("/overview")
+async def get_overview(context: InContext) -> Json[Overview]:
+    """Get the three pipelines at a glance, what runs, what changed, what is broken."""
+    return Json(await context.activity.overview())
+
+
+@routes.get("/live", responses=described({200: "text/event-stream"}))
+async def stream_topics(context: InContext, query: Annotated[LiveQuery, Query()]) -> Response:
+    """Server-Sent Events: `overview` and `queues` with the whole answer of their routes, at once
+    and when it has changed, at most once a second; `inventory` and `watch` with a revision, at once
+    and when something of that pipeline has changed.
+
+    Only the latest event of a topic is of interest: none is sent again after a break.
+    """
+    live = context.activity.live
+    wanted = dict.fromkeys(each.strip() for each in query.topics.split(",") if each.strip())
+    if not wanted or wanted.keys() - set(live.names):
+        raise Refusal(
+            422, f"topics: got {query.topics[:100]!r}, wants any of {','.join(live.names)}."
         )
+    return stream(live, wanted)
 
 
-def settings_in_force(settings: Settings) -> list[SettingAnswer]:
+@routes.get("/system")
+async def get_system(context: InContext) -> Json[SystemResponse]:
+    """Get the version and the settings in force, without secrets."""
+    settings = context.services.settings
+    free, size = None, None
+    if settings.is_embedded:
+        free, size = await asyncio.to_thread(_room, settings.database)
+    return Json(
+        SystemResponse(
+            version=__version__,
+            python=platform.python_version(),
+            host=socket.gethostname(),
+            started_at=context.started_at,
+            disk_free=free,
+            database_bytes=size,
+            settings=settings_in_force(settings),
+        )
+    )
+
+
+def settings_in_force(settings: Settings) -> list[SettingResponse]:
     return [
-        SettingAnswer(
+        SettingResponse(
             name=str(field.alias),
             value=_shown(settings, name),
             is_default=getattr(settings, name) == field.default,

@@ -14,7 +14,7 @@ import msgspec
 
 from webloom.diffs.pages import PageDiff
 from webloom.domain.watch import Outcome
-from webloom.entrypoints.api.schemas import Problem
+from webloom.entrypoints.api.schemas import Page, Problem, filled
 from webloom.entrypoints.api.watch_schemas import Amount
 from webloom.ports.page_store import (
     ChangeLog,
@@ -27,7 +27,7 @@ from webloom.ports.page_store import (
 from webloom.ports.room import DatabaseSize
 
 
-class PageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class PageResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """The latest that is known of a page."""
 
     job_id: str
@@ -51,14 +51,11 @@ class PageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     links: list[Any] | msgspec.UnsetType = msgspec.UNSET
 
 
-class PagesPage(msgspec.Struct, kw_only=True, rename="camel"):
+class PagesPage(Page[PageResponse]):
     """Pages, the latest updated first. With jobId and url: that one, with its content."""
 
-    data: list[PageAnswer]
-    next_cursor: str | None
 
-
-class VersionAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class VersionResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """A version of a page."""
 
     job_id: str
@@ -70,17 +67,14 @@ class VersionAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     expire_at: datetime | None  # null: it is the newest, and kept for good
 
 
-class VersionDetail(VersionAnswer, kw_only=True, rename="camel"):
+class VersionDetail(VersionResponse, kw_only=True, rename="camel"):
     """A version with its content."""
 
     parsed: Mapping[str, Any]
 
 
-class VersionsPage(msgspec.Struct, kw_only=True, rename="camel"):
-    """Versions of a page, the newest first. Go on with `before`: the lowest number."""
-
-    data: list[VersionAnswer]
-    next_before: int | None
+class VersionsPage(Page[VersionResponse]):
+    """Versions of a page, the newest first."""
 
 
 class BothVersions(msgspec.Struct, kw_only=True):
@@ -88,7 +82,7 @@ class BothVersions(msgspec.Struct, kw_only=True):
     current: int
 
 
-class ChangeAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class ChangeResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """What changed from one version to the next."""
 
     job_id: str
@@ -100,14 +94,11 @@ class ChangeAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     alerts: list[str]
 
 
-class ChangesPage(msgspec.Struct, kw_only=True, rename="camel"):
+class ChangesPage(Page[ChangeResponse]):
     """Changes, the latest first."""
 
-    data: list[ChangeAnswer]
-    next_cursor: str | None
 
-
-class PriceAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class PriceResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """A price at one moment."""
 
     job_id: str
@@ -127,16 +118,14 @@ class PriceStatistics(msgspec.Struct, kw_only=True, rename="camel"):
     minimum: Amount
     maximum: Amount
     median: Amount
-    last: PriceAnswer
-    last_change: PriceAnswer | None
+    last: PriceResponse
+    last_change: PriceResponse | None
 
 
-class PricesPage(msgspec.Struct, kw_only=True, rename="camel"):
+class PricesPage(Page[PriceResponse], kw_only=True):
     """Prices of a page, the latest first."""
 
-    data: list[PriceAnswer]
     summary: PriceStatistics | None  # on the first page
-    next_cursor: str | None
 
 
 class VersionDiff(msgspec.Struct, kw_only=True, rename="camel"):
@@ -184,7 +173,7 @@ class DatabaseUsage(msgspec.Struct, kw_only=True, rename="camel"):
     collections: list[CollectionInDatabase]  # the largest first
 
 
-class StorageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class StorageResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """What the watched pages take, of what they may, and what the whole database does."""
 
     budget: int
@@ -195,87 +184,55 @@ class StorageAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     database: DatabaseUsage
 
 
-ALL = [
-    PageAnswer, PagesPage, VersionAnswer, VersionDetail, VersionsPage, ChangeAnswer, ChangesPage,
-    PriceAnswer, PricesPage, VersionDiff, EventsAccepted, EventsNotAccepted, StorageAnswer,
-]  # fmt: skip
-
 _CONTENT = ("text", "metadata", "images", "links")
 
 
-def page_answer(page: StoredPage) -> PageAnswer:
-    fields = (name for name in PageAnswer.__struct_fields__ if name not in _CONTENT)
-    return PageAnswer(**{name: getattr(page, name) for name in fields})
+def page_response(page: StoredPage) -> PageResponse:
+    fields = (name for name in PageResponse.__struct_fields__ if name not in _CONTENT)
+    return PageResponse(**{name: getattr(page, name) for name in fields})
 
 
-def page_detail(page: StoredPage) -> PageAnswer:
+def page_detail(page: StoredPage) -> PageResponse:
     """With its content."""
     content = {name: getattr(page, name) for name in _CONTENT}
-    return msgspec.structs.replace(page_answer(page), **content)
+    return msgspec.structs.replace(page_response(page), **content)
 
 
-def version_answer(version: Version) -> VersionAnswer:
-    return VersionAnswer(
-        job_id=version.job_id,
-        url=version.url,
-        version=version.version,
-        snapshot_hash=version.snapshot_hash,
-        created_at=version.created_at,
-        bytes=version.bytes,
-        expire_at=version.expires_at,
-    )
+def version_response(version: Version) -> VersionResponse:
+    return filled(VersionResponse, version, expire_at=version.expires_at)
 
 
-def change_answer(change: ChangeLog) -> ChangeAnswer:
-    return ChangeAnswer(
-        job_id=change.job_id,
-        url=change.url,
-        changes=change.changes,
-        version=BothVersions(previous=change.previous, current=change.current),
-        timestamp=change.timestamp,
-        run_id=change.run_id,
-        alerts=change.alerts,
-    )
+def change_response(change: ChangeLog) -> ChangeResponse:
+    both = BothVersions(previous=change.previous, current=change.current)
+    return filled(ChangeResponse, change, version=both)
 
 
-def price_answer(record: PriceRecord) -> PriceAnswer:
-    return PriceAnswer(**{name: getattr(record, name) for name in PriceAnswer.__struct_fields__})
+def price_response(record: PriceRecord) -> PriceResponse:
+    return filled(PriceResponse, record)
 
 
 def price_statistics(summary: PriceSummary) -> PriceStatistics:
     change = summary.last_change
-    return PriceStatistics(
-        records=summary.records,
-        currency=summary.currency,
-        minimum=summary.minimum,
-        maximum=summary.maximum,
-        median=summary.median,
-        last=price_answer(summary.last),
-        last_change=None if change is None else price_answer(change),
+    return filled(
+        PriceStatistics,
+        summary,
+        last=price_response(summary.last),
+        last_change=None if change is None else price_response(change),
     )
 
 
-def storage_answer(
+def storage_response(
     usage: list[Usage], size: DatabaseSize, *, budget: int, is_full: bool
-) -> StorageAnswer:
-    return StorageAnswer(
+) -> StorageResponse:
+    return StorageResponse(
         budget=budget,
         bytes=sum(each.bytes for each in usage),
         superseded_bytes=sum(each.superseded_bytes for each in usage),
         full=is_full,
-        collections=[
-            CollectionUsage(
-                **{name: getattr(each, name) for name in CollectionUsage.__struct_fields__}
-            )
-            for each in usage
-        ],
-        database=DatabaseUsage(
-            bytes=size.bytes,
-            limit=size.limit,
-            full=size.full,
-            collections=[
-                CollectionInDatabase(name=each.name, bytes=each.bytes, is_ours=each.is_ours)
-                for each in size.collections
-            ],
+        collections=[filled(CollectionUsage, each) for each in usage],
+        database=filled(
+            DatabaseUsage,
+            size,
+            collections=[filled(CollectionInDatabase, each) for each in size.collections],
         ),
     )

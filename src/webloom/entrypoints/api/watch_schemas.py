@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from webloom.application.watch.manage_watches import MOST_TARGETS
 from webloom.domain.notification import Notification
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
@@ -19,27 +20,47 @@ from webloom.domain.watch import (
     WatchConfig,
     WatchRun,
 )
-from webloom.entrypoints.api.schemas import Problem
+from webloom.entrypoints.api.formats import (
+    Cron,
+    DigestMinutes,
+    HttpUrl,
+    Ignored,
+    Minutes,
+    Name,
+    Patterns,
+    Phrases,
+    RequiredName,
+    Secret,
+    Selectors,
+    SomeUrls,
+    TargetUrl,
+    TimeZone,
+    Urls,
+    documented,
+)
+from webloom.entrypoints.api.schemas import Page, Problem, filled
+from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.parsing.target_url import shown_target
 
 Amount = Decimal  # a JSON number
+Threshold = Annotated[Decimal, documented(minimum=0.000001, maximum=int(LARGEST_AMOUNT))]
 
 
 class ScheduleBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """Either an interval, or a cron line of five fields."""
 
-    every_minutes: float | None = None
-    cron: str | None = None
-    time_zone: str = "UTC"
+    every_minutes: Minutes | None = None
+    cron: Cron | None = None
+    time_zone: TimeZone = "UTC"
 
 
 class SelectionBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """What of a page counts. A selector is CSS; XPath where it begins with /, ( or xpath:."""
 
-    keep: list[str] = []  # none: the main text
-    drop: list[str] = []
-    ignore_text: list[str] = []  # lines that contain it
-    ignore_pattern: list[str] = []  # lines that the regular expression (RE2) finds
+    keep: Selectors = []  # none: the main text
+    drop: Selectors = []
+    ignore_text: Ignored = []  # lines that contain it
+    ignore_pattern: Patterns = []  # lines that the regular expression (RE2) finds
     sort_lines: bool = False
     unique_lines: bool = False
 
@@ -47,55 +68,58 @@ class SelectionBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, re
 class ThresholdsBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """When a change is told. Nothing set: always."""
 
-    text_contains: list[str] = []
-    price_below: Amount | None = None
-    price_change_percent: Amount | None = None
+    text_contains: Phrases = []
+    price_below: Threshold | None = None
+    price_change_percent: Threshold | None = None
 
 
 class TargetBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """Where people are told: an Apprise URL or a webhook. One that is edited may be given as it was
     answered, with …: it stays as it is, and so does its secret."""
 
-    url: str
-    secret: str | None = None
-    digest_minutes: float | None = None
+    url: TargetUrl
+    secret: Secret | None = None
+    digest_minutes: DigestMinutes | None = None
     signed: bool | msgspec.UnsetType = msgspec.UNSET  # as it was answered; the secret decides
+
+
+Targets = Annotated[list[TargetBody], documented(maxItems=MOST_TARGETS)]
 
 
 class AddWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """Pages to watch."""
 
-    urls: list[str] = []
-    url: str | None = None  # instead of urls, for one page
-    name: str | None = None  # the first URL, where there is none
+    urls: Urls = []
+    url: HttpUrl | None = None  # instead of urls, or before them
+    name: Name | None = None  # the first URL, where there is none
     schedule: ScheduleBody | None = None  # null: every WATCH_INTERVAL_MINUTES
     enabled: bool = True
     selection: SelectionBody = msgspec.field(default_factory=SelectionBody)
     thresholds: ThresholdsBody = msgspec.field(default_factory=ThresholdsBody)
-    targets: list[TargetBody] = []
+    targets: Targets = []
     accepts_events: bool = False  # other programs may send events for its pages, too
 
 
 class EditWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """What is to change of a watch."""
 
-    urls: list[str] | msgspec.UnsetType = msgspec.UNSET
-    name: str | msgspec.UnsetType = msgspec.UNSET
+    urls: SomeUrls | msgspec.UnsetType = msgspec.UNSET
+    name: RequiredName | msgspec.UnsetType = msgspec.UNSET
     schedule: ScheduleBody | msgspec.UnsetType = msgspec.UNSET
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     selection: SelectionBody | msgspec.UnsetType = msgspec.UNSET
     thresholds: ThresholdsBody | msgspec.UnsetType = msgspec.UNSET
-    targets: list[TargetBody] | msgspec.UnsetType = msgspec.UNSET
+    targets: Targets | msgspec.UnsetType = msgspec.UNSET
     accepts_events: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-class TargetAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class TargetResponse(msgspec.Struct, kw_only=True, rename="camel"):
     url: str  # without what is secret in it
     signed: bool
     digest_minutes: float | None
 
 
-class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class WatchResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """A watch, its schedule, how its last run went, and what its runs have counted."""
 
     job_id: str
@@ -105,7 +129,7 @@ class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     enabled: bool
     selection: SelectionBody
     thresholds: ThresholdsBody
-    targets: list[TargetAnswer]
+    targets: list[TargetResponse]
     accepts_events: bool
     created_at: datetime
     updated_at: datetime
@@ -122,16 +146,13 @@ class WatchAnswer(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 # What is answered of a watch, and may be sent back with the rest; it changes nothing.
-READ_ONLY = frozenset(WatchAnswer.__struct_encode_fields__) - frozenset(
+READ_ONLY = frozenset(WatchResponse.__struct_encode_fields__) - frozenset(
     AddWatchBody.__struct_encode_fields__
 )
 
 
-class WatchesPage(msgspec.Struct, kw_only=True, rename="camel"):
+class WatchesPage(Page[WatchResponse]):
     """Watches, by name."""
-
-    data: list[WatchAnswer]
-    next_cursor: str | None
 
 
 class ListRefusal(msgspec.Struct, kw_only=True):
@@ -171,11 +192,8 @@ class JobRun(msgspec.Struct, kw_only=True, rename="camel"):
     failures: list[RunFailure]  # the first 100
 
 
-class JobRunsPage(msgspec.Struct, kw_only=True, rename="camel"):
+class JobRunsPage(Page[JobRun]):
     """Runs, the latest first."""
-
-    data: list[JobRun]
-    next_cursor: str | None
 
 
 class WatchBusy(Problem, kw_only=True):
@@ -184,7 +202,7 @@ class WatchBusy(Problem, kw_only=True):
     run: JobRun
 
 
-class NoticeAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class NoticeResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """Something that is or was to be told."""
 
     notice_id: str
@@ -199,48 +217,32 @@ class NoticeAnswer(msgspec.Struct, kw_only=True, rename="camel"):
     given_up: bool
 
 
-class NoticesPage(msgspec.Struct, kw_only=True, rename="camel"):
+class NoticesPage(Page[NoticeResponse]):
     """Notices, the latest first."""
 
-    data: list[NoticeAnswer]
-    next_cursor: str | None
 
-
-ALL = [
-    AddWatchBody, EditWatchBody, WatchAnswer, WatchesPage, WatchesImported, JobRun, JobRunsPage,
-    WatchBusy, NoticeAnswer, NoticesPage,
-]  # fmt: skip
-
-
-def watch_answer(watch: Watch) -> WatchAnswer:
+def watch_response(watch: Watch) -> WatchResponse:
     config = watch.config
-    return WatchAnswer(
+    return filled(
+        WatchResponse,
+        watch,
+        config,
+        watch.metrics,
         job_id=watch.watch_id,
-        name=config.name,
-        urls=config.urls,
         schedule=msgspec.convert(config.schedule, ScheduleBody, from_attributes=True),
-        enabled=config.enabled,
         selection=msgspec.convert(config.selection, SelectionBody, from_attributes=True),
         thresholds=msgspec.convert(config.thresholds, ThresholdsBody, from_attributes=True),
         targets=[
-            TargetAnswer(
+            filled(
+                TargetResponse,
+                each,
                 url=shown_target(each.url),
                 signed=each.secret is not None,
-                digest_minutes=each.digest_minutes,
             )
             for each in config.targets
         ],
-        accepts_events=config.accepts_events,
-        created_at=watch.created_at,
-        updated_at=watch.updated_at,
-        next_run_at=watch.next_run_at,
-        active_run_id=watch.active_run_id,
-        last_run_id=watch.last_run_id,
-        last_run_at=watch.last_run_at,
-        last_status=watch.last_status,
         consecutive_failures=watch.failures,
         external=watch.is_external,
-        pages_processed=watch.metrics.pages_processed,
         changes_detected=watch.metrics.changes,
         price_changes_detected=watch.metrics.price_changes,
     )
@@ -250,6 +252,13 @@ def entry_of(entry: dict[str, Any]) -> AddWatchBody:
     """Of a list of watches, which may be one that was answered. Raises ValidationError."""
     given = {name: value for name, value in entry.items() if name not in READ_ONLY}
     return msgspec.convert(given, AddWatchBody)
+
+
+def shown_entry(entry: dict[str, Any]) -> str:
+    """What a person knows an entry of a list by."""
+    urls = entry.get("urls")
+    first = urls[0] if isinstance(urls, list) and urls else None
+    return str(entry.get("name") or entry.get("url") or first)[:200]
 
 
 def config_of(body: AddWatchBody | EditWatchBody) -> dict[str, Any]:
@@ -273,34 +282,25 @@ def config_of(body: AddWatchBody | EditWatchBody) -> dict[str, Any]:
 
 
 def job_run(run: WatchRun) -> JobRun:
-    return JobRun(
-        run_id=run.run_id,
+    return filled(
+        JobRun,
+        run,
         job_id=run.watch_id,
-        status=run.status,
-        trigger=run.trigger,
-        started_at=run.started_at,
-        finished_at=run.finished_at,
         last_run_at=run.updated_at,
         run_duration=round(run.duration.total_seconds() * 1000),
-        pages_total=run.pages_total,
         pages_processed=run.tally.processed,
         pages_failed=run.tally.failed,
         changes_detected=run.tally.changes,
         price_changes_detected=run.tally.price_changes,
-        failures=[RunFailure(url=each.url, reason=each.reason) for each in run.failures],
+        failures=msgspec.convert(run.failures, list[RunFailure], from_attributes=True),
     )
 
 
-def notice_answer(notice: Notification) -> NoticeAnswer:
-    return NoticeAnswer(
+def notice_response(notice: Notification) -> NoticeResponse:
+    return filled(
+        NoticeResponse,
+        notice,
         notice_id=notice.notification_id,
         job_id=notice.watch_id,
-        run_id=notice.run_id,
         target=shown_target(notice.target_url),
-        lines=notice.lines,
-        due_at=notice.due_at,
-        attempts=notice.attempts,
-        sent_at=notice.sent_at,
-        error=notice.error,
-        given_up=notice.given_up,
     )

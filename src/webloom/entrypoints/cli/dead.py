@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
 import uvloop
 
-from webloom.application.dead_letters import act_on, all_ids, all_letters
 from webloom.bootstrap import open_services
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
@@ -64,8 +62,9 @@ def put_back(ids: Ids = None, every: All = False, queue: Queue = METADATA_QUEUE)
 
     async def run() -> None:
         async with open_services(_settings(queue), must_exist=True) as services:
-            chosen = ids or await all_ids(services.broker, queue)
-            done = await _for_each(chosen, lambda each: services.broker.put_back(queue, each))
+            letters = services.dead_letters
+            chosen = ids or await letters.ids(queue)
+            done = _counted(chosen, await letters.put_back(queue, chosen))
             typer.echo(f"{done:,} put back into {visible(queue)}")
 
     uvloop.run(run())
@@ -83,11 +82,12 @@ def discard(
 
     async def run() -> None:
         async with open_services(_settings(queue), must_exist=True) as services:
-            chosen = ids or await all_ids(services.broker, queue)
+            letters = services.dead_letters
+            chosen = ids or await letters.ids(queue)
             if chosen and not yes:
                 question = f"Discard {len(chosen):,} dead letters of {visible(queue)} for good?"
                 typer.confirm(question, abort=True, err=True)
-            done = await _for_each(chosen, lambda each: services.broker.discard(queue, each))
+            done = _counted(chosen, await letters.discard(queue, chosen))
             typer.echo(f"{done:,} discarded")
 
     uvloop.run(run())
@@ -116,7 +116,7 @@ async def _list(queue: str, limit: int) -> None:
 async def _list_json(queue: str, limit: int | None) -> None:
     async with open_services(_settings(queue), must_exist=True) as services:
         count = 0
-        async for letter in all_letters(services.broker, queue):
+        async for letter in services.dead_letters.each(queue):
             json_line(
                 {
                     "id": letter.id,
@@ -130,9 +130,8 @@ async def _list_json(queue: str, limit: int | None) -> None:
                 return
 
 
-async def _for_each(ids: list[str], act: Callable[[str], Awaitable[bool]]) -> int:
+def _counted(ids: list[str], missing: list[str]) -> int:
     """How many there were. Raises WebloomError for those that there were not."""
-    missing = await act_on(ids, act)
     if missing:
         named = ", ".join(visible(each) for each in missing[:MISSING_SHOWN])
         more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""

@@ -37,7 +37,7 @@ from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.spool import shortage, shown_bytes
 from webloom.domain.watch import Watch
 from webloom.entrypoints.advice import MAKE_ROOM, START_SCHEDULER
-from webloom.entrypoints.api.health import STORAGE_FULL
+from webloom.entrypoints.api.schemas import STORAGE_FULL
 from webloom.entrypoints.cli.output import counted, visible
 from webloom.entrypoints.processes import refuse_open_bind
 from webloom.parsing.backend_url import shown

@@ -15,12 +15,11 @@ import typer
 import uvloop
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from webloom.bootstrap import open_services
+from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import Record, RecordFilter, Status
 from webloom.entrypoints.cli.output import console, pipe_may_close, utf8_argument, visible
 from webloom.entrypoints.cli.output_file import whole_file
-from webloom.ports.inventory_store import InventoryStore
 from webloom.settings import load_settings
 
 PAGE = 200
@@ -102,19 +101,17 @@ async def _export(chosen: RecordFilter, form: Format, source: bool, stream: Bina
         if form is Format.CSV:
             stream.write(_csv(COLUMNS))
         with _counting(stream) as count:
-            async for record in _records(services.store, chosen, source):
+            async for record in _records(services, chosen, source):
                 stream.write(line(record))
                 count()
 
 
-async def _records(
-    store: InventoryStore, chosen: RecordFilter, source: bool
-) -> AsyncIterator[Record]:
+async def _records(services: Services, chosen: RecordFilter, source: bool) -> AsyncIterator[Record]:
     cursor = None
     while True:
-        page = await store.page_of_records(chosen, limit=PAGE, cursor=cursor)
+        page = await services.store.page_of_records(chosen, limit=PAGE, cursor=cursor)
         for record in page.records:
-            whole = await store.find(record.url) if source else record
+            whole = await services.store.find(record.url) if source else record
             if whole is not None:  # forgotten since the page was read
                 yield whole
         cursor = page.next_cursor

@@ -18,7 +18,7 @@ from webloom.application.imports.manage_feeds import (
 from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import AUTO, Feed, FeedConfig
-from webloom.entrypoints.api.import_schemas import feed_answer
+from webloom.entrypoints.api.import_schemas import feed_response
 from webloom.entrypoints.cli import feeds_opml
 from webloom.entrypoints.cli.feed import FORMAT_HELP, Maps, pair, wrong_options
 from webloom.entrypoints.cli.feeds_named import checked_url, is_stored, named_feed, no_feeds
@@ -91,7 +91,7 @@ def list_feeds(as_json: Json = False) -> None:
     with pipe_may_close():
         if as_json:
             for feed in feeds:
-                json_line(feed_answer(feed))
+                json_line(feed_response(feed))
         elif feeds:
             _show(feeds, settings.import_interval_minutes)
         else:
@@ -133,7 +133,7 @@ def add(
         async with open_services(settings) as services:
             feed, is_new = await services.manage_feeds.add(normal, called, **decided)
             if as_json:
-                json_line(feed_answer(feed))
+                json_line(feed_response(feed))
             elif is_new:
                 say(
                     f"{_called(feed)} is added, {_schedule(feed, services, 'first')}; "
@@ -212,7 +212,7 @@ def remove(
     """Remove feeds. Their postings and the history of their runs stay. Asks first."""
 
     async def drop(services: Services, feed: Feed) -> Feed | None:
-        return feed if await services.imports.feeds.remove(feed.feed_id) else None
+        return feed if await services.manage_feeds.remove(feed.feed_id) else None
 
     _for_each(given, drop, "removed", as_json, ask=not yes)
 
@@ -246,7 +246,7 @@ def _for_each(
                 if changed is None:
                     raise WebloomError(f"{_called(feed)} was removed meanwhile")
                 if as_json:
-                    json_line(feed_answer(changed))
+                    json_line(feed_response(changed))
                     continue
                 schedule = "" if done == "removed" else f", {_schedule(changed, services)}"
                 say(f"{_called(changed)} is {done}{schedule}")

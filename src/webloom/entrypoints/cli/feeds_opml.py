@@ -12,7 +12,7 @@ import uvloop
 from webloom.application.imports.manage_feeds import LONGEST_NAME
 from webloom.bootstrap import open_services
 from webloom.domain.errors import FeedRefused, UrlRefused, WebloomError
-from webloom.entrypoints.api.import_schemas import feed_answer
+from webloom.entrypoints.api.import_schemas import feed_response
 from webloom.entrypoints.cli.output import (
     SOME_FAILED,
     counted,
@@ -56,7 +56,7 @@ def import_opml(
                     continue
                 added += is_new
                 if as_json:
-                    json_line(feed_answer(feed))
+                    json_line(feed_response(feed))
         there = len(outlines) - added - refused
         say(f"{added:,} added, {there:,} there already, {refused:,} refused", err=as_json)
         return refused

@@ -12,11 +12,11 @@ from webloom.bootstrap import Services, open_services
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.storage_event import moment_of
 from webloom.entrypoints.api.watch_page_schemas import (
-    change_answer,
-    page_answer,
-    price_answer,
-    storage_answer,
-    version_answer,
+    change_response,
+    page_response,
+    price_response,
+    storage_response,
+    version_response,
 )
 from webloom.entrypoints.cli.output import (
     amount,
@@ -80,13 +80,15 @@ def storage(
         settings = load_settings()
         async with open_services(settings, must_exist=True) as services:
             if prune:
-                removed = await services.pages.prune()
+                removed = await services.prune_pages()
                 say(f"{removed:,} items removed", err=True)
             usage = await services.pages.usage()
             is_full = await services.pages.is_full()
             size = await services.sizes.size()
         if as_json:
-            json_line(storage_answer(usage, size, budget=settings.storage_budget, is_full=is_full))
+            json_line(
+                storage_response(usage, size, budget=settings.storage_budget, is_full=is_full)
+            )
         else:
             _show_usage(usage, settings.storage_budget, is_full=is_full)
             _show_size(size)
@@ -120,15 +122,15 @@ async def _why_nothing(services: Services, url: str) -> str:
 
 async def _tell_json(services: Services, page: StoredPage, limit: int) -> None:
     job_id, url = page.job_id, page.url
-    json_line({"page": page_answer(page)})
+    json_line({"page": page_response(page)})
     for version in await services.pages.versions(job_id, url, limit=limit):
-        json_line({"version": version_answer(version)})
+        json_line({"version": version_response(version)})
     changes, _ = await services.pages.change_logs(ChangeFilter(job_id=job_id, url=url), limit=limit)
     for change in changes:
-        json_line({"change": change_answer(change)})
+        json_line({"change": change_response(change)})
     prices, _ = await services.pages.prices(job_id, url, limit=limit)
     for price in prices:
-        json_line({"price": price_answer(price)})
+        json_line({"price": price_response(price)})
 
 
 async def _tell(services: Services, page: StoredPage, limit: int) -> None:

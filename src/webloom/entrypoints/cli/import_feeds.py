@@ -223,10 +223,7 @@ class _Importer:
         return run
 
     async def _claim(self, run: ImportRun, owner: str) -> Claim | None:
-        lease = self.services.settings.lease
-        return await retry_until_available(
-            lambda: self.services.imports.runs.claim(owner, lease=lease, run_id=run.run_id)
-        )
+        return await retry_until_available(lambda: self.run_import.claim(owner, run_id=run.run_id))
 
     async def _now(self, run: ImportRun) -> ImportRun | None:
         return await retry_until_available(lambda: self.services.imports.runs.find(run.run_id))

@@ -14,7 +14,7 @@ from webloom.domain.errors import WatchRefused
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, Watch
-from webloom.entrypoints.api.watch_schemas import watch_answer
+from webloom.entrypoints.api.watch_schemas import watch_response
 from webloom.entrypoints.cli.output import counted, json_line, say, utf8_argument, visible
 from webloom.entrypoints.cli.secrets_given import (
     Notify,
@@ -151,7 +151,7 @@ def watch(
             except WatchRefused as error:
                 raise typer.BadParameter(visible(str(error))) from error
             if as_json:
-                json_line(watch_answer(added))
+                json_line(watch_response(added))
             else:
                 _tell(added)
             await warn_if_idle(services)

@@ -24,9 +24,9 @@ from webloom.entrypoints.api.watch_schemas import (
     config_of,
     entry_of,
     job_run,
-    watch_answer,
+    shown_entry,
+    watch_response,
 )
-from webloom.entrypoints.api.watches import shown_entry
 from webloom.entrypoints.cli.feeds_named import is_stored
 from webloom.entrypoints.cli.output import (
     SOME_FAILED,
@@ -114,7 +114,7 @@ def list_watches(as_json: Json = False) -> None:
     with pipe_may_close():
         if as_json:
             for each in watches:
-                json_line(watch_answer(each))
+                json_line(watch_response(each))
         elif watches:
             _show(watches)
         else:
@@ -237,9 +237,7 @@ def remove(
     """Remove watches. What is kept of their pages stays, unless --pages. Asks first."""
 
     async def drop(services: Services, watch: Watch) -> Watch | None:
-        removed = await services.watches.remove_watch(watch.watch_id)
-        if pages:
-            await services.pages.forget_job(watch.watch_id)
+        removed = await services.manage_watches.remove(watch.watch_id, with_pages=pages)
         return watch if removed else None
 
     _for_each(given, drop, "removed", as_json, ask=not yes)
@@ -291,7 +289,7 @@ async def _refused(
             say(f"{shortened(shown)}: {shortened(reason)}", err=True)
         return True
     if as_json:
-        json_line(watch_answer(watch))
+        json_line(watch_response(watch))
     return False
 
 
@@ -340,7 +338,7 @@ def _for_each(
                 if changed is None:
                     raise WebloomError(f"{watch.config.name} was removed meanwhile")
                 if as_json:
-                    json_line(watch_answer(changed))
+                    json_line(watch_response(changed))
                 else:
                     say(f"{changed.config.name} ({changed.watch_id}) is {done}")
 

@@ -15,7 +15,7 @@ from webloom.domain.page import Selection
 from webloom.parsing.pages.markup import parse_markup
 from webloom.parsing.pages.page_text import one_line
 
-_MAX_SELECTORS: Final = 50
+MAX_SELECTORS: Final = 50
 _MAX_SELECTOR: Final = 1000  # characters; of a pattern too
 _MAX_DEPTH: Final = 8
 _MAX_STRINGS: Final = 10_000  # that an XPath finds
@@ -29,8 +29,8 @@ def check_selection(selection: Selection) -> None:
     """Raises ValueError with a sentence that names what is wrong."""
     for name in ("keep", "drop", "ignore_text", "ignore_pattern"):
         values: list[str] = getattr(selection, name)
-        if len(values) > _MAX_SELECTORS:
-            raise ValueError(f"{name} has {len(values)} entries, more than {_MAX_SELECTORS}")
+        if len(values) > MAX_SELECTORS:
+            raise ValueError(f"{name} has {len(values)} entries, more than {MAX_SELECTORS}")
         for value in values:
             if not value.strip():
                 raise ValueError(f"{name} has an empty entry")

@@ -19,7 +19,7 @@ import { LastRunOf, Schedule } from "../FeedRow";
 import { lastRunOf, useRuns, type LastRun } from "../runs";
 import { changesOf, settingsOf } from "../settings";
 
-type Feed = Schema<"FeedAnswer">;
+type Feed = Schema<"FeedResponse">;
 
 export function View() {
   const feedId = usePathPart(1);

@@ -10,7 +10,7 @@ import { counted, number } from "@/lib/format";
 import { detailsOf, sizeOf, type Details } from "../details";
 import { Timings } from "./timings";
 
-type Record = Schema<"RecordAnswer">;
+type Record = Schema<"RecordResponse">;
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
 

@@ -8,7 +8,7 @@ import { useInventoryChanges } from "../changes";
 const SAFETY_MS = 3000; // while something is awaited, should the stream of events be away
 
 export type Known = {
-  record: Schema<"RecordAnswer"> | null; // null: nothing was fetched yet
+  record: Schema<"RecordResponse"> | null; // null: nothing was fetched yet
   waiting: Schema<"Submitted"> | null; // what the page waits for
 };
 

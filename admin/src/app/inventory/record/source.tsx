@@ -14,7 +14,7 @@ import { detailsOf, truncation } from "../details";
 const HEAD = 100_000; // characters in which a title is looked for
 
 /** The source as it came, apart from the record as it can be long. */
-export function Source({ record }: { record: Schema<"RecordAnswer"> }) {
+export function Source({ record }: { record: Schema<"RecordResponse"> }) {
   const details = detailsOf(record);
   const isText = Boolean(record.metadata.status_code) && !details.source_omitted;
   // The hash too: the same source needs no other look.

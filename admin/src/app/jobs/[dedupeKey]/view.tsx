@@ -15,7 +15,7 @@ import { usePathPart } from "@/lib/address";
 import { remoteWords, salaryWords } from "@/lib/posting";
 import { useResource } from "@/lib/resource";
 
-type Job = Schema<"JobAnswer">;
+type Job = Schema<"JobResponse">;
 
 export function View() {
   const dedupeKey = usePathPart(1);
@@ -43,7 +43,7 @@ export function View() {
   );
 }
 
-function Shown({ job, feed }: { job: Job; feed: Schema<"FeedAnswer"> | undefined }) {
+function Shown({ job, feed }: { job: Job; feed: Schema<"FeedResponse"> | undefined }) {
   return (
     <>
       <PageHead title={job.title} actions={job.jobUrl && <Out url={job.jobUrl}>Open at its source</Out>}>
@@ -91,7 +91,7 @@ function factsOf(job: Job): [string, ReactNode][] {
   ];
 }
 
-function originOf(job: Job, feed: Schema<"FeedAnswer"> | undefined): [string, ReactNode][] {
+function originOf(job: Job, feed: Schema<"FeedResponse"> | undefined): [string, ReactNode][] {
   const run = (runId: string, at: string) => (
     <To href={`/import-history/${encodeURIComponent(runId)}`}>
       <Time at={at} />

@@ -15,7 +15,7 @@ export function Letter({
   onChoose,
   onAct,
 }: {
-  letter: Schema<"DeadLetterAnswer">;
+  letter: Schema<"DeadLetterResponse">;
   isChosen: boolean;
   onChoose: (isChosen: boolean) => void;
   onAct: (verb: "put-back" | "discard") => void;

@@ -24,7 +24,7 @@ export function Letters({
   dead: number | null; // how many there are; null: not known
   letters: Resource<Schema<"DeadLettersPage">>;
   isFirst: boolean;
-  onPage: (after: string | null) => void;
+  onPage: (cursor: string | null) => void;
 }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [deed, setDeed] = useState<Deed | null>(null);
@@ -61,7 +61,7 @@ export function Letters({
       }
     >
       <Loaded from={letters} lines={8}>
-        {({ data, nextAfter }) => (
+        {({ data, nextCursor }) => (
           <div ref={list} tabIndex={-1} role="group" aria-label="Dead letters" className="rounded-lg">
             {data.length === 0 ? (
               <Empty title={isFirst ? "No dead letters" : "No dead letters on this page any more"}>
@@ -105,7 +105,7 @@ export function Letters({
                 </ul>
               </>
             )}
-            <CursorPager isFirst={isFirst} next={nextAfter} onFirst={() => onPage(null)} onNext={onPage} />
+            <CursorPager isFirst={isFirst} next={nextCursor} onFirst={() => onPage(null)} onNext={onPage} />
           </div>
         )}
       </Loaded>

@@ -15,12 +15,12 @@ import { Letters } from "./letters";
 export function View() {
   const name = usePathPart(1);
   const [address, change] = useAddress();
-  const after = address.get("after");
+  const cursor = address.get("cursor");
   const queues = useQueues();
-  const queue = queues.data?.queues.find((each) => each.name === name);
+  const queue = queues.data?.data.find((each) => each.name === name);
   const dead = queue?.dead;
-  const letters = useResource(queue ? `dead ${name} ${after}` : null, (signal) =>
-    api.get("/api/queues/{queue}/dead", { path: { queue: name }, query: { after }, signal }),
+  const letters = useResource(queue ? `dead ${name} ${cursor}` : null, (signal) =>
+    api.get("/api/queues/{queue}/dead", { path: { queue: name }, query: { cursor }, signal }),
   );
   const { reload } = letters;
   const lastDead = useRef(dead);
@@ -39,7 +39,7 @@ export function View() {
       </PageHead>
       {isUnknown ? (
         <Empty title="There is no such queue">
-          <p>There are {queues.data?.queues.map((each) => each.name).join(", ")}.</p>
+          <p>There are {queues.data?.data.map((each) => each.name).join(", ")}.</p>
         </Empty>
       ) : queues.data === undefined && queues.error !== undefined ? (
         <ErrorBox error={queues.error} onRetry={queues.reload} />
@@ -56,12 +56,12 @@ export function View() {
             )}
           </Card>
           <Letters
-            key={`${name} ${after}`}
+            key={`${name} ${cursor}`}
             queue={name}
             dead={dead ?? null}
             letters={letters}
-            isFirst={!after}
-            onPage={(next) => change({ after: next })}
+            isFirst={!cursor}
+            onPage={(next) => change({ cursor: next })}
           />
         </div>
       )}

@@ -8,7 +8,7 @@ import { number } from "@/lib/format";
 
 const LINES = 5;
 
-export function Notices({ notices }: { notices: Schema<"NoticeAnswer">[] }) {
+export function Notices({ notices }: { notices: Schema<"NoticeResponse">[] }) {
   return (
     <Table label="Notices">
       <Head columns={{ Due: "text", Target: "text", "What is told": "text", State: "text" }} />
@@ -54,7 +54,7 @@ function Lines({ lines }: { lines: string[] }) {
   );
 }
 
-function State({ notice }: { notice: Schema<"NoticeAnswer"> }) {
+function State({ notice }: { notice: Schema<"NoticeResponse"> }) {
   const tries = `${notice.attempts} ${notice.attempts === 1 ? "attempt" : "attempts"}`;
   return (
     <>

@@ -18,7 +18,7 @@ const AT_ONCE = 200;
 const MOST = 1000; // that are drawn
 const MOVES = 8;
 
-export type PricesSeen = { prices: Schema<"PriceAnswer">[]; summary: Schema<"PriceStatistics"> | null; isAll: boolean };
+export type PricesSeen = { prices: Schema<"PriceResponse">[]; summary: Schema<"PriceStatistics"> | null; isAll: boolean };
 
 /** The latest prices, the newest first. */
 export async function loadPrices(jobId: string, url: string, signal: AbortSignal): Promise<PricesSeen> {
@@ -107,7 +107,7 @@ function Charted({ seen: { prices, summary, isAll } }: { seen: PricesSeen }) {
   );
 }
 
-function PriceTable({ prices }: { prices: Schema<"PriceAnswer">[] }) {
+function PriceTable({ prices }: { prices: Schema<"PriceResponse">[] }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>

@@ -56,7 +56,7 @@ export function Versions({
               </div>
               <CursorPager
                 isFirst={isFirst}
-                next={seen.nextBefore === null ? null : String(seen.nextBefore)}
+                next={seen.nextCursor}
                 onFirst={() => onPage("")}
                 onNext={onPage}
               />
@@ -73,7 +73,7 @@ function Row({
   chosen,
   onChoose,
 }: {
-  version: Schema<"VersionAnswer">;
+  version: Schema<"VersionResponse">;
   chosen: Chosen;
   onChoose: (change: { from?: number; to?: number }) => void;
 }) {

@@ -48,7 +48,7 @@ function OnePage({ jobId, url }: { jobId: string; url: string }) {
   const versions = useSteady(
     useResource(`versions ${before}`, (signal) =>
       api.get("/api/watch/pages/versions", {
-        query: { jobId, url, limit: VERSIONS, before: before ?? undefined },
+        query: { jobId, url, limit: VERSIONS, cursor: before ?? undefined },
         signal,
       }),
     ),

@@ -1,4 +1,4 @@
-"""A lease that lasts as long as what is done under it, and ends soon when its process dies."""
+"""Leases: of many processes, the one that holds the lease acts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,32 @@ from contextlib import suppress
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import Unavailable
 from webloom.ports.locks import Locks
+
+
+class Lease:
+    def __init__(self, lock: Locks, name: str, owner: str, seconds: float) -> None:
+        self._lock = lock
+        self._name = name
+        self._owner = owner
+        self._seconds = seconds
+        self._until = 0.0  # on the event loop's clock
+
+    async def hold(self) -> bool:
+        """Whether it is ours. Renewed after half of its time: at every call, that would be most of
+        what an idle scheduler does. Raises StoreUnavailable."""
+        now = asyncio.get_running_loop().time()
+        if now < self._until - self._seconds / 2:
+            return True
+        is_ours = await self._lock.acquire(self._name, self._owner, self._seconds) is not None
+        self._until = now + self._seconds if is_ours else 0.0
+        return is_ours
+
+    async def during(self, action: Callable[[], Awaitable[object]]) -> None:
+        await while_holding(self._lock, self._name, self._owner, self._seconds, action)
+
+    async def release(self) -> None:
+        with suppress(Unavailable):
+            await self._lock.release(self._name, self._owner)
 
 
 async def while_holding(

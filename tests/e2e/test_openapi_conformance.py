@@ -1,0 +1,70 @@
+"""What the API does is what its OpenAPI document says: Schemathesis, with a fixed seed.
+
+It sends requests that the document allows and requests that it forbids, and looks at status,
+headers and body of each response.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.api_client import calling
+from e2e.running import Webloom, running_for_module
+
+HERE = Path(__file__).parent
+PARTS = [("metadata", "queues", "installation"), ("feeds", "imports", "jobs"),
+         ("watches",), ("watch runs", "watched pages")]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webloom]:
+    data_dir = tmp_path_factory.mktemp("conformance") / "data"
+    with running_for_module("api", data_dir=data_dir, queue_limit=1_000_000) as it:
+        yield it
+
+
+@pytest.mark.timeout(300)  # some hundreds of requests each, on a machine that does other things
+@pytest.mark.parametrize("tags", PARTS, ids=", ".join)
+async def test_requests_are_answered_as_documented(
+    server: Webloom, tags: tuple[str, ...], tmp_path: Path
+) -> None:
+    chosen = [option for tag in tags for option in ("--include-tag", tag)]
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name("st"),
+        *("--config-file", HERE / "schemathesis.toml"),
+        *("run", f"{server.base}/openapi.json", *chosen),
+        cwd=tmp_path,
+        env=os.environ | {"SCHEMATHESIS_HOOKS": str(HERE / "openapi_formats.py")},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    assert "a request failed" not in server.log
+
+
+async def test_the_docs_show_every_operation_without_a_script_or_another_site(
+    server: Webloom,
+) -> None:
+    async with calling(server) as api:
+        document = (await api.call("GET", "/openapi.json")).body
+        page = await api.call("GET", "/docs")
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    operations = [each for path in document["paths"].values() for each in path.values()]
+    assert len({each["summary"] for each in operations}) == len(operations)
+    for operation in operations:
+        assert f"id='{operation['operationId']}'" in page.text
+        assert operation["tags"]
+    assert "<script" not in page.text
+    assert "src=" not in page.text
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    schemes = document["components"]["securitySchemes"]
+    assert {each["type"] for each in schemes.values()} == {"http", "apiKey"}
