@@ -51,11 +51,11 @@ _LABELS: dict[str, Callable[[Any], str]] = {
 
 
 class Verdict(msgspec.Struct, kw_only=True):
-    """What became of a collection."""
+    """What became of a collection; --json of the commands shows it with these names."""
 
     items: int = 0
     equal: int = 0
-    newer: int = 0  # in the store, and left as they are
+    newer: int = msgspec.field(default=0, name="newer_in_target")  # and left as they are
     expired: int = 0  # or about to, and left out
     missing: int = 0
     different: int = 0

@@ -12,22 +12,6 @@ from webloom.entrypoints.cli.output import console, json_line, plain, visible
 from webloom.ports.dump import COLLECTIONS, StoreSnapshot
 
 
-class Report(msgspec.Struct, kw_only=True):
-    """One line of --json for each collection."""
-
-    collection: str
-    items: int
-    equal: int
-    newer_in_target: int
-    expired: int
-    missing: int
-    different: int
-    source_hash: str
-    target_hash: str
-    verified: bool
-    samples: list[str]
-
-
 class Bars(Progress):
     """Progress on standard error, a line for each collection that has something."""
 
@@ -55,25 +39,10 @@ class Bars(Progress):
 def tell(verdicts: Mapping[str, Verdict], as_json: bool) -> None:
     for name, verdict in verdicts.items():
         if as_json:
-            json_line(_report(name, verdict))
+            report = msgspec.to_builtins(verdict) | {"verified": verdict.holds}
+            json_line({"collection": name} | report)
         else:
             _print(name, verdict)
-
-
-def _report(name: str, verdict: Verdict) -> Report:
-    return Report(
-        collection=name,
-        items=verdict.items,
-        equal=verdict.equal,
-        newer_in_target=verdict.newer,
-        expired=verdict.expired,
-        missing=verdict.missing,
-        different=verdict.different,
-        source_hash=verdict.source_hash,
-        target_hash=verdict.target_hash,
-        verified=verdict.holds,
-        samples=verdict.samples,
-    )
 
 
 def _print(name: str, verdict: Verdict) -> None:
