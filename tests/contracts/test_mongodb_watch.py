@@ -68,7 +68,10 @@ WRITES = (
     "find_one_and_update",
 )
 MOST_AT_ONCE = 8  # writes of an event among which are those that are made at the same time
-TIMES = ("expireAt", "startedAt", "createdAt", "updatedAt", "lastRunAt", "runDuration", "made")
+TIMES = (
+    *("expireAt", "startedAt", "createdAt", "updatedAt", "lastRunAt", "runDuration", "made"),
+    "writeId",
+)
 
 
 class Died(Exception):
@@ -155,7 +158,7 @@ async def put_back(database: MongoDatabase, documents: Dump) -> None:
 
 
 def without_times(documents: Dump) -> Dump:
-    """And without the ids of runs, which hold a time."""
+    """And without the ids of runs, which hold a time, and of writes."""
     kept = {
         name: [{key: each[key] for key in each if key not in TIMES} for each in rows]
         for name, rows in documents.items()

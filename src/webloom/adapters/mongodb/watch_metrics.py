@@ -5,12 +5,12 @@
     job_runs  {…, inMetrics: {since, and the three counters}}
 
 A watch's metrics contain what `openCounts` says of each run. One update of the watch moves both to
-what the run has counted by now, so that it may be repeated, by anyone, in any order.
+what the run has counted by now, if the watch is as it was read. It may be repeated, by any process,
+in any order.
 
 `openCounts` is bounded: what an older run has counted moves to `inMetrics` of that run, and
-`settlements` counts these moves. An update is made on the condition that none came between reading
-and writing, so that it never takes a run whose counts have moved for one that was not counted. A
-watch is read before its runs, for the same reason.
+`settlements` counts these moves. A watch is read before its runs: a run whose counts have moved
+since then is not taken for one that was not counted, as the watch is no longer as it was read.
 
 `since` is when the watch was made: another one of the same id counts all of its runs again.
 
@@ -21,14 +21,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from pymongo import ASCENDING, UpdateOne
 
-from webloom.adapters.mongodb.documents import Document, literal, plain
+from webloom.adapters.mongodb.conditional_writes import Codec, Plan, Writer
+from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.insertion import insert_new
 from webloom.adapters.mongodb.watch_codec import METRICS, watch_document
-from webloom.domain.watch import EVENTS, Metrics, RunStatus, external_watch
+from webloom.domain.watch import EVENTS, LastRun, Metrics, RunStatus, external_watch
+from webloom.domain.watch_run import latest
 
 MOST_OPEN = 100  # runs in `openCounts`, more or less
 CHUNK = 500  # watches or runs that are read together
@@ -36,15 +39,61 @@ CHUNK = 500  # watches or runs that are read together
 _NOTHING: Document = dict.fromkeys(METRICS, 0)
 _OF_EVENTS: Document = {"trigger": EVENTS}
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-_OF_WATCH = dict.fromkeys(
-    ("external", "openCounts", "settlements", "createdAt", "lastRunId", "lastStatus", "lastRunAt"),
-    True,
-)
+_LAST_RUN = ("lastRunId", "lastStatus", "lastRunAt")
 _OF_RUN = dict.fromkeys(
     ("jobId", "status", "made", "lastEventAt", "finishedAt", "inMetrics", *METRICS), True
 )
 
 Runs = dict[str, set[str]]  # ids of runs of events, by job
+
+
+class _Counted(NamedTuple):
+    """What a watch has counted."""
+
+    since: datetime
+    metrics: Document
+    open_counts: Document
+    settlements: int | None
+    last_run: LastRun | None
+    is_external: bool
+
+
+def _decode(watch: Document) -> _Counted:
+    last: list[Any] = [watch.get(name) for name in _LAST_RUN]
+    return _Counted(
+        since=watch["createdAt"],
+        metrics={name: watch.get(name) or 0 for name in METRICS},
+        open_counts=watch.get("openCounts") or {},
+        settlements=watch.get("settlements"),
+        last_run=None if None in last else LastRun(last[0], RunStatus(last[1]), last[2]),
+        is_external=bool(watch.get("external")),
+    )
+
+
+def _encode(counted: _Counted) -> Document:
+    fields = counted.metrics | {
+        "openCounts": counted.open_counts,
+        "settlements": counted.settlements,
+    }
+    if (last := counted.last_run) is not None:
+        values = (last.run_id, last.status.value, last.at)
+        fields |= dict(zip(_LAST_RUN, values, strict=True))
+    return fields
+
+
+def _with_run(counted: _Counted, run: Document) -> _Counted:
+    """Contains what the run has counted by now; the same twice changes nothing."""
+    made = str(run["made"])
+    before = counted.open_counts.get(made) or _before(counted.since, run)
+    now = {name: max(before[name], run[name]) for name in METRICS}
+    if any(now[name] > before[name] for name in METRICS):
+        entry = {"run": run["_id"], **now}
+        added = {name: counted.metrics[name] + now[name] - before[name] for name in METRICS}
+        counted = counted._replace(metrics=added, open_counts=counted.open_counts | {made: entry})
+    if counted.is_external:
+        last = LastRun(run["_id"], RunStatus(run["status"]), _latest(run))
+        counted = counted._replace(last_run=latest(counted.last_run, last))
+    return counted
 
 
 class WatchMetrics:
@@ -53,6 +102,15 @@ class WatchMetrics:
     def __init__(self, watches: Collection, runs: Collection) -> None:
         self._watches = watches
         self._runs = runs
+        self._writer = Writer(
+            Codec(
+                watches,
+                decode=_decode,
+                encode=_encode,
+                guards=("settlements", *_LAST_RUN, *METRICS),
+                fields=("createdAt", "external", "openCounts"),
+            )
+        )
 
     async def add_up(self, counted: Iterable[tuple[str, str]], now: datetime) -> None:
         """Bring the metrics up to what these runs of events have counted, given as job and run. A
@@ -65,26 +123,20 @@ class WatchMetrics:
             is_done = await self._write(wanted, now)
 
     async def _write(self, wanted: Runs, now: datetime) -> bool:
-        """False: read again, as a watch was missing, or somebody settled a run meanwhile."""
-        by_job = {"_id": {"$in": list(wanted)}}
-        watches = {each["_id"]: each async for each in self._watches.find(by_job, _OF_WATCH)}
-        if missing := wanted.keys() - watches.keys():
+        """False: read again, as a watch was missing, or another process was faster."""
+        plans = await self._writer.plans(wanted)
+        if missing := [job_id for job_id, plan in plans.items() if plan.read is None]:
             await self._make_watches(sorted(missing), now)
             return False
         named = [run_id for run_ids in wanted.values() for run_id in run_ids]
-        runs = await self._runs.find({"_id": {"$in": named}} | _OF_EVENTS, _OF_RUN).to_list()
-        updates = [
-            _update(watches[run["jobId"]], run)
-            for run in runs
-            if run["jobId"] in wanted and _is_news(watches[run["jobId"]], run)
-        ]
-        if updates:
-            made = await self._watches.bulk_write(updates, ordered=False)
-            if made.matched_count < len(updates):
-                return False
-        for watch in watches.values():
-            await self._settle(watch)
-        return True
+        async for run in self._runs.find({"_id": {"$in": named}} | _OF_EVENTS, _OF_RUN):
+            plan = plans.get(run["jobId"])
+            if plan is not None and plan.after is not None:
+                plan.after = _with_run(plan.after, run)
+        for plan in plans.values():
+            await self._settle(plan)
+        changed = [plan for plan in plans.values() if self._writer.is_changed(plan)]
+        return not changed or len(await self._writer.write(changed)) == len(changed)
 
     async def _make_watches(self, job_ids: list[str], now: datetime) -> None:
         """They contain all runs of events that are kept, by one insert: nothing is left to do if
@@ -104,34 +156,31 @@ class WatchMetrics:
             found.setdefault(run["jobId"], []).append(run)
         return found
 
-    async def _settle(self, watch: Document) -> None:
-        """Move what the oldest runs have counted out of `openCounts`, if there are many."""
-        counts: Document = watch.get("openCounts") or {}
-        if len(counts) <= MOST_OPEN:
+    async def _settle(self, plan: Plan[_Counted]) -> None:
+        """Move what the oldest runs have counted out of `openCounts`, if there are many. What was
+        noted in a run is right before and after its entry goes."""
+        before, after = plan.before, plan.after
+        if before is None or after is None or len(before.open_counts) <= MOST_OPEN:
             return
-        settlements = watch.get("settlements")
-        since = watch["createdAt"]
-        for made in sorted(counts)[: len(counts) // 2]:
-            entry = counts[made]
-            settled = {name: entry[name] for name in METRICS} | {"since": since, "made": made}
+        updates = []
+        oldest = sorted(before.open_counts)[: len(before.open_counts) // 2]
+        for made in oldest:
+            entry = before.open_counts[made]
+            settled = {name: entry[name] for name in METRICS}
             is_older: Document = {  # or this process was suspended, and another one has settled it
                 "$or": [
                     {"inMetrics": None},
-                    {"inMetrics.since": {"$ne": since}},
+                    {"inMetrics.since": {"$ne": before.since}},
                     {"inMetrics.made": {"$ne": made}},
                     {f"inMetrics.{METRICS[0]}": {"$lte": entry[METRICS[0]]}},
                 ]
             }
-            await self._runs.update_one(
-                {"_id": entry["run"]} | is_older, {"$set": {"inMetrics": settled}}
-            )
-            place = f"openCounts.{made}"
-            as_read = {"_id": watch["_id"], "createdAt": since, "settlements": settlements}
-            moved = await self._watches.update_one(
-                as_read | {place: entry}, {"$unset": {place: True}, "$inc": {"settlements": 1}}
-            )
-            if moved.matched_count:
-                settlements = (settlements or 0) + 1
+            noted = {"inMetrics": settled | {"since": before.since, "made": made}}
+            updates.append(UpdateOne({"_id": entry["run"]} | is_older, {"$set": noted}))
+        await self._runs.bulk_write(updates, ordered=False)
+        unchanged = [made for made in oldest if after.open_counts[made] == before.open_counts[made]]
+        kept = {made: each for made, each in after.open_counts.items() if made not in unchanged}
+        plan.after = after._replace(open_counts=kept, settlements=(before.settlements or 0) + 1)
 
     # What databases of earlier versions lack
 
@@ -200,66 +249,18 @@ def _contained(runs: list[Document]) -> Document:
     }
 
 
-def _update(watch: Document, run: Document) -> UpdateOne:
-    place = f"openCounts.{run['made']}"
-    before = _before(watch, run)
-    counts: Document = {"run": literal(run["_id"])}
-    fields: Document = {}
-    for name in METRICS:
-        was: Document = {"$ifNull": [f"${place}.{name}", before[name]]}
-        counts[name] = {"$max": [was, run[name]]}
-        more: Document = {"$subtract": [counts[name], was]}
-        fields[name] = {"$add": [{"$ifNull": [f"${name}", 0]}, more]}
-    fields[place] = counts
-    if watch.get("external"):
-        fields |= _last_run(run)
-    as_read = {name: watch.get(name) for name in ("_id", "createdAt", "settlements")}
-    return UpdateOne(as_read, [{"$set": fields}])
-
-
-def _before(watch: Document, run: Document) -> Document:
+def _before(since: datetime, run: Document) -> Document:
     """What the metrics contain of a run that is not in `openCounts`."""
     settled: Document | None = run.get("inMetrics")
     if settled is None or settled.get("made", str(run["made"])) != str(run["made"]):
         return _NOTHING
     if "since" in settled:
-        return settled if settled["since"] == watch["createdAt"] else _NOTHING
+        return settled if settled["since"] == since else _NOTHING
     # Copied from another store together with its watch, unless that was removed since.
-    return settled if watch["createdAt"] <= run["made"].generation_time else _NOTHING
-
-
-def _is_news(watch: Document, run: Document) -> bool:
-    """Whether the run has anything that the watch does not say yet, by what was read."""
-    known = (watch.get("openCounts") or {}).get(str(run["made"])) or _before(watch, run)
-    if any(run[name] > known[name] for name in METRICS):
-        return True
-    last_run = (watch["lastRunId"], watch["lastStatus"])
-    return (
-        bool(watch.get("external"))
-        and _latest(run) >= (watch["lastRunAt"] or _NEVER)
-        and last_run != (run["_id"], run["status"])
-    )
+    return settled if since <= run["made"].generation_time else _NOTHING
 
 
 def _latest(run: Document) -> datetime:
     """When its latest event was."""
     latest: datetime = run.get("lastEventAt") or run["finishedAt"] or _NEVER
     return latest
-
-
-def _last_run(run: Document) -> Document:
-    """The last run is the one with the latest event; one that was closed stays so."""
-    at = _latest(run)
-    is_later = {"$gte": [at, {"$ifNull": ["$lastRunAt", _NEVER]}]}
-    is_closed: Document = {
-        "$and": [
-            {"$eq": ["$lastRunId", literal(run["_id"])]},
-            {"$ne": ["$lastStatus", RunStatus.IN_PROGRESS.value]},
-        ]
-    }
-    status = {"$cond": [is_closed, "$lastStatus", run["status"]]}
-    return {
-        "lastRunId": {"$cond": [is_later, literal(run["_id"]), "$lastRunId"]},
-        "lastStatus": {"$cond": [is_later, status, "$lastStatus"]},
-        "lastRunAt": {"$cond": [is_later, at, "$lastRunAt"]},
-    }
