@@ -299,13 +299,6 @@ def cancel(run: MaybeRun, event: None, now: Now) -> tuple[MaybeRun, ImportRun | 
     return _updated(run, replace(run.run, cancel_requested=True), now)
 
 
-def cancel_active(
-    feed: MaybeFeed, run: MaybeRun, event: None, now: Now
-) -> tuple[MaybeFeed, MaybeRun, None]:
-    feed, run, _ = complete(feed, run, None, now)
-    return feed, cancel(run, None, now)[0], None
-
-
 def counted(run: ImportRun, reading: Reading, sums: Sums) -> ImportRun:
     """With what the producer says, what the ledger adds up to, and what others counted."""
     producer = Counts(duplicate=reading.duplicates, failed=reading.failed)

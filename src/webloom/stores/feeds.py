@@ -4,14 +4,8 @@ from datetime import datetime
 from typing import Protocol
 
 from webloom.domain.feed import Feed, FeedConfig, UrlTaken, decide_edit
-from webloom.domain.import_transitions import (
-    FeedState,
-    RunState,
-    cancel,
-    cancel_active,
-    edited,
-)
-from webloom.stores.primitives import Documents, Now, Pairs
+from webloom.domain.import_transitions import FeedState, RunState, cancel, edited
+from webloom.stores.primitives import Documents, Now
 
 
 class FeedQueries(Protocol):
@@ -42,12 +36,10 @@ class StoredFeeds:
         documents: Documents[FeedState],
         queries: FeedQueries,
         runs: Documents[RunState],
-        with_run: Pairs[FeedState, RunState],
     ) -> None:
         self._documents = documents
         self._queries = queries
         self._runs = runs
-        self._with_run = with_run
 
     async def add(
         self, feed_id: str, config: FeedConfig, *, next_run_at: datetime | None
@@ -91,8 +83,7 @@ class StoredFeeds:
                 return await self.find(feed_id)
 
     async def remove(self, feed_id: str) -> bool:
-        """The run is asked to end before and after: another one may start in between."""
-        await self._with_run.change(cancel_active, feed_id, None, second=active_run)
+        """If this process dies in between, the claim of a run without a feed asks it to end."""
         [removed] = await self._documents.change(_remove, [(feed_id, None)])
         if removed is None:
             return False
@@ -105,10 +96,6 @@ class StoredFeeds:
 
     async def _state(self, feed_id: str) -> FeedState | None:
         return (await self._documents.read([feed_id])).get(feed_id)
-
-
-def active_run(feed: FeedState | None) -> str | None:
-    return None if feed is None else feed.feed.active_run_id
 
 
 def _remove(

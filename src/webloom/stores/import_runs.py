@@ -24,18 +24,9 @@ from webloom.domain.import_transitions import (
     misses_batches,
     removed_feed,
 )
-from webloom.domain.lease import Lease
 from webloom.parsing.web_url import host_of
 from webloom.ports.import_runs import Claim, RunFilter, RunPage
-from webloom.stores.feeds import active_run
 from webloom.stores.primitives import Documents, Pairs
-
-
-class OpenRun(NamedTuple):
-    run_id: str
-    lease: Lease | None
-    cancel_requested: bool
-    source_url: str
 
 
 class ActiveFeed(NamedTuple):
@@ -48,8 +39,8 @@ class RunQueries(Protocol):
     def now(self) -> float:
         """On the timeline."""
 
-    async def running(self) -> list[OpenRun]:
-        """In the order in which they were started."""
+    async def running(self) -> list[RunHead]:
+        """With the hosts of their sources, in the order in which they were started."""
 
     async def active_feeds(self) -> list[ActiveFeed]: ...
 
@@ -89,7 +80,7 @@ class StoredImportRuns:
 
     async def start(self, feed_id: str, new: NewRun) -> ImportRun | None:
         def second(feed: FeedState | None) -> str | None:
-            return None if feed is None else active_run(feed) or new.run_id
+            return _active_run(feed) or (None if feed is None else new.run_id)
 
         if (known := await self.find(new.run_id)) is not None:
             return known
@@ -126,26 +117,23 @@ class StoredImportRuns:
         the way."""
         feeds = await self._queries.active_feeds()
         running = await self._queries.running()
-        urls = {feed.run_id: feed.fetch_url for feed in feeds}
+        hosts = {feed.run_id: host_of(feed.fetch_url) for feed in feeds}
         known = {run.run_id for run in running}
         for feed in feeds:
             if feed.run_id not in known and (run := await self._repaired(feed.feed_id)) is not None:
                 running.append(run)
-        return [
-            RunHead(run_id, lease, is_cancelled, host_of(urls.get(run_id, source_url)))
-            for run_id, lease, is_cancelled, source_url in running
-        ]
+        return [run._replace(host=hosts.get(run.run_id, run.host)) for run in running]
 
-    async def _repaired(self, feed_id: str) -> OpenRun | None:
+    async def _repaired(self, feed_id: str) -> RunHead | None:
         """The active run of a feed, unless it is closed: then the feed becomes free."""
-        state = await self._starting.change(transitions.complete, feed_id, None, second=active_run)
+        state = await self._starting.change(transitions.complete, feed_id, None, second=_active_run)
         if state is None:
             return None
         run = state.run
         if state.is_closed:
             await self.settle(run.run_id)
             return None
-        return OpenRun(run.run_id, state.lease, run.cancel_requested, run.source_url)
+        return RunHead(run.run_id, state.lease, run.cancel_requested, host_of(run.source_url))
 
     async def _claimed(self, state: RunState) -> Claim:
         feed = (await self._feeds.read([state.run.feed_id])).get(state.run.feed_id)
@@ -212,6 +200,10 @@ class StoredImportRuns:
 
     async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
         return await self._queries.changed(since, limit=limit)
+
+
+def _active_run(feed: FeedState | None) -> str | None:
+    return None if feed is None else feed.feed.active_run_id
 
 
 def _feed_of(run: RunState | None) -> str | None:

@@ -18,9 +18,10 @@ from webloom.adapters.mongodb.import_run_documents import (
 )
 from webloom.adapters.mongodb.primitives import Codec
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.domain.import_transitions import RunState
+from webloom.domain.import_transitions import RunHead, RunState
+from webloom.parsing.web_url import host_of
 from webloom.ports.import_runs import RunFilter, RunPage
-from webloom.stores.import_runs import ActiveFeed, OpenRun
+from webloom.stores.import_runs import ActiveFeed
 
 RUNNING = {"status": RunStatus.RUNNING.value}
 OLDEST_FIRST = [("startedAt", ASCENDING), ("_id", ASCENDING)]
@@ -61,12 +62,14 @@ class MongoRunQueries:
     def now(self) -> float:
         return self._db.now()
 
-    async def running(self) -> list[OpenRun]:
+    async def running(self) -> list[RunHead]:
         shown = {"work": True, "cancelRequested": True, "sourceUrl": True}
         with self._db.use():
             found = await self._runs.find(RUNNING, shown, sort=OLDEST_FIRST).to_list()
         return [
-            OpenRun(each["_id"], lease_of(each), each["cancelRequested"], each["sourceUrl"])
+            RunHead(
+                each["_id"], lease_of(each), each["cancelRequested"], host_of(each["sourceUrl"])
+            )
             for each in found
         ]
 

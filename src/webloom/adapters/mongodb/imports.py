@@ -15,18 +15,17 @@ def mongodb_imports(database: MongoDatabase) -> Imports:
     feed_documents, run_documents = feed_codec(database), run_codec(database)
     feeds = MongoDocuments(database, feed_documents)
     runs = MongoDocuments(database, run_documents)
-    starting = MongoPairs(database, feed_documents, run_documents)
     ledger = MongoRunLedger(database)
     stored_runs = StoredImportRuns(
         documents=runs,
         queries=MongoRunQueries(database),
         ledger=ledger,
         feeds=feeds,
-        starting=starting,
+        starting=MongoPairs(database, feed_documents, run_documents),
         ending=MongoPairs(database, run_documents, feed_documents),
     )
     return Imports(
-        feeds=StoredFeeds(feeds, MongoFeedQueries(database), runs, starting),
+        feeds=StoredFeeds(feeds, MongoFeedQueries(database), runs),
         runs=stored_runs,
         postings=MongoPostings(database, ledger, stored_runs),
     )

@@ -11,15 +11,13 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields, is_dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.connecting import connect
 from webloom.adapters.sqlite.database import Database, Result, Verb
-from webloom.adapters.sqlite.values import encoded, milliseconds
 from webloom.domain.errors import StoreUnavailable
 from webloom.ports.dump import Line
 from webloom.stores.whole import chunks, merged
@@ -190,21 +188,3 @@ def upsert(
         """,
         (*row.values(), *initial.values()),
     )
-
-
-def columns_of(*values: Any, without: Sequence[str] = ()) -> dict[str, Any]:
-    """The fields of dataclasses as columns of the same names."""
-    return {
-        field.name: _stored(getattr(value, field.name))
-        for value in values
-        for field in fields(value)
-        if field.name not in without
-    }
-
-
-def _stored(value: Any) -> Any:
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, datetime):
-        return milliseconds(value)
-    return encoded(value) if isinstance(value, dict | list) or is_dataclass(value) else value

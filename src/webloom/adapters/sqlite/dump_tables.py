@@ -14,7 +14,7 @@ from webloom.adapters.sqlite import (
     posting_keys,
 )
 from webloom.adapters.sqlite.batches import as_json, plain, select_all
-from webloom.adapters.sqlite.dump import Row, Table, columns_of, upsert
+from webloom.adapters.sqlite.dump import Row, Table, upsert
 from webloom.adapters.sqlite.notifications import NOTIFICATIONS, notification_of
 from webloom.adapters.sqlite.page_sources import compress, decompress, write_sources
 from webloom.adapters.sqlite.posting_rows import (
@@ -34,7 +34,7 @@ from webloom.adapters.sqlite.record_codec import (
     record_of,
     state_of,
 )
-from webloom.adapters.sqlite.values import encoded, milliseconds
+from webloom.adapters.sqlite.values import columns_of, encoded, milliseconds
 from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS
 from webloom.adapters.sqlite.watches import WATCHES, watch_of
 from webloom.domain.feed import Feed

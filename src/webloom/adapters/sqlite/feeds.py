@@ -12,7 +12,7 @@ import msgspec
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Verb
 from webloom.adapters.sqlite.primitives import Table
-from webloom.adapters.sqlite.values import encoded, instant, milliseconds
+from webloom.adapters.sqlite.values import columns_of, encoded, instant, milliseconds
 from webloom.domain.feed import Feed, FeedConfig, LastFetch
 from webloom.domain.import_run import RunStatus
 from webloom.domain.import_transitions import FeedState
@@ -54,30 +54,20 @@ def feed_of(row: Sequence[Any]) -> Feed:
     )
 
 
-def columns_of(feed: Feed) -> dict[str, Any]:
+def feed_columns(feed: Feed) -> dict[str, Any]:
     """A feed that has not moved is written as by versions that know of no move."""
     config = msgspec.to_builtins(feed.config)
     if feed.config.moved_to is None:
         del config["moved_to"]
-    return {
+    return columns_of(feed, without=("feed_id", "config")) | {
         "url": plain(feed.config.url),
         "name": plain(feed.config.name),
         "config": encoded(config),
-        "created_at": milliseconds(feed.created_at),
-        "updated_at": milliseconds(feed.updated_at),
-        "next_run_at": milliseconds(feed.next_run_at),
-        "active_run_id": feed.active_run_id and plain(feed.active_run_id),
-        "last_run_id": feed.last_run_id and plain(feed.last_run_id),
-        "last_status": feed.last_status,
-        "last_error": feed.last_error and plain(feed.last_error),
-        "last_run_at": milliseconds(feed.last_run_at),
-        "failures": feed.failures,
-        "last_fetch": encoded(feed.last_fetch),
     }
 
 
 def _encode(state: FeedState) -> dict[str, Any]:
-    return columns_of(state.feed) | {"revision": state.revision}
+    return feed_columns(state.feed) | {"revision": state.revision}
 
 
 def _decode(row: Sequence[Any]) -> FeedState:
@@ -96,8 +86,12 @@ FEEDS = Table(
 class SqliteFeedQueries:
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._inserting = Verb(run=_insert)
-        self._replacing = Verb(run=_replace)
+        self._inserting: Verb[FeedState, bool] = Verb(
+            run=lambda connection, items: [_insert(connection, each) for each in items]
+        )
+        self._replacing: Verb[tuple[FeedState, FeedState], bool] = Verb(
+            run=lambda connection, items: [_replace(connection, *each) for each in items]
+        )
 
     def now(self) -> datetime:
         return instant(self._db.wall_ms())
@@ -126,11 +120,7 @@ class SqliteFeedQueries:
         return [_decode(row) for row in rows]
 
 
-def _insert(connection: sqlite3.Connection, states: list[FeedState]) -> list[bool]:
-    return [_is_inserted(connection, state) for state in states]
-
-
-def _is_inserted(connection: sqlite3.Connection, state: FeedState) -> bool:
+def _insert(connection: sqlite3.Connection, state: FeedState) -> bool:
     columns = _encode(state) | {"feed_id": plain(state.feed.feed_id)}
     names = [*columns]
     inserted = connection.execute(
@@ -144,13 +134,7 @@ def _is_inserted(connection: sqlite3.Connection, state: FeedState) -> bool:
     return inserted.rowcount == 1
 
 
-def _replace(
-    connection: sqlite3.Connection, edits: list[tuple[FeedState, FeedState]]
-) -> list[bool]:
-    return [_is_replaced(connection, before, after) for before, after in edits]
-
-
-def _is_replaced(connection: sqlite3.Connection, before: FeedState, after: FeedState) -> bool:
+def _replace(connection: sqlite3.Connection, before: FeedState, after: FeedState) -> bool:
     url = after.feed.config.fetch_url
     replaced = connection.execute(
         f"""
@@ -172,7 +156,7 @@ def _is_replaced(connection: sqlite3.Connection, before: FeedState, after: FeedS
 
 def put(connection: sqlite3.Connection, feed: Feed) -> None:
     """Whole, as it is given; one with another id and its URL is left alone."""
-    columns = columns_of(feed)
+    columns = feed_columns(feed)
     changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "url")
     connection.execute(
         f"""

@@ -16,10 +16,11 @@ from webloom.adapters.sqlite.feeds import MOVED_TO
 from webloom.adapters.sqlite.primitives import Change, Loaded, Table
 from webloom.adapters.sqlite.values import encoded, milliseconds
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.domain.import_transitions import Ending, RunState
+from webloom.domain.import_transitions import Ending, RunHead, RunState
 from webloom.domain.lease import Lease
+from webloom.parsing.web_url import host_of
 from webloom.ports.import_runs import RunFilter, RunPage
-from webloom.stores.import_runs import ActiveFeed, OpenRun
+from webloom.stores.import_runs import ActiveFeed
 
 COUNT_ALL_SECONDS = 60.0  # as long as a run with a lower number may be missed
 
@@ -140,7 +141,7 @@ class SqliteRunQueries:
     def now(self) -> float:
         return self._db.now()
 
-    async def running(self) -> list[OpenRun]:
+    async def running(self) -> list[RunHead]:
         rows = await self._rows(
             """
             SELECT run_id, owner, token, lease, json_extract(body, '$.cancel_requested'), source_url
@@ -149,7 +150,7 @@ class SqliteRunQueries:
             """
         )
         return [
-            OpenRun(run_id, _lease(owner, token, lease), bool(is_cancelled), url)
+            RunHead(run_id, _lease(owner, token, lease), bool(is_cancelled), host_of(url))
             for run_id, owner, token, lease, is_cancelled, url in rows
         ]
 

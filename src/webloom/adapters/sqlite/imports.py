@@ -13,15 +13,14 @@ from webloom.stores.import_runs import StoredImportRuns
 
 def sqlite_imports(database: Database, *, durable_batches: bool) -> Imports:
     feeds, runs = SqliteDocuments(database, FEEDS), SqliteDocuments(database, RUNS)
-    starting = SqlitePairs(database, FEEDS, RUNS)
     return Imports(
-        feeds=StoredFeeds(feeds, SqliteFeedQueries(database), runs, starting),
+        feeds=StoredFeeds(feeds, SqliteFeedQueries(database), runs),
         runs=StoredImportRuns(
             documents=runs,
             queries=SqliteRunQueries(database),
             ledger=SqliteRunLedger(database),
             feeds=feeds,
-            starting=starting,
+            starting=SqlitePairs(database, FEEDS, RUNS),
             ending=SqlitePairs(database, RUNS, FEEDS),
         ),
         postings=SqlitePostings(database, durable_batches=durable_batches),

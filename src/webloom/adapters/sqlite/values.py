@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, overload
 
@@ -45,3 +47,21 @@ def _replaced(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_replaced(each) for each in value]
     return value
+
+
+def columns_of(*values: Any, without: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields of dataclasses as columns of the same names."""
+    return {
+        field.name: _stored(getattr(value, field.name))
+        for value in values
+        for field in fields(value)
+        if field.name not in without
+    }
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, datetime):
+        return milliseconds(value)
+    return encoded(value) if isinstance(value, dict | list) or is_dataclass(value) else value
