@@ -13,6 +13,8 @@ nothing has changed since it was read.
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import compress
+from operator import ne
 
 import msgspec
 
@@ -150,17 +152,17 @@ def state_of(document: Document, now: float) -> RequestState:
     )
 
 
-_PARTS = (  # of the fields that `state_of` reads
-    (FIELDS, "status"),
-    (WORK, "token"),
-    (WORK, "request_id"),
-    (WORK, "background"),
-    (PROCESSING, "last_request_id"),
-    (PROCESSING, "attempt_number"),
-    (PROCESSING, "retry_count"),
-    (WORK, "lease"),
-    (WORK, "retry_due"),
-    (PROCESSING, "error_message"),
+_PARTS = (  # of the fields that `state_of` reads, by their places in the state
+    (0, FIELDS, "status"),
+    (1, WORK, "token"),
+    (2, WORK, "request_id"),
+    (3, WORK, "background"),
+    (4, PROCESSING, "last_request_id"),
+    (5, PROCESSING, "attempt_number"),
+    (6, PROCESSING, "retry_count"),
+    (7, WORK, "lease"),
+    (8, WORK, "retry_due"),
+    (9, PROCESSING, "error_message"),
 )
 
 
@@ -168,9 +170,9 @@ def difference(before: RequestState, after: RequestState) -> Document:
     """What is to be written, by part of the document."""
     fields: Document = {}
     parts: Document = {FIELDS: fields, PROCESSING: {}, WORK: {}}
-    for new, old, (part, name) in zip(after, before, _PARTS):  # noqa: B905 - what is loaded
-        if new is not old and new != old:
-            parts[part][name] = plain(new) if isinstance(new, str) else new
+    for place, part, name in compress(_PARTS, map(ne, before, after)):
+        new = after[place]
+        parts[part][name] = plain(new) if isinstance(new, str) else new
     if after.status is not before.status:
         fields["status"] = after.status.value
         if shelf_of(after.status) != shelf_of(before.status):

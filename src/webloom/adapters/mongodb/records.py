@@ -135,6 +135,7 @@ class _Plan:
     read: Document | None
     before: Known
     after: Known
+    now: Now
     write_id: str
     answers: dict[int, Any] = field(default_factory=dict)  # by place of the item
 
@@ -173,12 +174,13 @@ class Changes:
             if not answers:
                 raise
             error = failure
+        given = [answers.get(place, error) for place in range(len(items))]
         results: list[list[Any] | WebloomError] = []
         start = 0
         for call in calls:
-            places = range(start, start := start + len(call))
-            is_answered = all(place in answers for place in places)
-            results.append([answers[place] for place in places] if is_answered else error)
+            mine = given[start : start + len(call)]
+            results.append(error if error in mine else mine)
+            start += len(call)
         return results
 
     async def _try_guesses(self, items: list[_Item], answers: dict[int, Any]) -> Found:
@@ -190,7 +192,7 @@ class Changes:
             assumed = self._guess(item.event, now)
             if assumed is not None:
                 after, answer = self._decide(assumed, item.event, now)
-                plan = self._plan(item, None, assumed)
+                plan = self._plan(item, None, assumed, now)
                 plan.after, plan.answers[place] = after, answer
                 plans[item.key] = plan
         return await self._write(plans, answers, lambda: self._write_guesses(plans.values()))
@@ -198,10 +200,11 @@ class Changes:
     async def _write_guesses(self, plans: Collection[_Plan]) -> int:
         """Of records that are assumed not to exist. One can come so late that its request was
         answered and the record deleted."""
-        events, now = {each.item.key: each.item.event for each in plans}, now_of(self._db)
+        by_key = {each.item.key: each for each in plans}
 
         def is_late(key: str, gone: Tombstone) -> bool:
-            return self._decide(gone, events[key], now)[0] is gone
+            plan = by_key[key]
+            return self._decide(gone, plan.item.event, plan.now)[0] is gone
 
         await self._insert_unless_deleted(plans, is_late)
         return len(plans)
@@ -217,7 +220,7 @@ class Changes:
             plan = plans.get(item.key)
             if plan is None:
                 read = found[item.key]
-                plan = self._plan(item, read, None if read is None else state_of(read, 0.0))
+                plan = self._plan(item, read, None if read is None else state_of(read, 0.0), now)
                 plans[item.key] = plan
             if not isinstance(plan.after, Tombstone):
                 plan.after, plan.answers[place] = self._decided(plan, item, now)
@@ -306,8 +309,9 @@ class Changes:
             documents = {each["_id"]: each for each in await found.to_list()}
         return {key: documents.get(key) for key in keys}
 
-    def _plan(self, item: _Item, read: Document | None, state: Known) -> _Plan:
-        return _Plan(item=item, read=read, before=state, after=state, write_id=self._ids.next())
+    def _plan(self, item: _Item, read: Document | None, state: Known, now: Now) -> _Plan:
+        write_id = self._ids.next()
+        return _Plan(item=item, read=read, before=state, after=state, now=now, write_id=write_id)
 
     def _given(self, plan: _Plan) -> Document:
         assert isinstance(plan.before, RequestState)  # noqa: S101
@@ -317,9 +321,8 @@ class Changes:
         return given
 
     def _document(self, plan: _Plan) -> Document:
-        after, now = plan.after, now_of(self._db)
+        after, now = plan.after, plan.now
         assert isinstance(after, RequestState)  # noqa: S101
-        new = new_state(after.request_id or "", now)
         document = new_document(
             plan.item.url,
             after.request_id,
@@ -327,10 +330,13 @@ class Changes:
             wall=now.wall,
             place=self._places.next(now.wall),
         )
-        given = difference(new, after)
-        document |= given[FIELDS]
-        document[PROCESSING] |= given[PROCESSING]
-        document[WORK] |= given[WORK] | {self.id_field: plan.write_id}
+        document[WORK][self.id_field] = plan.write_id
+        new = new_state(after.request_id or "", now)
+        if after != new:
+            given = difference(new, after)
+            document |= given[FIELDS]
+            document[PROCESSING] |= given[PROCESSING]
+            document[WORK] |= given[WORK]
         return document
 
 
@@ -393,13 +399,14 @@ class _Endings(Changes):
     async def _round(self, items: list[_Item], answers: dict[int, Any], found: Found) -> Found:
         """A record that is gone may have been undone by a crash: it is made again as it was before
         the attempt, once."""
+        now = now_of(self._db)
         missing = {
-            item.key: self._plan(item, None, None)
+            item.key: self._plan(item, None, None, now)
             for place, item in enumerate(items)
             if place not in answers and item.key in found and found[item.key] is None
         }
         for plan in missing.values():
-            plan.after = before_attempt(plan.item.event, now_of(self._db))
+            plan.after = before_attempt(plan.item.event, now)
         if missing:
             with self._db.use():
                 await self._insert_unless_deleted(
