@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from contracts.waiting import depth_becomes, nothing_comes, take, until
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import open_bullmq
-from webloom.adapters.bullmq.jobs import _wishes
+from webloom.adapters.bullmq.jobs import _options
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Broker, Delivery, Message, QueueDepth
 
@@ -323,7 +323,7 @@ named = st.dictionaries(
 
 @given(named | json_values)
 def test_of_any_options_only_what_scripts_can_use_is_kept(options: object) -> None:
-    attempts, removal = _wishes(json.dumps(options).encode())
+    attempts, removal = _options(json.dumps(options).encode())
     numbers = [attempts, *(removal.values() if isinstance(removal, dict) else [removal])]
     assert all(isinstance(number, int) and -1 <= number < 1 << 31 for number in numbers)
 
@@ -343,4 +343,4 @@ def test_of_any_options_only_what_scripts_can_use_is_kept(options: object) -> No
     ids=str,
 )
 def test_job_options_that_webloom_supports_are_honoured(options: object, expected: object) -> None:
-    assert _wishes(json.dumps(options).encode()) == expected
+    assert _options(json.dumps(options).encode()) == expected

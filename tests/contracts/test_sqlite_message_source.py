@@ -18,7 +18,7 @@ from patience import PATIENCE_SECONDS
 from webloom.adapters.consumer import Consumer, Received
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database, open_database
-from webloom.adapters.sqlite.message_source import Handle, Leases, SqliteSource
+from webloom.adapters.sqlite.message_source import Handle, MessageLeases, SqliteSource
 from webloom.ports.broker import Message
 
 QUEUE = "queue"
@@ -27,7 +27,7 @@ LEASE = 3600.0
 
 class StepwiseSource(SqliteSource):
     def __init__(self, database: Database) -> None:
-        super().__init__(database, Leases(database, LEASE), QUEUE)
+        super().__init__(database, MessageLeases(database, LEASE), QUEUE)
         self.has_claimed = asyncio.Event()
         self.probing = asyncio.Event()
         self.may_answer = asyncio.Event()

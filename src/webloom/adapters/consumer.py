@@ -74,7 +74,7 @@ class Source(Protocol[H]):
         even if nothing is held."""
 
     def ack(self, handle: H) -> asyncio.Future[Any] | None:
-        """None: it is as good as done. The future raises Refused if a repeat can't help."""
+        """None: it will be sent. The future raises Refused if a repeat can't help."""
 
     def retry(self, handle: H, after: float) -> Awaitable[object]: ...
 
@@ -138,18 +138,28 @@ class Consumer(Generic[H]):
                 most = min(self._free, sum(not future.done() for future in self._waiting))
                 if most > 0:
                     found, pause = await source.receive(most)
-                    self._free -= len(found)
                     for received in found:
-                        delivery = HeldDelivery(self, received)
-                        self._held.add(delivery)
-                        self._hand_over(delivery)
+                        self._hold(received)
                 else:
                     pause = await source.idle()
-            except Exception as error:  # nobody else would notice that no more messages come
+            except Exception as error:  # or no more messages would come
                 self._warn("cannot receive messages", error, traced=not isinstance(error, FAILURES))
                 await _set_within(self._stopping, RECOVERY_PAUSE)
             else:
                 await _set_within(source.woken, pause)
+
+    def offer(self, received: Received[H]) -> bool:
+        """For a source to which its broker pushes: hand the message over if a slot waits for it."""
+        if self._stopping.is_set() or self._free <= 0 or not self._waiting:
+            return False
+        self._hold(received)
+        return True
+
+    def _hold(self, received: Received[H]) -> None:
+        self._free -= 1
+        delivery = HeldDelivery(self, received)
+        self._held.add(delivery)
+        self._hand_over(delivery)
 
     def _hand_over(self, delivery: HeldDelivery[H]) -> None:
         while self._waiting:
@@ -181,7 +191,7 @@ class Consumer(Generic[H]):
 
     async def ack(self, delivery: HeldDelivery[H]) -> None:
         acked = self._ack(delivery)
-        if acked is not None and self._stopping.is_set():  # nobody else waits for it any more
+        if acked is not None and self._stopping.is_set():  # `running` does not wait for it any more
             await asyncio.wait([acked])
 
     def _ack(self, delivery: HeldDelivery[H]) -> asyncio.Future[Any] | None:
@@ -207,7 +217,7 @@ class Consumer(Generic[H]):
                 self._insist(delivery, partial(self.source.dead_letter, delivery.handle, reason))
             )
         elif not self._stopping.is_set():
-            # Its lease is extended as long as it is held here, so nobody else gets it meanwhile.
+            # Its lease is extended as long as it is held here, so it must be settled here.
             asyncio.get_running_loop().call_later(RECOVERY_PAUSE, self._ack, delivery)
 
     async def settle(self, delivery: HeldDelivery[H], step: Step) -> None:
@@ -281,7 +291,9 @@ class HeldDelivery(Generic[H]):
 
 
 async def _set_within(event: asyncio.Event, seconds: float | None) -> bool:
-    if not event.is_set() and (seconds is None or seconds > 0):
+    if seconds is None:
+        await event.wait()
+    elif seconds > 0 and not event.is_set():
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()

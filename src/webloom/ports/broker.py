@@ -33,10 +33,10 @@ class DeadLetter:
 class Delivery(Protocol):
     """One message in the hands of one consumer, until it is settled.
 
-    It is settled once, by one of the three verbs. The broker renews the consumer's hold while the
-    process lives. After a lost hold the verbs change nothing: the message is somebody else's by
-    then. `retry` and `bury` return when the broker has it, raise BrokerUnavailable, and may then be
-    repeated.
+    It is settled once, by one of the three verbs. The broker extends its lease while the process
+    lives. After a lost lease the verbs change nothing: another consumer has the message by then.
+    `retry` and `bury` return when the broker has it, raise BrokerUnavailable, and may then be
+    repeated. Once begun they are carried out, even if the caller is cancelled.
     """
 
     @property
@@ -84,7 +84,7 @@ class Broker(Protocol):
 
         Returns the id of the message that now stands for it: its own, or, on a broker that knows
         keys, that of the message with the same key which waits in the queue; then nothing was
-        added. A message in flight stands for nobody else: its work may be done already.
+        added. A message in flight stands only for itself: its work may be done already.
         Raises QueueFull.
         """
 

@@ -35,6 +35,8 @@ def to_job_id(message_id: str) -> str:
 def to_message_id(job_id: str) -> str:
     if not _is_text(job_id):
         return _MARK + quote(job_id, safe="", errors=_KEEPING)
+    if not job_id.startswith(_MARK):
+        return job_id
     message_id = unquote(job_id.removeprefix(_MARK))
     return message_id if to_job_id(message_id) == job_id else job_id
 

@@ -25,7 +25,7 @@ from webloom.adapters.bullmq.server import Script, Server
 from webloom.domain.import_run import IMPORT_BATCH, IMPORT_QUEUE
 from webloom.ports.broker import Message
 
-PREFIX = "bull"  # what Node's package calls its queues by, unless told otherwise
+PREFIX = "bull"  # the default of Node's package
 JOB_NAMES = {IMPORT_QUEUE: IMPORT_BATCH}  # other jobs are called like their queue
 # For a worker of Node's: ours settles what it takes.
 OPTIONS = {
@@ -72,17 +72,17 @@ class HeldJob:
 
     @property
     def unfit(self) -> str | None:
-        """Why nobody can work on it: others gave it up before it was taken, or took it apart."""
+        """Why it can't be handled: others gave it up before it was taken, or removed its fields."""
         if reason := self.fields.get(b"defa"):
             return reason.decode(errors="replace")
         return None if b"data" in self.fields else "the job was removed while it waited"
 
 
 class Nothing(NamedTuple):
-    """What a look at a queue without ready jobs says."""
+    """There is no ready job."""
 
     due: float | None  # when the next delayed job is, in seconds since 1970
-    pause: float  # seconds for which the queue's rate limit lets nobody have a job
+    pause: float  # seconds for which the queue's rate limit holds jobs back
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,24 +106,24 @@ class _Direct:
         return call
 
 
-class _Wishes(NamedTuple):
-    """What a job's options say of its end. The rest is for others."""
+class _Options(NamedTuple):
+    """What a job's options say about its end; the rest is for other programs."""
 
     attempts: int = 1
     removal: bool | int | dict[str, int] = True
 
 
 @lru_cache(maxsize=64)
-def _wishes(options: bytes) -> _Wishes:
+def _options(options: bytes) -> _Options:
     """Of options that anybody may have written: what BullMQ's scripts can't use is left out."""
     try:
         asked = json.loads(options)
     except (ValueError, RecursionError):
-        return _Wishes()
+        return _Options()
     if not isinstance(asked, dict):
-        return _Wishes()
+        return _Options()
     attempts = asked.get("attempts")
-    return _Wishes(attempts if _is_count(attempts) else 1, _removal(asked.get("removeOnComplete")))
+    return _Options(attempts if _is_count(attempts) else 1, _removal(asked.get("removeOnComplete")))
 
 
 def _removal(asked: Any) -> bool | int | dict[str, int]:
@@ -182,9 +182,9 @@ class Jobs:
         if not fields:
             is_due = due is not None and due > 0
             return Nothing(due=due / 1000 if is_due else None, pause=max(0, limited or 0) / 1000)
-        wishes = _wishes(fields.get(b"opts", b"{}"))
-        job = Job(self, self._name, None, {"attempts": wishes.attempts}, job_id_from(job_id))
-        return HeldJob(job, token, fields, wishes.removal)
+        options = _options(fields.get(b"opts", b"{}"))
+        job = Job(self, self._name, None, {"attempts": options.attempts}, job_id_from(job_id))
+        return HeldJob(job, token, fields, options.removal)
 
     def complete(self, held: HeldJob) -> asyncio.Future[Any]:
         keys, arguments = self._scripts.moveToCompletedArgs(
@@ -202,7 +202,7 @@ class Jobs:
         await self.put_aside(held, reason)  # this attempt, or one before, may have got half-way
 
     def put_aside(self, held: HeldJob, reason: str) -> asyncio.Future[Any]:
-        """To the failed ones, without those who follow or depend on the job being told."""
+        """To the failed ones, without an event and without telling jobs that depend on it."""
         keys = [
             *self._keys("active", "stalled"), self._scripts.toKey(held.id),
             *self._keys("wait", "delayed", "prioritized", "completed", "failed"),
@@ -233,7 +233,7 @@ class Jobs:
         return self.server.call(lua.RENEW, self._keys("stalled", "active"), arguments)
 
     async def free_stalled(self, interval: float) -> list[bytes]:
-        """Let others have the jobs whose locks have run out; one look for all in an interval."""
+        """Make jobs ready whose locks have expired; once per interval, whichever process asks."""
         freed: list[bytes] = await self._scripts.moveStalledJobsToWait(
             OFTEN, max(1, round(interval * 1000))
         )

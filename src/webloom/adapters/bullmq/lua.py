@@ -32,8 +32,8 @@ end
 """
 _AT_THIS_TIME = _NOW + "ARGV[2] = string.format('%.0f', now())\n"
 
-# An error in the midst of a script leaves a job on no list, or on one from which it comes again for
-# ever. So a counter that others have scribbled on begins anew.
+# An error in the middle of a script leaves a job on no list, or on one that returns it again and
+# again. So a counter that is not a number starts again from zero.
 _COUNTING = """
 local redis = {call = function(...)
   local command, key, field = ...
@@ -68,7 +68,7 @@ end}
 
 # ARGV[5]: the limit, or -1. A job that has ended makes room for a new one with its id; one that
 # waits or runs stands for it. A delayed job whose time has come is ready: BullMQ moves it when
-# somebody asks for jobs.
+# a consumer asks for jobs.
 _BEFORE_ADD = f"""{_NOW}
 do
   local given = cmsgpack.unpack(ARGV[1])
@@ -91,7 +91,7 @@ do
 end
 """
 
-# Nobody has seen it: the attempt does not count.
+# No handler has seen it: the attempt does not count.
 _BEFORE_GIVE_BACK = """
 if redis.call('GET', ARGV[3] .. ':lock') == ARGV[2] then
   redis.call('HINCRBY', ARGV[3], 'ats', -1)
@@ -125,7 +125,7 @@ DISCARD = Script(_BEFORE_DISCARD + loadScript("removeJob-2.lua"))
 
 # KEYS: active, stalled, job, wait, then the sorted sets a job can be in, the last for failed ones.
 # ARGV: id, token, attempt, reason. A job that FINISH can't bring to its end becomes a failed one
-# all the same, perhaps after half of FINISH, unless somebody else has it by now.
+# all the same, perhaps after half of FINISH, unless another consumer has it by now.
 PUT_ASIDE = Script(
     _THOUGH_FULL
     + _NOW
@@ -150,8 +150,8 @@ return 1
 )
 
 # KEYS: stalled, active. ARGV: prefix, milliseconds, then id, token and attempt of each job. A lock
-# that has run out is taken again if nobody has touched the job since: after an outage of Redis all
-# of them have, and everybody is still at work. Answers with the tokens of lost jobs.
+# that has run out is taken again if no one has touched the job since: after an outage of Redis all
+# of them have, and all consumers are still at work. Answers with the tokens of lost jobs.
 RENEW = Script(
     _THOUGH_FULL
     + """
@@ -171,7 +171,7 @@ return lost
 """
 )
 
-# KEYS: marker. ARGV: member, score. Wakes somebody else for what this process was woken for.
+# KEYS: marker. ARGV: member, score. Wakes another consumer instead of this one.
 PASS_ON = Script(_THOUGH_FULL + "return redis.call('ZADD', KEYS[1], 'NX', ARGV[2], ARGV[1])")
 
 # KEYS: a key of one consumer. Ends its wait.

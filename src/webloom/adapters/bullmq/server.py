@@ -1,8 +1,8 @@
-"""One Redis server: the way to it, what it must be like, and calls of scripts on it.
+"""One Redis server: the connection to it, what it must be like, and calls of scripts on it.
 
 Calls that are made while others are on their way wait for them, and then travel together, in their
 order, on one connection. Nothing is tried twice: a call whose answer was lost has perhaps been
-carried out, and whoever made it knows whether it can be repeated.
+carried out, and its caller knows whether it can be repeated.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from webloom.ports.connection import Connection
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 1.0
-ANSWER_SECONDS = 5.0  # a server that takes longer is as good as away
-LOOK_SECONDS = 5.0  # between looks at a server that nobody calls
-QUIET_SECONDS = 1.0  # after a wait in vain: nobody else is kept waiting
+ANSWER_SECONDS = 5.0  # a server that takes longer counts as lost
+LOOK_SECONDS = 5.0  # between health checks of an idle connection
+QUIET_SECONDS = 1.0  # after a timeout, calls fail at once
 RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))
 MOST_CALLS, MOST_BYTES = 500, 1 << 20  # that travel together
 TURNS = 2  # of the event loop in which others join: an ack and the look for the next job
 
-# What an address may say. Of what is set here it may say what it likes: nobody listens.
+# Options that an address may have. Those that are set here are ignored.
 OPTIONS = frozenset((
     "db", "username", "password", "client_name", "ssl_ca_certs", "ssl_ca_path", "ssl_ca_data",
     "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs", "ssl_check_hostname",
@@ -115,7 +115,7 @@ class Server:
         return Connection(kind="bullmq", address=self.address, state=state, detail=self._failure)
 
     def client(self, answer_seconds: float) -> Redis:
-        """A client that gives up at the first failure. Whoever asks for one closes it."""
+        """A client that gives up at the first failure. The caller closes it."""
         ours: dict[str, Any] = {
             "protocol": 2,
             "encoding": "utf-8",
@@ -163,7 +163,7 @@ class Server:
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
         if self._closed:
-            answer.set_exception(BrokerUnavailable(f"the way to {self.address} is closed"))
+            answer.set_exception(BrokerUnavailable(f"the connection to {self.address} is closed"))
             return answer
         if self._is_quiet(loop.time()):
             answer.set_exception(BrokerUnavailable(str(self._failure)))
@@ -174,7 +174,7 @@ class Server:
         return answer
 
     def _is_quiet(self, now: float) -> bool:
-        """A server that keeps everybody waiting is tried now and then, by who calls just then."""
+        """A server that did not answer in time is tried by one call now and then."""
         if self._quiet_until is None or self._calls:
             return False
         is_tried = self._sender is not None and not self._sender.done()

@@ -1,8 +1,8 @@
 """Jobs of a BullMQ queue for one consumer.
 
 A consumer that finds no job waits for the queue's *marker*, a sorted set in Redis. Its member "0"
-says that there are jobs, "1" when the next delayed one is due. Whoever removes the marker has to
-act on what it says, or put it back for another consumer.
+says that there are jobs, "1" when the next delayed one is due. The consumer that removes the marker
+has to act on what it says, or put it back for another.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ class BullmqSource:
         self.lease = lease
         self._jobs = jobs
         self._server = jobs.server
-        self._tokens = (f"{uuid.uuid4().hex}:{number}" for number in count())
+        name = uuid.uuid4().hex
+        self._tokens = (f"{name}:{number}" for number in count())
         self._ask = 1  # for so many jobs at a time
         self._look_at = 0.0  # by Redis's clock; before that, unless the marker says so, no job
         self._is_limited = False  # by the queue's rate limit
         self._blocking = jobs.server.client(BLOCK_SECONDS + ANSWER_SECONDS)
-        self._wake_key = f"{jobs.keys['']}wake:{uuid.uuid4().hex}"
+        self._wake_key = f"{jobs.keys['']}wake:{name}"
         self._block: asyncio.Task[Marker | None] | None = None
         self._marker: Marker | None = None  # removed, and not acted on yet
 
@@ -136,7 +137,7 @@ class BullmqSource:
     async def _free_stalled(self) -> None:
         connected_for = asyncio.get_running_loop().time() - self._server.reached_at
         if not self.is_connected or connected_for < self.lease / 2:
-            return  # while Redis was away nobody could extend a lock: first they get the time to
+            return  # others could not extend their locks while Redis was away: they go first
         try:
             await self._jobs.free_stalled(self.lease / RENEWALS)
         except FAILURES as error:

@@ -97,7 +97,9 @@ class RabbitBroker:
         with suppress(BrokerUnavailable):
             await self._connection.session().declare(layout)
         source = RabbitSource(self._connection, layout, slots, self._clock)
-        async with Consumer(source, queue, slots).running() as consumer:
+        consumer = Consumer(source, queue, slots)
+        source.offer = consumer.offer
+        async with consumer.running():
             yield consumer
 
     async def depth(self, queue: str) -> QueueDepth:

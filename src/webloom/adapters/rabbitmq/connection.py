@@ -131,7 +131,7 @@ class RabbitConnection:
             await step
         except (BrokerUnavailable, BackendRefused) as error:
             self._fall(error)
-        except Exception as error:  # nobody else would bring the connection back
+        except Exception as error:  # or the connection would never come back
             log.exception("unexpected error of a connection", extra={"broker": self.address})
             self._fall(BrokerUnavailable(f"unexpected {type(error).__name__}"))
 
@@ -201,8 +201,8 @@ class RabbitConnection:
         return publisher
 
     def _checked_version(self, connection: aiormq.Connection) -> tuple[int, ...]:
-        told = connection.server_properties
-        product, version = str(told.get("product")), str(told.get("version"))
+        properties = connection.server_properties
+        product, version = str(properties.get("product")), str(properties.get("version"))
         numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
         if product != "RabbitMQ" or numbers < OLDEST_VERSION:
             oldest = ".".join(map(str, OLDEST_VERSION))

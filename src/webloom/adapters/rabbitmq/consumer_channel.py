@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 
-from aiormq.abc import ConsumerCallback
-from pamqp.common import FieldTable
-
 from webloom.adapters.rabbitmq.failures import translating
 from webloom.adapters.rabbitmq.session import ANSWER_SECONDS, ConfirmingChannel, Session
 from webloom.domain.errors import BrokerUnavailable
 
-# A classic queue that is deleted and declared again at once would silently keep its consumer, which
-# then never gets a message (seen with RabbitMQ 3.10). Despite its name the argument has the server
-# cancel the consumer whenever its queue goes away. Quorum queues refuse it, and need it not.
-CANCEL_ON_DELETION: FieldTable = {"x-cancel-on-ha-failover": True}
+QUEUES = 2  # ready, again: a consumer subscribes to both
 
 
 class ConsumerChannel:
@@ -31,12 +25,17 @@ class ConsumerChannel:
         self.held = 0  # messages that arrived and are not settled
         self.subscriptions: dict[str, str] = {}  # consumer tags by queue
         self.is_leaving = False
-        self._channel = publisher.raw
+        self.raw = publisher.raw
         self._settled: deque[int] = deque()  # delivery tags to acknowledge
 
     @property
     def lost(self) -> bool:
-        return self._channel.is_closed or not self.session.alive
+        return self.raw.is_closed or not self.session.alive
+
+    @property
+    def is_receiving(self) -> bool:
+        """Nothing is left to be done for messages to arrive."""
+        return len(self.subscriptions) == QUEUES and not self._settled and not self.lost
 
     def settle(self, tag: int) -> None:
         """It is acknowledged later, by `acknowledge`: a consumer that stops right afterwards is not
@@ -50,37 +49,21 @@ class ConsumerChannel:
                 # Closing the connection would overtake what is not written yet; unsubscribing,
                 # which comes before that, would not.
                 wait = not self.subscriptions
-                await self._channel.basic_ack(self._settled.popleft(), wait=wait)
+                await self.raw.basic_ack(self._settled.popleft(), wait=wait)
 
     async def requeue(self, tag: int) -> None:
         """To its old place in the queue, where it counts as redelivered."""
         self.held -= 1
         with suppress(BrokerUnavailable), translating(self.session.address):
-            await self._channel.basic_nack(tag, requeue=True)
+            await self.raw.basic_nack(tag, requeue=True)
         if self.is_leaving:
             await self.leave()
-
-    async def limit(self, count: int, *, whole_channel: bool) -> None:
-        with self.session.answering():
-            await self._channel.basic_qos(
-                prefetch_count=count, global_=whole_channel, timeout=ANSWER_SECONDS
-            )
-
-    async def subscribe(self, queue: str, arrived: ConsumerCallback, *, is_quorum: bool) -> None:
-        with self.session.answering():
-            answer = await self._channel.basic_consume(
-                queue,
-                arrived,
-                arguments=None if is_quorum else CANCEL_ON_DELETION,
-                timeout=ANSWER_SECONDS,
-            )
-        self.subscriptions[queue] = str(answer.consumer_tag)
 
     async def unsubscribe(self) -> None:
         while self.subscriptions and not self.lost:
             _, tag = self.subscriptions.popitem()
             with self.session.answering():
-                await self._channel.basic_cancel(tag, timeout=ANSWER_SECONDS)
+                await self.raw.basic_cancel(tag, timeout=ANSWER_SECONDS)
 
     async def leave(self) -> None:
         """Nothing more is to arrive; the channel stays open for what is held."""
@@ -88,4 +71,4 @@ class ConsumerChannel:
         with suppress(BrokerUnavailable):  # then the server delivers to others what it still has
             await self.acknowledge()
             if self.held == 0 and not self.lost:
-                await self.session.close_channel(self._channel)
+                await self.session.close_channel(self.raw)

@@ -1,8 +1,8 @@
 """Looking through the dead letters of a queue.
 
-RabbitMQ lists nothing: messages are taken one after the other, and go back to their places when the
-channel is closed. Meanwhile nobody else sees them, so one process looks at a time, the one that
-owns the queue Q.dead.reader.
+RabbitMQ can't list a queue: messages are taken one by one, and go back to their places when the
+channel is closed. Meanwhile they are hidden from others, so only the process that owns the queue
+Q.dead.reader reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from webloom.adapters.rabbitmq.layout import Layout
 from webloom.adapters.rabbitmq.session import ANSWER_SECONDS, Session
 from webloom.domain.errors import BrokerUnavailable
 
-PATIENCE = 10.0  # seconds that a reader waits for another
+LOCK_SECONDS = 10.0  # that a reader waits for another
 PAUSE = 0.05
 
 
@@ -46,7 +46,7 @@ class Letters:
 @asynccontextmanager
 async def letters(session: Session, layout: Layout) -> AsyncIterator[Letters]:
     """All dead letters, oldest first; those that are not removed stay where they are."""
-    await session.count(layout.dead)  # which declares it again, should somebody have deleted it
+    await session.count(layout.dead)  # which declares it again if it was deleted
     async with _reader(session, f"{layout.dead.name}.reader") as channel:
         yield Letters(session, channel, layout.dead.name)
 
@@ -65,7 +65,7 @@ async def _reader(session: Session, name: str) -> AsyncIterator[aiormq.Channel]:
 
 
 async def _locked(session: Session, name: str) -> aiormq.Channel:
-    deadline = asyncio.get_running_loop().time() + PATIENCE
+    deadline = asyncio.get_running_loop().time() + LOCK_SECONDS
     while True:
         channel = await session.channel()
         try:
@@ -77,7 +77,7 @@ async def _locked(session: Session, name: str) -> aiormq.Channel:
         except _Locked:
             if asyncio.get_running_loop().time() > deadline:
                 raise BrokerUnavailable(
-                    f"somebody else is looking through the dead letters of RabbitMQ at"
+                    f"another process is reading the dead letters of RabbitMQ at"
                     f" {session.address}: try again"
                 ) from None
             await asyncio.sleep(PAUSE)

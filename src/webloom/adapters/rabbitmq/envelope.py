@@ -25,7 +25,7 @@ BURIED_AT = "x-webloom-buried-at"
 
 LONGEST_REASON = 4000  # characters; a header has to fit into a frame
 LONGEST_FOREIGN = 64 * 1024  # bytes of headers that are copied, for the same reason
-LONGEST_REST = 10 * 365 * 86400.0  # seconds; whoever writes more did not mean a delay
+LONGEST_REST = 10 * 365 * 86400.0  # seconds; more is not meant as a delay
 PERSISTENT = 2
 # They would send a copy to other queues too, or are the server's own notes.
 NOT_COPIED = {"CC", "BCC", "x-death", "x-delivery-count", ATTEMPTS, REDELIVERED, WAIT}
@@ -51,7 +51,7 @@ class Envelope:
     properties: Basic.Properties
 
     def passed_on(self, rest: float) -> Basic.Properties:
-        """For a message that nobody has been given: this delivery does not count."""
+        """For a message that no handler has seen: this delivery does not count."""
         return self._copy(self._history(self.attempt - 1), rest)
 
     def given_back(self, rest: float) -> Basic.Properties:
@@ -123,9 +123,9 @@ def dead_letter(message: DeliveredMessage) -> DeadLetter:
     )
 
 
-def _id(told: str | None, body: bytes) -> str:
+def _id(given: str | None, body: bytes) -> str:
     """The same one each time for a message that has none."""
-    return told or hashlib.sha256(body).hexdigest()[:32]
+    return given or hashlib.sha256(body).hexdigest()[:32]
 
 
 def _can_be_sent(value: FieldValue) -> bool:

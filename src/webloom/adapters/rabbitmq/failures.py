@@ -52,14 +52,14 @@ def translating(address: str) -> Iterator[None]:
         raise BrokerUnavailable(f"RabbitMQ at {address}: {text_of(error)}") from error
 
 
-def _declared_otherwise(address: str, told: str) -> BackendRefused | BrokerUnavailable:
-    found = _ARGUMENT.search(told)
+def _declared_otherwise(address: str, text: str) -> BackendRefused | BrokerUnavailable:
+    found = _ARGUMENT.search(text)
     if found is None:
-        return BrokerUnavailable(f"RabbitMQ at {address}: {told}")
+        return BrokerUnavailable(f"RabbitMQ at {address}: {text}")
     argument, queue = found.groups()
     return BackendRefused(
         f"the queue {queue} on RabbitMQ at {address} was declared with another {argument}"
-        f" ({told}). Delete the queue when it is empty, or make WEBLOOM_QUEUE_LIMIT and"
+        f" ({text}). Delete the queue when it is empty, or make WEBLOOM_QUEUE_LIMIT and"
         " WEBLOOM_QUORUM_QUEUES as they were when it was declared."
     )
 

@@ -23,7 +23,7 @@ from functools import cached_property
 UNIT_MS = 125  # delays are rounded up to a multiple of it
 DIGITS = 15
 LONGEST = UNIT_MS * (2**DIGITS - 1) / 1000  # seconds; a longer delay is waited in parts
-UNLIMITED_DELIVERIES = 1_000_000_000  # RabbitMQ 4 drops a message after 20 unless told otherwise
+UNLIMITED_DELIVERIES = 1_000_000_000  # RabbitMQ 4 drops a message after 20 by default
 
 Arguments = Mapping[str, str | int]
 

@@ -15,7 +15,7 @@ from webloom.adapters.rabbitmq.layout import Layout, QueueSpec, Route
 from webloom.adapters.rabbitmq.transport import Transport
 from webloom.domain.errors import BrokerUnavailable
 
-ANSWER_SECONDS = 10.0  # a server that takes longer is as good as gone
+ANSWER_SECONDS = 10.0  # a server that takes longer counts as lost
 CLOSE_SECONDS = 3.0
 REDECLARE_PAUSE = 0.1  # a quorum queue that is declared as it vanishes loses what it confirms
 
@@ -25,7 +25,7 @@ class Refused(Exception):
 
 
 class Unroutable(Exception):
-    """There is no queue where the message was to go: somebody has deleted it."""
+    """The queue of the message does not exist: it was deleted."""
 
 
 class Session:
@@ -43,8 +43,7 @@ class Session:
         self._transport = transport
         self._declaring = asyncio.Lock()
         self._declarer: aiormq.Channel | None = None
-        self._declared: set[str] = set()
-        self._delaying: set[str] = set()  # whose delays are declared
+        self._declared: set[tuple[str, bool]] = set()  # queues, without and with their delays
         self._why_dropped: str | None = None
         self.reading = asyncio.Lock()  # of dead letters
 
@@ -100,26 +99,18 @@ class Session:
                 self.unanswered()
                 raise
 
-    def has_declared(self, layout: Layout, *, delays: bool) -> bool:
-        return layout.queue in (self._delaying if delays else self._declared)
-
-    async def declare(self, layout: Layout) -> None:
-        if layout.queue in self._declared:
+    async def declare(self, layout: Layout, *, delays: bool = False) -> None:
+        plain, delayed = (layout.queue, False), (layout.queue, True)
+        if (delayed if delays else plain) in self._declared:
             return
         async with self._declarations() as channel:
-            if layout.queue not in self._declared:
+            if plain not in self._declared:
                 for spec in (layout.ready, layout.again, layout.dead):
                     await _declare(channel, spec)
-                self._declared.add(layout.queue)
-
-    async def declare_delays(self, layout: Layout) -> None:
-        await self.declare(layout)
-        if layout.queue in self._delaying:
-            return
-        async with self._declarations() as channel:
-            if layout.queue not in self._delaying:
+                self._declared.add(plain)
+            if delays and delayed not in self._declared:
                 await _declare_delays(channel, layout)
-                self._delaying.add(layout.queue)
+                self._declared.add(delayed)
 
     async def count(self, *specs: QueueSpec) -> list[int]:
         """How many messages are ready in each. Declaring is what asks without an error."""
@@ -131,13 +122,11 @@ class Session:
             await channel.queue_delete(name, timeout=ANSWER_SECONDS)
 
     def forget(self, layout: Layout) -> None:
-        """Somebody has deleted a queue of it: declare all again."""
-        self._declared.discard(layout.queue)
-        self._delaying.discard(layout.queue)
+        """One of its queues was deleted: declare all of them again."""
+        self._declared -= {(layout.queue, False), (layout.queue, True)}
 
     def forget_all(self) -> None:
         self._declared.clear()
-        self._delaying.clear()
 
     @asynccontextmanager
     async def _declarations(self) -> AsyncIterator[aiormq.Channel]:
@@ -197,8 +186,7 @@ class ConfirmingChannel:
         self, layout: Layout, route: Route, body: bytes, properties: Basic.Properties
     ) -> None:
         session = self._session
-        if not session.has_declared(layout, delays=route.exchange != ""):
-            await (session.declare_delays if route.exchange else session.declare)(layout)
+        await session.declare(layout, delays=route.exchange != "")
         session.check_blocked()
         message_id = str(properties.message_id)
         while (twin := self._under_way.get(message_id)) is not None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 from aiormq.abc import DeliveredMessage
 from pamqp.commands import Basic
+from pamqp.common import FieldTable
 
 from webloom.adapters.consumer import FAILURES, RECOVERY_PAUSE, Received
 from webloom.adapters.rabbitmq import envelope as envelopes
@@ -27,12 +28,16 @@ from webloom.adapters.rabbitmq.connection import RabbitConnection
 from webloom.adapters.rabbitmq.consumer_channel import ConsumerChannel
 from webloom.adapters.rabbitmq.envelope import Envelope
 from webloom.adapters.rabbitmq.layout import Layout, Route
-from webloom.adapters.rabbitmq.session import Refused
+from webloom.adapters.rabbitmq.session import ANSWER_SECONDS, Refused
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.clock import Clock
 
 log = logging.getLogger(__name__)
 
+# A classic queue that is deleted and declared again at once would silently keep its consumer, which
+# then never gets a message (seen with RabbitMQ 3.10). Despite its name the argument has the server
+# cancel the consumer whenever its queue is deleted. Quorum queues refuse it, and don't need it.
+CANCEL_ON_DELETION: FieldTable = {"x-cancel-on-ha-failover": True}
 # Without a slot that waits: until acknowledgements are sent (a consumer that stops right after one
 # is not to be sent another message in its place), and until it unsubscribes.
 ACK_SECONDS, IDLE_SECONDS = 0.01, 0.25
@@ -58,7 +63,8 @@ class RabbitSource:
         self._slots = slots
         self._clock = clock
         self._channel: ConsumerChannel | None = None
-        self._arrived: deque[Handle] = deque()  # for which no slot has asked
+        self._arrived: deque[Received[Handle]] = deque()  # for which no slot has asked
+        self.offer: Callable[[Received[Handle]], bool] = lambda _: False  # to a slot that waits
         self._idle_since: float | None = None
         connection.watchers.add(self.woken)
 
@@ -68,15 +74,13 @@ class RabbitSource:
 
     async def receive(self, most: int) -> tuple[Sequence[Received[Handle]], float | None]:
         self._idle_since = None
-        await self._or_leave(self._subscribe())
+        if self._channel is None or not self._channel.is_receiving:
+            await self._or_leave(self._subscribe())
         found: list[Received[Handle]] = []
         while self._arrived and len(found) < most:
-            held = self._arrived.popleft()
-            if not held.channel.lost:
-                read = held.envelope
-                found.append(
-                    Received(held, read.message_id, held.body, read.attempt, read.redelivered)
-                )
+            received = self._arrived.popleft()
+            if not received.handle.channel.lost:
+                found.append(received)
         return found, None
 
     async def idle(self) -> float | None:
@@ -102,7 +106,7 @@ class RabbitSource:
 
     async def _give_back(self) -> None:
         while self._arrived:
-            await self.release(self._arrived.popleft())
+            await self.release(self._arrived.popleft().handle)
 
     async def _subscribe(self) -> None:
         if self._channel is None or self._channel.lost:
@@ -116,8 +120,14 @@ class RabbitSource:
         for queue in (self._layout.ready.name, self._layout.again.name):
             if queue not in channel.subscriptions:
                 await channel.session.declare(self._layout)
-                arrived = partial(self._on_message, channel)
-                await channel.subscribe(queue, arrived, is_quorum=self._layout.quorum)
+                with channel.session.answering():
+                    answer = await channel.raw.basic_consume(
+                        queue,
+                        partial(self._on_message, channel),
+                        arguments=None if self._layout.quorum else CANCEL_ON_DELETION,
+                        timeout=ANSWER_SECONDS,
+                    )
+                channel.subscriptions[queue] = str(answer.consumer_tag)
 
     async def _open_channel(self) -> None:
         session = self._connection.session()
@@ -126,8 +136,12 @@ class RabbitSource:
         channel = self._channel = ConsumerChannel(session, publisher)
         publisher.raw.closing.add_done_callback(lambda _: self.woken.set())
         publisher.raw.on_consumer_cancel_callbacks.add(partial(self._unsubscribed, channel))
-        shared = session.limits_channels and not self._layout.quorum
-        await channel.limit(self._slots, whole_channel=shared)
+        with session.answering():
+            await channel.raw.basic_qos(
+                prefetch_count=self._slots,
+                global_=session.limits_channels and not self._layout.quorum,
+                timeout=ANSWER_SECONDS,
+            )
 
     def _unsubscribed(self, channel: ConsumerChannel, frame: Basic.Cancel) -> None:
         """The server ended a subscription, because its queue was deleted."""
@@ -141,14 +155,15 @@ class RabbitSource:
         channel, since, self._idle_since = self._channel, self._idle_since, None
         if channel is None or channel.lost:
             return None
+        if channel.held - len(self._arrived) >= self._slots:  # none is free
+            return None
         now = asyncio.get_running_loop().time()
         since = now if since is None else since
         if now - since < ACK_SECONDS:
             self._idle_since = since
             return since + ACK_SECONDS - now
         await channel.acknowledge()
-        all_busy = channel.held - len(self._arrived) >= self._slots
-        if all_busy or not (channel.subscriptions or self._arrived):
+        if not (channel.subscriptions or self._arrived):
             return None
         if now - since < IDLE_SECONDS:
             self._idle_since = since
@@ -161,11 +176,13 @@ class RabbitSource:
         channel.held += 1
         tag = message.delivery_tag or 0
         try:
-            held = Handle(channel, tag, message.body, envelopes.read(message))
-            if held.envelope.rest > 0:
-                await self._delay_further(held)
-            else:
-                self._arrived.append(held)
+            read = envelopes.read(message)
+            held = Handle(channel, tag, message.body, read)
+            if read.rest > 0:
+                return await self._delay_further(held)
+            received = Received(held, read.message_id, held.body, read.attempt, read.redelivered)
+            if self._arrived or not self.offer(received):
+                self._arrived.append(received)
                 self.woken.set()
         except Exception:  # or it would keep its place here for as long as the connection lives
             log.exception("cannot take a message", extra={"queue": self._layout.queue})

@@ -19,7 +19,7 @@ import msgspec
 from webloom.adapters.consumer import Consumer
 from webloom.adapters.sqlite.batches import as_json, change, given
 from webloom.adapters.sqlite.database import Database, Verb
-from webloom.adapters.sqlite.message_source import Leases, SqliteSource
+from webloom.adapters.sqlite.message_source import MessageLeases, SqliteSource
 from webloom.domain.errors import BrokerFull, BrokerUnavailable, QueueFull, StoreFull
 from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
 
@@ -41,7 +41,7 @@ class SqliteBroker:
     def __init__(self, database: Database, *, limits: dict[str, int], lease: float) -> None:
         self._db = database
         self._limits = limits  # queues without one are unbounded
-        self._leases = Leases(database, lease)
+        self._leases = MessageLeases(database, lease)
         self._inserting = Verb(run=self._insert, unavailable=BrokerUnavailable)
         self._reviving = Verb(run=self._revive, unavailable=BrokerUnavailable)
         self._dropping = Verb(run=self._drop_dead, unavailable=BrokerUnavailable)

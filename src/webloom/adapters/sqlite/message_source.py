@@ -32,7 +32,7 @@ class _Claim:
     asked: float  # when, on the timeline
 
 
-class Leases:
+class MessageLeases:
     """The leases of one process, on all queues. Its methods run inside the writer's transaction."""
 
     def __init__(self, database: Database, seconds: float) -> None:
@@ -175,7 +175,7 @@ class Leases:
 class SqliteSource:
     is_connected = True
 
-    def __init__(self, database: Database, leases: Leases, queue: str) -> None:
+    def __init__(self, database: Database, leases: MessageLeases, queue: str) -> None:
         self.woken = asyncio.Event()
         self.lease = leases.seconds
         self._db = database
@@ -187,7 +187,8 @@ class SqliteSource:
 
     def committed(self) -> None:
         self._committed = True
-        self.woken.set()
+        if self._look_at > self._db.now():
+            self.woken.set()
 
     async def receive(self, most: int) -> tuple[Sequence[Received[Handle]], float | None]:
         found: list[Received[Handle]] = []
