@@ -29,12 +29,15 @@ class StepwiseSource(SqliteSource):
     def __init__(self, database: Database) -> None:
         super().__init__(database, MessageLeases(database, LEASE), QUEUE)
         self.has_claimed = asyncio.Event()
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
         self.probing = asyncio.Event()
         self.may_answer = asyncio.Event()
 
     async def claim(self, most: int) -> tuple[list[Received[Handle]], float]:
         claimed = await super().claim(most)
         self.has_claimed.set()
+        await self.may_go_on.wait()
         return claimed
 
     async def next_event(self) -> float:
@@ -77,6 +80,22 @@ async def test_a_commit_during_a_look_at_the_queue_is_not_missed(database: Datab
         source.may_answer.set()
         async with asyncio.timeout(PATIENCE_SECONDS):
             assert await waiter == "m1"
+
+
+async def test_a_commit_during_a_claim_that_finds_nothing_is_not_missed(
+    database: Database,
+) -> None:
+    source = StepwiseSource(database)
+    source.may_answer.set()
+    source.may_go_on.clear()
+    async with asyncio.timeout(PATIENCE_SECONDS), Consumer(source, QUEUE, 1).running() as consumer:
+        waiter = asyncio.ensure_future(anext(consumer))
+        await source.has_claimed.wait()
+        broker = SqliteBroker(database, limits={}, lease=LEASE)
+        await broker.publish(QUEUE, Message(id="m1", body=b"{}"))
+        source.committed()
+        source.may_go_on.set()
+        assert (await waiter).message_id == "m1"
 
 
 async def test_leaving_during_a_look_at_the_queue_does_not_wait_for_the_next_commit(

@@ -198,7 +198,8 @@ class SqliteSource:
         if self._look_at <= self._db.now():
             self._committed = False
             found, self._look_at = await self.claim(most)
-        return found, self._look_at - self._db.now()
+        # A commit since then may have left more, and did not wake a consumer that was awake.
+        return found, 0.0 if self._committed else self._look_at - self._db.now()
 
     async def next_event(self) -> float:
         """A look that takes no write lock."""
