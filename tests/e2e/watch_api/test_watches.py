@@ -136,7 +136,7 @@ REFUSED: list[tuple[dict[str, Any], list[str], str]] = [
     ({"schedule": {"everyMinutes": 5, "cron": "@daily"}}, ["schedule"], "both"),
     ({"schedule": {"cron": "* * * *"}}, ["schedule", "five"], "four fields"),
     ({"schedule": {"cron": "61 * * * *"}}, ["schedule", "minute"], "no such minute"),
-    ({"schedule": {"cron": "0 0 30 2 *"}}, ["schedule", "never"], "30 February"),
+    ({"schedule": {"cron": "0 0 30 2 *"}}, ["schedule", "day of month"], "30 February"),
     ({"schedule": {"cron": "@daily", "timeZone": "Mars/Base"}}, ["schedule", "Mars"], "a zone"),
     ({"selection": {"keep": ["div["]}}, ["selection", "div["], "no selector"),
     ({"selection": {"drop": ["//a["]}}, ["selection"], "no XPath"),
