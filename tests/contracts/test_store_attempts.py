@@ -275,6 +275,15 @@ async def test_an_attempt_whose_worker_vanished_counts_as_failed(stores: Stores)
         assert not await store.finish_attempt(attempt, COMPLETED)
 
 
+async def test_a_token_is_at_least_the_time_in_microseconds(stores: Stores) -> None:
+    async with stores.open() as store:
+        first = await complete(store)
+        at_once = await complete(store)
+        assert first.token < at_once.token < first.token + 5_000_000
+        await stores.pass_time(10)
+        assert (await begin(store)).token >= first.token + 9_000_000
+
+
 async def test_a_new_request_after_giving_up_starts_from_the_beginning(stores: Stores) -> None:
     async with stores.open() as store:
         await give_up_next(stores, store, request("doomed"))
