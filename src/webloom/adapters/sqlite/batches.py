@@ -9,17 +9,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 _encoder = msgspec.json.Encoder()
 _lists = msgspec.json.Decoder(list[list[Any]])
-
-
-class Moment(NamedTuple):
-    now: float  # on the timeline
-    wall: int  # milliseconds
 
 
 def as_json(values: object) -> str:
