@@ -131,15 +131,14 @@ async def submit_batch(request: Request) -> Response:
     return Json(bodies, 202, headers)
 
 
-@routes.get("", responses=described({200: RecordResponse, 202: Submitted}, 404))
-async def look_up_url(
-    request: Request, context: InContext, query: Annotated[LookUpQuery, Query()]
-) -> Response:
+@hot_routes.get("", responses=described({200: RecordResponse, 202: Submitted}, 404))
+async def look_up_url(request: Request, query: Annotated[LookUpQuery, Query()]) -> Response:
     """Look up what is known of a URL; `source=false` leaves the page source out.
 
     An unknown URL is submitted. A record older than the cache time is answered as it is, with
     `stale: true`, and fetched again behind the answer. `submit=false` does neither.
     """
+    context: Context = request.app.state.context
     found = await context.look_up_url(
         query.url, with_source=query.source, only_look=not query.submit
     )
