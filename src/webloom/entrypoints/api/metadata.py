@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from webloom.application.inventory.look_up_url import Found, Waiting
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
+from webloom.bootstrap import Services
 from webloom.domain.inventory import RecordFilter, Status
 from webloom.entrypoints.api import formats
 from webloom.entrypoints.api.admin_schemas import RecordCounts
@@ -165,11 +166,12 @@ async def invalidate_url(services: WithServices, query: Annotated[OneUrl, Query(
     return Response(status_code=204)
 
 
-@routes.get("/records")
+@hot_routes.get("/records")
 async def list_records(
-    services: WithServices, query: Annotated[RecordsQuery, Query()]
+    request: Request, query: Annotated[RecordsQuery, Query()]
 ) -> Json[RecordsPage]:
     """List records, the newest first, without their page sources."""
+    services: Services = request.app.state.context.services
     page = await services.store.page_of_records(
         RecordFilter(
             status=query.status,

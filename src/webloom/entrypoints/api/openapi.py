@@ -80,7 +80,7 @@ class ApiRoute(APIRoute):
 
 class DirectRoute(ApiRoute):
     """For a hot handler, which takes the request and at most its query. FastAPI's way to solve
-    dependencies makes a look-up cost 349 µs of CPU instead of 280."""
+    dependencies took a fifth of a look-up's CPU (349 µs of it, 280 without)."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         endpoint = self.endpoint
