@@ -119,8 +119,8 @@ def _type(schema: dict[str, Any]) -> str:
             return "<span>" + " or ".join(map(_type, schema[key])) + "</span>"
     if "enum" in schema:
         return "<span>" + escape(", ".join(map(str, schema["enum"]))) + "</span>"
-    if schema.get("type") == "array":
-        return f"<span>array of {_type(schema.get('items', {}))}</span>"
+    if schema.get("type") == "array":  # a tuple has `items: false`
+        return f"<span>array of {_type(schema.get('items') or {})}</span>"
     shown = str(schema.get("type", "any"))
     limits = ("format", "minimum", "maximum", "maxLength", "default")
     shown += "".join(f", {name} {schema[name]}" for name in limits if name in schema)

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from webloom.application.inventory.look_up_url import Found, Waiting
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
+from webloom.bootstrap import Services
 from webloom.domain.inventory import RecordFilter, Status
 from webloom.entrypoints.api import formats
 from webloom.entrypoints.api.admin_schemas import RecordCounts
@@ -131,15 +132,14 @@ async def submit_batch(request: Request) -> Response:
     return Json(bodies, 202, headers)
 
 
-@routes.get("", responses=described({200: RecordResponse, 202: Submitted}, 404))
-async def look_up_url(
-    request: Request, context: InContext, query: Annotated[LookUpQuery, Query()]
-) -> Response:
+@hot_routes.get("", responses=described({200: RecordResponse, 202: Submitted}, 404))
+async def look_up_url(request: Request, query: Annotated[LookUpQuery, Query()]) -> Response:
     """Look up what is known of a URL; `source=false` leaves the page source out.
 
     An unknown URL is submitted. A record older than the cache time is answered as it is, with
     `stale: true`, and fetched again behind the answer. `submit=false` does neither.
     """
+    context: Context = request.app.state.context
     found = await context.look_up_url(
         query.url, with_source=query.source, only_look=not query.submit
     )
@@ -166,11 +166,12 @@ async def invalidate_url(services: WithServices, query: Annotated[OneUrl, Query(
     return Response(status_code=204)
 
 
-@routes.get("/records")
+@hot_routes.get("/records")
 async def list_records(
-    services: WithServices, query: Annotated[RecordsQuery, Query()]
+    request: Request, query: Annotated[RecordsQuery, Query()]
 ) -> Json[RecordsPage]:
     """List records, the newest first, without their page sources."""
+    services: Services = request.app.state.context.services
     page = await services.store.page_of_records(
         RecordFilter(
             status=query.status,

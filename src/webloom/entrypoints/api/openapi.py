@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from webloom import __version__
 from webloom.entrypoints.api.formats import IMPOSSIBLE
-from webloom.entrypoints.api.requests import BodyReader, readers, refuse_bad_query
+from webloom.entrypoints.api.requests import BodyReader, query_of, readers, refuse_bad_query
 from webloom.entrypoints.api.responses import Json
 from webloom.entrypoints.api.schemas import Problem
 
@@ -79,10 +79,21 @@ class ApiRoute(APIRoute):
 
 
 class DirectRoute(ApiRoute):
-    """For a hot handler that takes nothing but the request."""
+    """For a hot handler, which takes the request and at most its query. FastAPI's way to solve
+    dependencies took a fifth of a look-up's CPU (349 µs of it, 280 without)."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        return self.endpoint
+        endpoint = self.endpoint
+        if not self.dependant.query_params:
+            return endpoint
+        model = self.dependant.query_params[0].field_info.annotation
+
+        async def handle(request: Request) -> Response:
+            refuse_bad_query(request.scope["query_string"])
+            response: Response = await endpoint(request, query_of(model, request))
+            return response
+
+        return handle
 
 
 def router(prefix: str, tag: str, route_class: type[ApiRoute] = ApiRoute) -> APIRouter:
