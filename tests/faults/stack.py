@@ -53,6 +53,7 @@ from webloom.settings import load_settings
 
 BOTH = ("mongodb+rabbitmq", "mongodb+bullmq")
 Say = Callable[[str], None]
+LOOKS_IN_A_ROW = 5
 FIRST_TS = 1_712_345_678_910
 _message = msgspec.json.Decoder(FetchRequest)
 
@@ -120,10 +121,14 @@ class Stack:
             yield services
 
     async def settled(self) -> None:
-        """Wait until every request has its final answer and no message is left."""
+        """Wait until every request has its final answer and no message is left. RabbitMQ does not say
+        how many are in flight, and a delayed message may pass a consumer on its way to the next
+        queue: there several looks in a row must find none."""
         async with self.services() as services:
+            empty_looks = 0
 
             async def look() -> bool:
+                nonlocal empty_looks
                 try:
                     counts = await services.store.count_by_status()
                     depth = await services.broker.depth(METADATA_QUEUE)
@@ -131,7 +136,8 @@ class Stack:
                     return False
                 waiting = depth.ready + depth.delayed + (depth.in_flight or 0)
                 unfinished = sum(n for status, n in counts.items() if not status.is_final)
-                return not waiting and not unfinished
+                empty_looks = 0 if waiting or unfinished else empty_looks + 1
+                return empty_looks >= (LOOKS_IN_A_ROW if depth.in_flight is None else 1)
 
             try:
                 await eventually_async(look, what="every request is answered")
