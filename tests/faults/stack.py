@@ -121,9 +121,11 @@ class Stack:
             yield services
 
     async def settled(self) -> None:
-        """Wait until every request has its final answer and no message is left. RabbitMQ does not say
-        how many are in flight, and a delayed message may pass a consumer on its way to the next
-        queue: there several looks in a row must find none."""
+        """Wait until every request has its final answer and no message is left.
+
+        RabbitMQ does not say how many are in flight, and a delayed message may pass a consumer on
+        its way to the next queue: there several looks in a row must find none.
+        """
         async with self.services() as services:
             empty_looks = 0
 
