@@ -150,7 +150,7 @@ async def test_what_the_cloud_refuses_for_an_unknown_reason_is_waited_for(
 ) -> None:
     inventory = MongoInventoryStore(mongodb)
     await note(inventory, KNOWN)
-    with failing(mongod, OF_THE_CLOUD, "insert", "update", "find"):
+    with failing(mongod, OF_THE_CLOUD, "insert", "update", "find", "aggregate"):
         with pytest.raises(StoreUnavailable) as write:
             await note(inventory, UNKNOWN)
         with pytest.raises(StoreUnavailable):

@@ -15,6 +15,7 @@ from fakes.web import Answer, FakeWeb
 from patience import PATIENCE_SECONDS
 from unit import deliveries
 from unit.deliveries import Deliver, RecordedDelivery
+from webloom.adapters.consumer import RENEWALS
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.application.host_turns import HostTurns
@@ -151,7 +152,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     sleep = asyncio.sleep
 
     async def pause(seconds: float) -> None:
-        if seconds == deliveries.LEASE / 3:  # a consumer's, between two renewals
+        if seconds == deliveries.LEASE / RENEWALS:  # a consumer's, between two renewals
             await sleep(seconds)
         pauses.append(seconds)
         await sleep(0)

@@ -76,12 +76,13 @@ class RabbitSource:
         self._idle_since = None
         if self._channel is None or not self._channel.is_receiving:
             await self._or_leave(self._subscribe())
-        found: list[Received[Handle]] = []
-        while self._arrived and len(found) < most:
-            received = self._arrived.popleft()
-            if not received.handle.channel.lost:
-                found.append(received)
-        return found, None
+        # Slots that waited when this was called may have got a message meanwhile.
+        while self._arrived:
+            received = self._arrived[0]
+            if not (received.handle.channel.lost or self.offer(received)):
+                break
+            self._arrived.popleft()
+        return (), None
 
     async def idle(self) -> float | None:
         return await self._or_leave(self._unsubscribe_if_idle())

@@ -18,6 +18,7 @@ from webloom.domain.errors import BrokerUnavailable
 
 LONGEST_SLEEP = 60.0
 RELEASE_SECONDS = 0.1
+SLOW_SECONDS = 0.1  # that a claim waited, after which the database may have been locked for longer
 
 
 # Row, which another message has once this one is gone; message id; owner; attempt.
@@ -39,6 +40,7 @@ class MessageLeases:
         self.seconds = seconds
         self._db = database
         self._next_release = 0.0  # when expired leases are looked for again
+        self._is_put_off = False  # that look, because claims were slow
         self._failed = False  # a consumer of this process could not write
         down = BrokerUnavailable
         self.claim = Verb(run=self._claim, durable=False, unavailable=down)
@@ -58,12 +60,16 @@ class MessageLeases:
         self, connection: sqlite3.Connection, claims: list[_Claim]
     ) -> list[tuple[list[Received[Handle]], float]]:
         now = self._db.now()
-        if self._failed or any(now - claim.asked > self.seconds / 3 for claim in claims):
+        waited = max(now - claim.asked for claim in claims)
+        is_slow = waited > SLOW_SECONDS and not self._is_put_off  # once: it may always be so
+        if self._failed or is_slow or waited > self.seconds / 3:
             # While this process could not write, the others could not extend their leases either:
             # they get the time to do so before their messages are taken away.
             self._failed = False
+            self._is_put_off = True
             self._next_release = now + self.seconds / 2
         if now >= self._next_release:
+            self._is_put_off = False
             self._next_release = now + RELEASE_SECONDS
             self._extend(connection, [claim.owner for claim in claims])  # a claim proves life
             connection.execute(
