@@ -1,6 +1,6 @@
 """Fill every store and broker with the code that is checked out, and write what they hold.
 
-It was run with src/ of the version before the redesign (the tag before-redesign):
+It was run with src/ of the version before the redesign (commit f270a8c):
 
     PYTHONPATH=src:tests python -m contracts.previous.make
 
