@@ -128,7 +128,7 @@ class _Handler:
             return Answer(status=405, headers={"Allow": "GET, HEAD"})
         page = self.pages.get(target) or self.pages.get(target.partition("?")[0])
         if page is None:
-            return Answer(status=404, body=_html("Not found", "<p>There is no such page.</p>"))
+            return Answer(status=404, body=_html("Not found", "<p>Page not found.</p>"))
         turn = self._served.get(page.path, 0)
         self._served[page.path] = turn + 1
         return page.answer(turn)

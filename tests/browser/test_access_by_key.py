@@ -44,24 +44,24 @@ def submit(webloom: Webloom, url: str) -> None:
 
 def give(page: Page, key: str) -> None:
     page.get_by_label("API key").fill(key)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Sign in").click()
 
 
 @pytest.mark.parametrize("path", ["/", "/inventory", "/queues/metadata_queue", "/watch", "/system"])
 def test_nothing_but_the_form_is_shown_without_a_key(page: Page, path: str) -> None:
     page.goto(path)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Key wanted")
+    expect(page.get_by_role("heading", level=1)).to_have_text("API key required")
     expect(page.get_by_role("main").get_by_role("heading")).to_have_count(1)
     expect(page.get_by_role("main").get_by_role("link")).to_have_count(0)
 
 
 def test_a_wrong_key_is_told_and_the_right_one_opens_everything(page: Page, site: Site) -> None:
     page.goto("/inventory")
-    expect(page.get_by_text("This Webloom asks for an API key.")).to_be_visible()
+    expect(page.get_by_text("This Webloom requires an API key.")).to_be_visible()
     assert_accessible(page)
     assert_fits_a_phone(page)
     give(page, "wl_a-key-of-somebody-else")
-    expect(page.get_by_text("This key is not known here.")).to_be_visible()
+    expect(page.get_by_text("This API key is not valid.")).to_be_visible()
     give(page, KEY)
     expect(page.get_by_role("link", name=f"{site.base}/kept-secret")).to_be_visible()
     page.reload()

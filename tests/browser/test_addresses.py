@@ -43,7 +43,7 @@ def test_an_unknown_address_says_so(page: Page, watched: Watched) -> None:
     answer = page.goto("/nothing/here/at/all")
     assert answer is not None
     assert answer.status == 404
-    expect(page.get_by_role("heading", level=1)).to_have_text("There is no such page")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
 
 
 def test_the_menu_leads_everywhere_by_keyboard_alone(page: Page) -> None:

@@ -12,7 +12,7 @@ from browser.conftest import Watched, ask
 from browser.site import Site
 from e2e.running import Webloom, running_for_module
 
-AWAY = "Webloom does not answer. What you see may be old"
+AWAY = "Webloom is not responding. What you see may be out of date"
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_an_open_page_reports_the_outage_keeps_its_content_and_recovers(
     notice = page.get_by_role("alert").filter(has_text=AWAY)
     expect(notice).to_be_visible()
     expect(row).to_contain_text("completed")
-    page.get_by_label("URLs, one a line").fill("https://a.test/")
+    page.get_by_label("URLs, one per line").fill("https://a.test/")
     page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_label("URLs, one a line")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("URLs, one per line")).to_have_attribute("aria-invalid", "true")
     assert_accessible(page)
 
     with running_for_module(
@@ -59,7 +59,7 @@ def test_an_open_page_reports_the_outage_keeps_its_content_and_recovers(
         ask(again, "POST", "/metadata", {"url": after})
         came = page.get_by_role("row").filter(has=page.get_by_role("link", name=after))
         expect(came).to_contain_text("completed")
-        expect(page.get_by_label("URLs, one a line")).to_have_value("https://a.test/")
+        expect(page.get_by_label("URLs, one per line")).to_have_value("https://a.test/")
         assert_not_reloaded(page)
         page.goto("/")  # lets go of its streams before the server ends
 

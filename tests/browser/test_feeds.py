@@ -31,7 +31,7 @@ def said(page: Page, text: str) -> Locator:
 
 def test_without_feeds_the_list_says_what_to_do(page: Page) -> None:
     page.goto("/feeds")
-    expect(page.get_by_text("There are no feeds yet")).to_be_visible()
+    expect(page.get_by_text("No feeds yet")).to_be_visible()
     page.get_by_role("link", name="Add a feed").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Add a feed")
 
@@ -48,7 +48,7 @@ def test_a_feed_is_previewed_and_then_added(page: Page, site: Site, webloom: Web
     preview = section(page, "Preview")
     expect(preview.get_by_text("Weaver 0").first).to_be_visible()
     expect(preview.get_by_role("heading", name="Records that fail")).to_be_visible()
-    preview.get_by_text("Samples of them").click()
+    preview.get_by_text("Samples").click()
     expect(preview.locator("pre")).to_contain_text(HOSTILE)
     assert_nothing_ran(page)
     assert_accessible(page)
@@ -135,7 +135,7 @@ def test_a_feed_is_paused_imported_and_resumed(page: Page, site: Site, webloom: 
     expect(page).to_have_url(re.compile(r"show=paused"))
     expect(page.get_by_text("1 feed, page 1 of 1")).to_be_visible()
     row.get_by_role("button", name="Resume").click()
-    expect(page.get_by_text("No feed fits")).to_be_visible()
+    expect(page.get_by_text("No matching feeds")).to_be_visible()
 
 
 def test_a_feed_is_removed_after_a_question(page: Page, site: Site, webloom: Webloom) -> None:
@@ -202,7 +202,7 @@ def test_a_feed_is_added_and_run_by_keyboard_alone(page: Page, site: Site) -> No
     page.keyboard.type(url)
     tab_to(page, page.get_by_label("Name", exact=True))
     page.keyboard.type("By keyboard")
-    tab_to(page, page.get_by_role("checkbox", name="Import it right after it is added"))
+    tab_to(page, page.get_by_role("checkbox", name="Import right after adding"))
     page.keyboard.press("Space")
     tab_to(page, page.get_by_role("button", name="Add feed", exact=True))
     page.keyboard.press("Enter")

@@ -30,9 +30,9 @@ def test_a_new_installation_says_what_to_try_and_fetches_it(
 ) -> None:
     url = site.serve("/first", product("First", "5.00"))
     page.goto("/")
-    expect(page.get_by_role("heading", name="Nothing is here yet. Try it")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing here yet. Try it")).to_be_visible()
     expect(page.get_by_text("No feeds yet")).to_be_visible()
-    expect(page.get_by_text("No page is watched yet")).to_be_visible()
+    expect(page.get_by_text("No watched pages yet")).to_be_visible()
     page.get_by_role("button", name="Fetch it").click()
     expect(page.get_by_role("alert").filter(has_text="Give an address first")).to_be_visible()
     page.get_by_label("Address").fill(url)
@@ -107,12 +107,12 @@ def test_a_running_import_shows_how_far_it_is(page: Page, site: Site, webloom: W
     add_feed(webloom, url, "Slow jobs")
     page.goto("/")
     running = section(page, "Running imports")
-    expect(running.get_by_text("Nothing is being imported")).to_be_visible()
+    expect(running.get_by_text("No imports running")).to_be_visible()
     with held(site):
         run_id = start_import(webloom, url)
         expect(running.get_by_role("link", name="Slow jobs")).to_be_visible()
         expect(running.get_by_role("progressbar", name="Fetching the feed")).to_be_visible()
-    expect(running.get_by_text("Nothing is being imported")).to_be_visible()
+    expect(running.get_by_text("No imports running")).to_be_visible()
     assert ended(webloom, run_id)["newJobs"] == 4
 
 
@@ -122,7 +122,7 @@ def test_a_trouble_is_shown_and_leads_to_its_cause(
     page.goto("/")
     expect(section(page, "Running imports")).to_be_visible()
     imported(webloom, f"{site.base}/missing.rss", "Lost feed")
-    trouble = section(page, "What needs you").get_by_role("listitem").filter(has_text="Lost feed")
+    trouble = section(page, "Needs attention").get_by_role("listitem").filter(has_text="Lost feed")
     expect(trouble).to_contain_text("404")
     trouble.get_by_role("link", name="Look").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Lost feed")
@@ -169,7 +169,7 @@ def test_hostile_names_are_text(page: Page, site: Site, webloom: Webloom) -> Non
         run_id = start_import(webloom, feed_url)
         running = section(page, "Running imports")
         expect(running.get_by_role("link", name=HOSTILE)).to_be_visible()
-        expect(section(page, "What needs you")).to_contain_text(f"Lost {HOSTILE}")
+        expect(section(page, "Needs attention")).to_contain_text(f"Lost {HOSTILE}")
         assert_nothing_ran(page)
     ended(webloom, run_id)
 
@@ -179,6 +179,6 @@ def test_the_overview_is_accessible_and_fits_a_phone(
 ) -> None:
     imported(webloom, f"{site.base}/{'lost-' * 30}.rss", "A name without end " * 8)
     page.goto("/")
-    expect(section(page, "What needs you")).to_contain_text("A name without end")
+    expect(section(page, "Needs attention")).to_contain_text("A name without end")
     assert_accessible(page)
     assert_fits_a_phone(page)

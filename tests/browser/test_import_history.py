@@ -181,7 +181,7 @@ def test_runs_are_filtered_by_keyboard_alone(page: Page) -> None:
 
 def test_filters_that_fit_nothing_say_so(page: Page) -> None:
     page.goto("/import-history?q=nobody-has-this-name")
-    expect(page.get_by_text("No run fits these filters")).to_be_visible()
+    expect(page.get_by_text("No runs match these filters")).to_be_visible()
     page.get_by_role("button", name="Clear the filters").click()
     expect(row_of(page, "Archive 44")).to_be_visible()
 
@@ -235,7 +235,7 @@ def test_an_import_is_run_now_for_all_feeds_or_one(
         expect(notice.filter(has_text="running already: Two of two")).to_be_visible()
         page.get_by_label("Which feed").select_option("All feeds")
         page.get_by_role("button", name="Run Import Now").click()
-        running = notice.filter(has_text="Running already: ")
+        running = notice.filter(has_text="Already running: ")
         expect(running).to_contain_text("Two of two")
         expect(running).to_contain_text("One of two")
     expect_cells(row_of(page, "One of two"), "completed", "2", "2")
@@ -258,7 +258,7 @@ def test_a_run_is_followed_and_cancelled(page: Page, site: Site, webloom: Webloo
         expect(ask_button).to_be_focused()
         ask_button.click()
         page.get_by_role("dialog").get_by_role("button", name="Cancel the run").click()
-        expect(page.get_by_text("The run was asked to end")).to_be_visible()
+        expect(page.get_by_text("The run is being cancelled")).to_be_visible()
     expect(page.get_by_text("This run was cancelled.")).to_be_visible()
     expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()
     page.goto("/import-history")
@@ -326,7 +326,7 @@ def test_a_run_of_all_kinds_of_records_adds_up(page: Page, site: Site, webloom: 
 def test_an_unknown_run_says_so(page: Page, watched: Watched) -> None:
     watched.expected = ("404",)
     page.goto("/import-history/no-such-run")
-    expect(page.get_by_text("This run was not found")).to_be_visible()
+    expect(page.get_by_text("Run not found")).to_be_visible()
     page.get_by_role("link", name="All imports").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Import history")
 

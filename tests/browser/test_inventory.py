@@ -36,7 +36,7 @@ AbortSignal.timeout = ms => timeout(ms / 30);"""
 
 def submit(page: Page, *urls: str) -> None:
     page.goto("/inventory")
-    page.get_by_label("URLs, one a line").fill("\n".join(urls))
+    page.get_by_label("URLs, one per line").fill("\n".join(urls))
     page.get_by_role("button", name="Submit").click()
 
 
@@ -54,7 +54,7 @@ def row_of(page: Page, url: str) -> Locator:
 
 def test_submitted_urls_move_through_the_states_without_a_reload(page: Page, site: Site) -> None:
     urls = [site.serve(f"/held/{number}", b"<p>late</p>") for number in range(3)]
-    followed = page.get_by_role("region", name="What became of them")
+    followed = page.get_by_role("region", name="Results")
     with held(site):
         submit(page, *urls, "ftp://files.test/", "nonsense")
         mark(page)
@@ -77,7 +77,7 @@ def test_what_is_submitted_in_one_tab_moves_in_the_other(
     url = site.serve("/held/tabs", b"<p>late</p>")
     tabs = two_tabs(context, "/inventory")
     with held(site):
-        tabs[0].get_by_label("URLs, one a line").fill(url)
+        tabs[0].get_by_label("URLs, one per line").fill(url)
         tabs[0].get_by_role("button", name="Submit").click()
         for tab in tabs:
             expect(row_of(tab, url)).to_contain_text("in progress")
@@ -89,16 +89,16 @@ def test_what_is_submitted_in_one_tab_moves_in_the_other(
 def test_urls_are_submitted_and_searched_by_keyboard_alone(page: Page, site: Site) -> None:
     urls = [site.serve(f"/typed/{name}", b"<p>typed</p>") for name in ("one", "two")]
     page.goto("/inventory")
-    tab_to(page, page.get_by_label("URLs, one a line"))
+    tab_to(page, page.get_by_label("URLs, one per line"))
     page.keyboard.type(urls[0])
     page.keyboard.press("Enter")
     page.keyboard.type(urls[1])
     tab_to(page, page.get_by_role("button", name="Submit"))
     page.keyboard.press("Space")
-    followed = page.get_by_role("region", name="What became of them")
+    followed = page.get_by_role("region", name="Results")
     expect(followed.get_by_text("completed")).to_have_count(2)
     assert_focus_is_kept(page)
-    tab_to(page, page.get_by_label("Words of the URL"))
+    tab_to(page, page.get_by_label("Words in the URL"))
     page.keyboard.type("typed one")
     page.keyboard.press("Enter")
     expect(row_of(page, urls[1])).to_have_count(0)
@@ -113,11 +113,11 @@ def test_urls_are_submitted_and_searched_by_keyboard_alone(page: Page, site: Sit
 
 def test_an_empty_form_is_refused_and_one_url_is_taken(page: Page, site: Site) -> None:
     submit(page, "")
-    expect(page.get_by_label("URLs, one a line")).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_text("Write at least one URL.")).to_be_visible()
-    page.get_by_label("URLs, one a line").fill(site.serve("/alone", b"<p>alone</p>"))
+    expect(page.get_by_label("URLs, one per line")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_text("Enter at least one URL.")).to_be_visible()
+    page.get_by_label("URLs, one per line").fill(site.serve("/alone", b"<p>alone</p>"))
     page.keyboard.press("Control+Enter")
-    followed = page.get_by_role("region", name="What became of them")
+    followed = page.get_by_role("region", name="Results")
     expect(followed.get_by_text("completed")).to_be_visible()
 
 
@@ -128,7 +128,7 @@ def test_search_and_state_are_in_the_address(page: Page, webloom: Webloom, site:
         ask(webloom, "POST", "/metadata", {"url": url})
     page.goto("/inventory")
     expect(row_of(page, missing)).to_contain_text("failed permanent")
-    page.get_by_label("Words of the URL").fill("lamp")
+    page.get_by_label("Words in the URL").fill("lamp")
     page.get_by_role("button", name="Search").click()
     expect(page).to_have_url(re.compile(r"\?q=lamp$"))
     expect(row_of(page, chair)).to_have_count(0)
@@ -139,7 +139,7 @@ def test_search_and_state_are_in_the_address(page: Page, webloom: Webloom, site:
     page.reload()
     expect(row_of(page, missing)).to_contain_text("404")
     expect(row_of(page, lamp)).to_have_count(0)
-    expect(page.get_by_label("Words of the URL")).to_have_value("lamp")
+    expect(page.get_by_label("Words in the URL")).to_have_value("lamp")
     page.go_back()
     expect(row_of(page, lamp)).to_be_visible()
     page.get_by_role("button", name="Clear").click()
@@ -153,10 +153,10 @@ def test_the_filters_keep_the_focus_and_what_is_being_typed(page: Page) -> None:
     page.keyboard.type("p")
     expect(page).to_have_url(re.compile("status=PENDING"))
     expect(state).to_be_focused()
-    page.get_by_label("Words of the URL").fill("half a wo")
+    page.get_by_label("Words in the URL").fill("half a wo")
     page.go_back()
     expect(state).to_have_value("")
-    expect(page.get_by_label("Words of the URL")).to_have_value("half a wo")
+    expect(page.get_by_label("Words in the URL")).to_have_value("half a wo")
 
 
 def test_a_request_that_is_never_answered_is_made_again(page: Page) -> None:
@@ -186,7 +186,7 @@ def test_a_record_tells_all_that_is_known(page: Page, webloom: Webloom, site: Si
 
 def test_a_failed_record_says_why(page: Page, webloom: Webloom, site: Site) -> None:
     open_record(page, webloom, f"{site.base}/nowhere", "failed permanent")
-    expect(page.get_by_text("The latest attempt failed")).to_be_visible()
+    expect(page.get_by_text("The last attempt failed")).to_be_visible()
     expect(section(page, "Summary")).to_contain_text("404")
     assert_accessible(page)
 

@@ -94,7 +94,7 @@ def test_filters_narrow_the_list(page: Page, postings: dict[str, str]) -> None:
     page.get_by_label("Company").fill("loom")
     expect(titles(page)).to_have_text(["Weaver of carpets"])
     page.get_by_label("State").select_option("closed")
-    expect(page.get_by_text("No posting fits")).to_be_visible()
+    expect(page.get_by_text("No matching postings")).to_be_visible()
     page.get_by_role("button", name="Clear the filters").first.click()
     expect(titles(page)).to_have_count(25)
     expect(page).to_have_url(re.compile("/jobs$"))
@@ -112,7 +112,7 @@ def test_a_posting_is_read_and_left(page: Page) -> None:
     expect(section(page, "Posting")).to_contain_text("Loom & Sons")
     page.reload()
     expect(
-        section(page, "Where it comes from").get_by_role("link", name="Few jobs")
+        section(page, "Source").get_by_role("link", name="Few jobs")
     ).to_be_visible()
     assert_accessible(page)
     assert_fits_a_phone(page)
@@ -159,7 +159,7 @@ def test_an_open_list_tells_of_an_import(
     page: Page, site: Site, webloom: Webloom, postings: dict[str, str]
 ) -> None:
     page.goto("/jobs?q=spinner")
-    expect(page.get_by_text("No posting fits")).to_be_visible()
+    expect(page.get_by_text("No matching postings")).to_be_visible()
     mark(page)
     spinner = item(4, "Spinner", company="Wool", description="", link="https://a.test/4", day=6)
     site.serve_feed("/few.rss", board(WEAVER, DYER, HOSTILE_ONE, spinner))
@@ -172,7 +172,7 @@ def test_an_open_list_tells_of_an_import(
 def test_an_unknown_posting_says_so(page: Page, watched: Watched) -> None:
     watched.expected = ("404",)
     page.goto("/jobs/no-such-posting")
-    expect(page.get_by_text("There is no such posting")).to_be_visible()
+    expect(page.get_by_text("Posting not found")).to_be_visible()
 
 
 def test_the_list_is_accessible_and_fits_a_phone(page: Page) -> None:

@@ -180,5 +180,5 @@ def test_letters_are_put_back_and_discarded_by_keyboard_alone(page: Page, webloo
 
 def test_a_queue_that_is_not_there_says_so(page: Page) -> None:
     page.goto("/queues/nothing")
-    expect(page.get_by_text("There is no such queue")).to_be_visible()
+    expect(page.get_by_text("Queue not found")).to_be_visible()
     expect(page.get_by_text(METADATA_QUEUE)).to_be_visible()

@@ -57,7 +57,7 @@ def test_settings_are_searched_and_the_search_is_in_the_address(page: Page) -> N
     expect(settings).to_contain_text(str(64 << 20))
     expect(page).to_have_url(re.compile(r"q=storage(\+|%20)budget"))
     page.get_by_label("Search").fill("")
-    page.get_by_label("Only those that differ from the default").check()
+    page.get_by_label("Only settings that differ from the default").check()
     expect(settings.get_by_role("row").filter(has_text="WEBLOOM_SLOTS")).to_have_count(0)
     expect(page).to_have_url(re.compile("changed=yes"))
     page.reload()

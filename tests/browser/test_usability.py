@@ -110,7 +110,7 @@ def test_who_has_left_a_control_does_not_get_the_focus_back_when_it_goes(
     expect(link).not_to_be_focused()
     ask(webloom, "DELETE", f"/api/feeds/{added['feedId']}")
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # it looks again then
-    expect(page.get_by_text("No feed fits").or_(page.get_by_text("no feeds yet"))).to_be_visible()
+    expect(page.get_by_text("No matching feeds").or_(page.get_by_text("No feeds yet"))).to_be_visible()
     expect(page.locator("body :focus")).to_have_count(0)
 
 
@@ -174,11 +174,11 @@ def test_a_system_without_a_scheduler_says_what_that_means(page: Page, webloom: 
     page.goto("/system")
     processes = section(page, "Processes")
     expect(processes.get_by_role("cell", name="scheduler")).to_be_visible()
-    expect(processes).not_to_contain_text("No scheduler is alive")
+    expect(processes).not_to_contain_text("No scheduler is running")
     health["others"] = [each for each in health["others"] if each["role"] != "scheduler"]
     page.route("**/health", lambda route: route.fulfill(json=health))
     page.reload()
-    expect(processes).to_contain_text("No scheduler is alive")
+    expect(processes).to_contain_text("No scheduler is running")
     expect(processes).to_contain_text("webloom scheduler starts one")
     assert_accessible(page)
 

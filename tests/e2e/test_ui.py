@@ -75,7 +75,7 @@ async def test_files_are_packed_and_not_sent_twice(webloom: Webloom) -> None:
 async def test_nothing_else_of_the_disk_is_served(api: Api, path: str) -> None:
     answer = await api.call("GET", URL(api.base + path, encoded=True))
     assert answer.status == 404
-    assert "There is no such page" in answer.text
+    assert "Page not found" in answer.text
 
 
 async def test_an_unknown_route_of_the_api_is_a_problem(api: Api) -> None:

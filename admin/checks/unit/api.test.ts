@@ -75,7 +75,7 @@ test("a refusal without words, such as a proxy's, is told by its status", async 
   for (const [index, body] of bodies.entries()) {
     const error = await thrown(send(`/${index}`));
     assert.ok(error instanceof ApiError, body);
-    assert.equal(error.message, "The API answered 502.", body);
+    assert.equal(error.message, "The API returned 502.", body);
   }
 });
 
@@ -83,7 +83,7 @@ test("an API that is away is told as such", async (t) => {
   await serve(t, (request) => request.socket.destroy());
   const error = await thrown(send("/any"));
   assert.ok(error instanceof Unreachable);
-  assert.match(error.message, /does not answer/);
+  assert.match(error.message, /is not responding/);
 });
 
 test("an answer that breaks off is told as an API that is away", async (t) => {

@@ -7,7 +7,7 @@ import { feed, importLog } from "./samples";
 
 test("an interval is told in the largest unit that divides it", () => {
   const rows: [number | null, string][] = [
-    [null, "at the usual interval"],
+    [null, "at the default interval"],
     [0.05, "every 3 seconds"],
     [1 / 60, "every 1 second"],
     [1, "every minute"],

@@ -8,7 +8,7 @@ test("a run whose batches are counted is as far as those that are stored", () =>
   assert.deepEqual(progressOf(run), {
     part: 0.25,
     words: "1 of 4 batches stored",
-    phase: "Storing what was read",
+    phase: "Storing postings",
   });
 });
 

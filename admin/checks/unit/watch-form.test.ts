@@ -14,7 +14,7 @@ import {
   type Place,
   type Typed,
   type TypedTarget,
-} from "@/app/watch/form-state";
+} from "@/app/watch/formState";
 import { watch } from "./samples";
 
 function form(changes: Partial<Typed> = {}): Typed {

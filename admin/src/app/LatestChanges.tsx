@@ -16,7 +16,7 @@ export function LatestChanges({ changes, watches }: { changes: Schema<"ChangeRes
   );
   if (newest) return <Changes changes={changes.slice(0, MOST)} pages={names.data ?? NO_NAMES} />;
   return watches === 0 ? (
-    <Empty title="No page is watched yet">
+    <Empty title="No watched pages yet">
       <LinkButton href="/watch/new">Watch a page</LinkButton>
     </Empty>
   ) : (

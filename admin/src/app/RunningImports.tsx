@@ -13,7 +13,7 @@ export function RunningImports({ runs, feeds }: { runs: Schema<"ImportLog">[]; f
         <LinkButton href="/feeds/new">Add a feed</LinkButton>
       </Empty>
     ) : (
-      <Empty title="Nothing is being imported">
+      <Empty title="No imports running">
         <LinkButton href="/import-history">Import history</LinkButton>
       </Empty>
     );

@@ -9,7 +9,7 @@ const SHOWN = 4; // the pipelines stay in sight
 export function Troubles({ troubles }: { troubles: Schema<"Trouble">[] }) {
   const more = troubles.slice(SHOWN);
   return (
-    <Card title="What needs you">
+    <Card title="Needs attention">
       <List troubles={troubles.slice(0, SHOWN)} />
       {more.length > 0 && (
         <details className="mt-2 border-t border-line pt-2">

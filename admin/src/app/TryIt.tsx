@@ -19,7 +19,7 @@ export function TryIt({ isFirst = false }: { isFirst?: boolean }) {
 
   async function act(what: What) {
     if (!url.trim()) {
-      setError("Give an address first, with https:// in front.");
+      setError("Enter an address that starts with https://.");
       return;
     }
     setDoing(what);
@@ -33,11 +33,11 @@ export function TryIt({ isFirst = false }: { isFirst?: boolean }) {
   }
 
   return (
-    <Card title={isFirst ? "Nothing is here yet. Try it" : "Add something"} className="@container">
+    <Card title={isFirst ? "Nothing here yet. Try it" : "Add something"} className="@container">
       {isFirst && (
         <p className="mb-4 max-w-prose text-soft">
-          Give Webloom an address. It can fetch it once and keep what the server answered; import it every hour, if it
-          is a feed of jobs; or watch it, and keep every version, change and price.
+          Give Webloom an address. It can fetch it once and store the response; import it every hour, if it
+          is a job feed; or watch it and store every version, change and price.
         </p>
       )}
       <form

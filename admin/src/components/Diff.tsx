@@ -54,8 +54,8 @@ export function TextDiffView({
       </p>
       {text.isCoarse && (
         <p className="mb-2 rounded-lg border border-warn bg-warn-pale p-3 text-sm text-warn">
-          A coarser diff: the texts are too large and too repetitive to compare in full. What is shown as replaced may
-          be equal in part, and moved blocks are not told.
+          A coarser diff: the texts are too large and too repetitive to compare in full. Text shown as replaced may
+          be partly equal, and moved blocks are not marked.
         </p>
       )}
       <div
@@ -98,7 +98,7 @@ export function TextDiffView({
           </tbody>
         </table>
       </div>
-      {text.isTruncated && <p className="mt-2 text-sm text-soft">There are more changes than are told here.</p>}
+      {text.isTruncated && <p className="mt-2 text-sm text-soft">There are more changes than are shown here.</p>}
       {rows.length > most && (
         <div className="mt-3">
           <Button onClick={() => setMost(most + ROWS)}>

@@ -20,7 +20,7 @@ export function RunNotice({ runs, onDismiss }: { runs: StartedRun[]; onDismiss: 
         )}
         {running.length > 0 && (
           <p>
-            {started.length > 0 ? "Running already: " : "Nothing new was started, as this is running already: "}
+            {started.length > 0 ? "Already running: " : "Nothing new was started. Already running: "}
             <Named runs={running} />
           </p>
         )}

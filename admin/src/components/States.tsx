@@ -16,7 +16,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-export function ErrorBox({ error, onRetry, title = "This could not be loaded" }: { error: unknown; onRetry?: () => void; title?: string }) {
+export function ErrorBox({ error, onRetry, title = "Could not load this" }: { error: unknown; onRetry?: () => void; title?: string }) {
   return (
     <div role="alert" className="rounded-lg border border-bad bg-bad-pale p-4 text-bad">
       <p className="font-medium">{title}</p>

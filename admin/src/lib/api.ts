@@ -58,7 +58,7 @@ export class ApiError extends Error {
 /** The API did not answer at all. */
 export class Unreachable extends Error {
   constructor() {
-    super("Webloom does not answer. It may be restarting; this page tries again by itself.");
+    super("Webloom is not responding. It may be restarting; this page retries on its own.");
   }
 }
 
@@ -105,7 +105,7 @@ export async function send(address: string, init: RequestInit = {}): Promise<Res
   const answer: unknown = await response.json().catch(() => null); // a proxy may answer with anything
   const problem = typeof answer === "object" ? ((answer ?? {}) as Record<string, unknown>) : {};
   if (response.status === 401 || (response.status === 403 && currentKey())) noteKeyWanted();
-  const detail = typeof problem.detail === "string" ? problem.detail : `The API answered ${response.status}.`;
+  const detail = typeof problem.detail === "string" ? problem.detail : `The API returned ${response.status}.`;
   throw new ApiError(response.status, detail, problem);
 }
 

@@ -7,7 +7,7 @@ const PHASES: Record<ImportLog["meta"]["phase"], string> = {
   waiting: "Waiting to start",
   fetching: "Fetching the feed",
   reading: "Reading the feed",
-  storing: "Storing what was read",
+  storing: "Storing postings",
   closing: "Closing postings that left the feed",
   finished: "Finished",
 };

@@ -1,4 +1,4 @@
-"""Who is told of changes: webhooks and readers of Atom feeds."""
+"""Notifications of changes: webhooks and readers of Atom feeds."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ type Props = {
   onSave: (settings: Settings, before: Settings, isImported: boolean) => Promise<void>;
 };
 
-const NEW_URL = "Of the feed itself: RSS, Atom, JSON Feed, or the XML of a job board.";
-const MOVED_URL = "Change it when the feed has moved. Its runs and postings stay, and none of them becomes new.";
+const NEW_URL = "The address of the feed: RSS, Atom, JSON Feed or job-board XML.";
+const MOVED_URL = "Change this if the feed has moved. Its runs and postings are kept, and no posting counts as new.";
 const CLOSE_MISSING =
   "Only for a feed that lists every open posting: after an import that read it to its end without a failed record, " +
   "what it no longer lists is closed, and opened again when it comes back. A feed that lists only its latest " +
@@ -67,7 +67,7 @@ export function FeedForm({ first, isNew, onSave }: Props) {
               onChange={(event) => set({ url: event.target.value })}
             />
           </Field>
-          <Field label="Name" hint={isNew ? "Empty: the URL is its name." : undefined}>
+          <Field label="Name" hint={isNew ? "Leave empty to use the URL." : undefined}>
             <Input
               required={!isNew}
               maxLength={200}
@@ -77,7 +77,7 @@ export function FeedForm({ first, isNew, onSave }: Props) {
           </Field>
           <Field
             label="Format"
-            hint="Leave it at auto unless the preview shows that the feed is taken for something else."
+            hint="Keep auto unless the preview shows that the format was detected wrongly."
           >
             <Select value={settings.format} onChange={(event) => set({ format: event.target.value as Settings["format"] })}>
               {Object.entries(FORMATS).map(([name, about]) => (
@@ -89,7 +89,7 @@ export function FeedForm({ first, isNew, onSave }: Props) {
           </Field>
           <Field
             label="Interval in minutes"
-            hint="From the end of an import to the next one. Empty: the usual one (IMPORT_INTERVAL_MINUTES)."
+            hint="Between the end of an import and the next one. Leave empty for the default (IMPORT_INTERVAL_MINUTES)."
           >
             <Input
               type="number"
@@ -104,14 +104,14 @@ export function FeedForm({ first, isNew, onSave }: Props) {
           </Field>
           {isNew && (
             <Choice
-              label="Import it on its schedule"
-              hint="Otherwise it is paused, and imported on demand only."
+              label="Import on schedule"
+              hint="If off, the feed is paused and imported only on demand."
               isChosen={settings.enabled}
               onChoice={(enabled) => set({ enabled })}
             />
           )}
           <Choice
-            label="Close postings that vanish from it"
+            label="Close postings that leave the feed"
             hint={CLOSE_MISSING}
             isChosen={settings.closeMissing}
             onChoice={(closeMissing) => set({ closeMissing })}
@@ -119,8 +119,8 @@ export function FeedForm({ first, isNew, onSave }: Props) {
           <MappingRows rows={settings.mapping} onRows={(mapping) => set({ mapping })} />
           {isNew && (
             <Choice
-              label="Import it right after it is added"
-              hint="Otherwise its first import is an interval from now."
+              label="Import right after adding"
+              hint="If off, the first import is one interval from now."
               isChosen={isImported}
               onChoice={setImported}
             />

@@ -48,7 +48,7 @@ export function FeedPreview({ state, wanted, isBusy, onPreview }: Props) {
       title="Preview"
       actions={
         <>
-          {isOld && <Badge tone="warn">the form has changed since</Badge>}
+          {isOld && <Badge tone="warn">the form has changed since the preview</Badge>}
           <Button isBusy={isBusy} disabled={!wanted.url} onClick={onPreview}>
             {state === null ? "Show a preview" : "Preview again"}
           </Button>
@@ -60,10 +60,10 @@ export function FeedPreview({ state, wanted, isBusy, onPreview }: Props) {
       </p>
       {state === null ? (
         <p className="text-soft">
-          A preview fetches the feed and shows here what it would give. Nothing of that is stored.
+          A preview fetches the feed and shows what an import would find. Nothing is stored.
         </p>
       ) : state.error !== undefined ? (
-        <ErrorBox error={state.error} title="This feed gives no preview" />
+        <ErrorBox error={state.error} title="No preview of this feed" />
       ) : state.seen ? (
         <Seen seen={state.seen} />
       ) : (
@@ -81,16 +81,16 @@ function Seen({ seen }: { seen: Preview }) {
       <Facts
         items={[
           ["Format", seen.format ? `${seen.format}: ${FORMATS[seen.format]}` : "–"],
-          ["Read", seen.isWhole ? read : `${read}, the beginning of a larger feed: the counts are of that`],
+          ["Read", seen.isWhole ? read : `${read}, the beginning of a larger feed; the counts cover only that part`],
           ["Records", number(seen.fetched)],
           ["Postings", number(good)],
-          ["Twice in the feed", number(seen.duplicates)],
+          ["Duplicates", number(seen.duplicates)],
           ["Failed", seen.failed ? <span className="text-bad">{number(seen.failed)}</span> : "0"],
         ]}
       />
       {seen.fetched === 0 && (
-        <Empty title="This feed is healthy, and empty">
-          <p>It can be added all the same: what it lists later is imported then.</p>
+        <Empty title="This feed is valid but empty">
+          <p>You can add it anyway: postings that it lists later will be imported.</p>
         </Empty>
       )}
       <Problems seen={seen} />
@@ -132,7 +132,7 @@ function Problems({ seen }: { seen: Preview }) {
     <>
       {reasons.length > 0 && (
         <div>
-          <h3>Records that fail</h3>
+          <h3>Records that failed</h3>
           <ul className="mt-1 list-disc pl-5">
             {reasons.map(([reason, count]) => (
               <li key={reason} className="wrap-anywhere">
@@ -142,7 +142,7 @@ function Problems({ seen }: { seen: Preview }) {
           </ul>
           {seen.failures.length > 0 && (
             <details className="mt-1">
-              <summary className="cursor-pointer text-sm text-accent">Samples of them</summary>
+              <summary className="cursor-pointer text-sm text-accent">Samples</summary>
               <ul className="mt-2 flex flex-col gap-2">
                 {seen.failures.map(({ index, reason, sample }, place) => (
                   <li key={place} className="min-w-0 text-sm">
@@ -160,8 +160,8 @@ function Problems({ seen }: { seen: Preview }) {
       )}
       {repairs.length > 0 && (
         <div>
-          <h3>Faults that were repaired</h3>
-          <p className="text-soft">The feed is not written well; it is read all the same.</p>
+          <h3>Repaired errors</h3>
+          <p className="text-soft">The feed is malformed but readable.</p>
           <ul className="mt-1 list-disc pl-5">
             {repairs.map(([what, count]) => (
               <li key={what}>

@@ -8,7 +8,7 @@ import { Td } from "@/components/Table";
 import { Time } from "@/components/Time";
 import { counted, number, shortUrl } from "@/lib/format";
 import type { Schema } from "@/lib/api";
-import { importNow, RemoveFeed, setEnabled, useBusy } from "./actions";
+import { importNow, RemoveFeed, setEnabled, useBusy } from "./FeedActions";
 import { intervalWords } from "./formats";
 import type { LastRun } from "./runs";
 

@@ -80,7 +80,7 @@ export function ImportOpml({ onClose, onImported }: { onClose: () => void; onImp
       >
         <Field
           label="OPML file"
-          hint="Choose a file, or drop one here. Every feed of it is added; those that are known stay as they are."
+          hint="Choose a file or drop one here. New feeds in it are added; existing ones don't change."
         >
           <Input
             type="file"

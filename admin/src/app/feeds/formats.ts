@@ -4,13 +4,13 @@ import type { Schema } from "@/lib/api";
 import { counted } from "@/lib/format";
 
 export const FORMATS: Record<NonNullable<Schema<"AddFeedBody">["format"]>, string> = {
-  auto: "found by itself",
+  auto: "detected automatically",
   rss: "RSS 0.9x, 1.0 (RDF) and 2.0",
   atom: "Atom 0.3 and 1.0",
   "json-feed": "JSON Feed, and other JSON with a list of records",
   "wp-job-manager": "RSS of a WP Job Manager board, such as Jobicy or Jobspresso",
   weworkremotely: "RSS of We Work Remotely",
-  indeed: "Indeed's XML, which many boards write",
+  indeed: "Indeed XML, used by many boards",
   ziprecruiter: "ZipRecruiter's XML",
   linkedin: "LinkedIn's XML",
   adzuna: "Adzuna's XML",
@@ -20,7 +20,7 @@ export const FORMATS: Record<NonNullable<Schema<"AddFeedBody">["format"]>, strin
   jobrapido: "Jobrapido's XML",
   whatjobs: "WhatJobs' XML",
   jobfront: "JobFront's XML",
-  generic: "any other XML: records are what repeats",
+  generic: "any other XML: the repeated element is the record",
 };
 
 export const FIELDS: string[] = [
@@ -54,7 +54,7 @@ const SPANS: [number, string][] = [
 
 /** "every hour", "every 90 minutes". */
 export function intervalWords(minutes: number | null): string {
-  if (minutes === null) return "at the usual interval";
+  if (minutes === null) return "at the default interval";
   for (const [size, name] of SPANS) {
     const count = minutes / size;
     if (count === 1) return `every ${name}`;

@@ -12,7 +12,7 @@ import { useAddress } from "@/lib/address";
 import { api, type Schema } from "@/lib/api";
 import { useNarrow } from "@/lib/narrow";
 import { useResource } from "@/lib/resource";
-import { importNow, useBusy } from "./actions";
+import { importNow, useBusy } from "./FeedActions";
 import { FeedCard, FeedRow } from "./FeedRow";
 import { ExportOpml, ImportOpml } from "./Opml";
 import { lastRunOf, useRuns, type LastRun } from "./runs";
@@ -58,10 +58,10 @@ export function View() {
         <Loaded from={feeds} lines={12}>
           {({ data }) =>
             data.length === 0 ? (
-              <Empty title="There are no feeds yet">
+              <Empty title="No feeds yet">
                 <p>
-                  Add the URL of a job feed: RSS, Atom, JSON Feed, or the XML of a job board. You see what it gives
-                  before it is kept.
+                  Add the URL of a job feed: RSS, Atom, JSON Feed, or the XML of a job board. You can preview it
+                  before you add it.
                 </p>
                 <div className="flex flex-wrap justify-center gap-2">
                   <LinkButton href="/feeds/new" kind="primary">
@@ -128,7 +128,7 @@ function List({ all, onChanged, onRemoved }: ListProps) {
         </Field>
       </form>
       {found.length === 0 ? (
-        <Empty title="No feed fits">
+        <Empty title="No matching feeds">
           <Button onClick={() => go({ q: null, show: null, page: null })}>Clear the filters</Button>
         </Empty>
       ) : (

@@ -38,7 +38,7 @@ export function FilterBar({ filters, onChange }: { filters: Filters; onChange: C
             onChange={(event) => typeQ(event.target.value)}
           />
         </Field>
-        <Field label="From" error={isNever ? "This is after the last day, so that nothing fits." : null}>
+        <Field label="From" error={isNever ? "This is after the last day, so nothing matches." : null}>
           <Input type="date" value={from} onChange={(event) => typeFrom(event.target.value)} />
         </Field>
         <Field label="To">

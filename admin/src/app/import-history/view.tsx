@@ -70,7 +70,7 @@ export function View() {
     if (rows.length === 0) {
       const isFiltered = Object.values(shown.filters).some(Boolean);
       return isFiltered ? (
-        <Empty title="No run fits these filters">
+        <Empty title="No runs match these filters">
           <Button onClick={() => choose(NO_FILTERS)}>Clear the filters</Button>
         </Empty>
       ) : (

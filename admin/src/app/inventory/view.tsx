@@ -3,16 +3,16 @@
 import { useState } from "react";
 import { PageHead } from "@/components/Card";
 import { useInventoryChanges } from "./changes";
-import { Counts } from "./counts";
-import { Records } from "./records";
-import { Submit } from "./submit";
+import { Counts } from "./Counts";
+import { Records } from "./Records";
+import { Submit } from "./Submit";
 
 export function View() {
   const [changes, setChanges] = useState(0);
   useInventoryChanges(() => setChanges((before) => before + 1));
   return (
     <>
-      <PageHead title="Inventory">What each URL answered: status, headers, cookies, redirects and source.</PageHead>
+      <PageHead title="Inventory">The response of each URL: status, headers, cookies, redirects and source.</PageHead>
       <div className="flex flex-col gap-5">
         <Submit changes={changes} />
         <Counts changes={changes} />

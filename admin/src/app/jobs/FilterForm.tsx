@@ -33,7 +33,7 @@ export function FilterForm({ filters, feeds, onFilters, onClear }: Props) {
       <Field
         label="Search"
         className="sm:col-span-2"
-        hint="In title, company or location. A star at the end: any ending."
+        hint="Searches title, company and location. End with * to match any ending."
       >
         {text("q", "weav*")}
       </Field>

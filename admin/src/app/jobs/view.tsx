@@ -41,7 +41,7 @@ export function View() {
   const clear = () => go(Object.fromEntries([...NAMES, "cursor"].map((name) => [name, null])));
   return (
     <>
-      <PageHead title="Jobs">The postings that the imports brought, the latest published first.</PageHead>
+      <PageHead title="Jobs">Imported postings, most recently published first.</PageHead>
       <Card className="mb-6">
         <FilterForm
           filters={filters}
@@ -62,7 +62,7 @@ export function View() {
             {hasNews && (
               <>
                 <span role="status" className="text-soft">
-                  An import has changed postings since.
+                  An import has changed postings since this page was loaded.
                 </span>
                 <Button onClick={() => (cursor ? turn(null) : found.reload())}>Show them</Button>
               </>
@@ -123,10 +123,10 @@ function Nothing({ isFiltered, hasFeeds, onClear, onMore }: NothingProps) {
   if (onMore) {
     return (
       <Empty title="Nothing found so far">
-        <p>There is more to look through.</p>
+        <p>There is more to search.</p>
         <div className="flex flex-wrap justify-center gap-2">
           <Button kind="primary" onClick={onMore}>
-            Look further
+            Search further
           </Button>
           <Button onClick={onClear}>Clear the filters</Button>
         </div>
@@ -135,14 +135,14 @@ function Nothing({ isFiltered, hasFeeds, onClear, onMore }: NothingProps) {
   }
   if (isFiltered) {
     return (
-      <Empty title="No posting fits">
+      <Empty title="No matching postings">
         <Button onClick={onClear}>Clear the filters</Button>
       </Empty>
     );
   }
   return (
-    <Empty title="There are no postings yet">
-      <p>{hasFeeds ? "Import a feed, and its postings are here." : "Add a feed, and its postings are here."}</p>
+    <Empty title="No postings yet">
+      <p>{hasFeeds ? "Import a feed to see its postings here." : "Add a feed to see its postings here."}</p>
       <LinkButton href={hasFeeds ? "/feeds" : "/feeds/new"} kind="primary">
         {hasFeeds ? "To the feeds" : "Add a feed"}
       </LinkButton>

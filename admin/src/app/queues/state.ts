@@ -21,5 +21,5 @@ const PURPOSES = new Map([
 ]);
 
 export function purposeOf(queue: string): string {
-  return PURPOSES.get(queue) ?? "What was found on watched pages, to store"; // its name is a setting
+  return PURPOSES.get(queue) ?? "Changes on watched pages, to be stored"; // its name is a setting
 }

@@ -7,14 +7,14 @@ import { To } from "@/components/Links";
 import { Skeleton } from "@/components/Skeleton";
 import { ErrorBox } from "@/components/States";
 import { counted } from "@/lib/format";
-import { Depth, Rate } from "./depth";
+import { Depth, Rate } from "./Depth";
 import { purposeOf, useQueues, type QueueState } from "./state";
 
 export function View() {
   const queues = useQueues();
   return (
     <>
-      <PageHead title="Queues">What waits to be done, what is being done, and what could not be done.</PageHead>
+      <PageHead title="Queues">Messages that are waiting, being processed, or dead.</PageHead>
       {queues.data ? (
         <div className="grid gap-5 xl:grid-cols-2">
           {queues.data.data.map((queue) => (

@@ -3,10 +3,10 @@
 import { PageHead } from "@/components/Card";
 import { api } from "@/lib/api";
 import { useResource } from "@/lib/resource";
-import { Health } from "./health";
-import { Installation } from "./installation";
-import { Settings } from "./settings";
-import { Storage } from "./storage";
+import { Health } from "./Health";
+import { Installation } from "./Installation";
+import { Settings } from "./Settings";
+import { Storage } from "./Storage";
 
 export function View() {
   const system = useResource("system", (signal) => api.get("/api/system", { signal }), { everyMs: 60_000 });

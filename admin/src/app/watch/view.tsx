@@ -11,11 +11,11 @@ import { useResource } from "@/lib/resource";
 import { useSteady } from "@/lib/steady";
 import { useWatchChanges } from "@/lib/watch";
 import { useWatchNames } from "@/lib/watchNames";
-import { AtomLink } from "./atom";
+import { AtomLink } from "./AtomLink";
 import { loadChanges } from "./changes";
-import { ImportDialog } from "./import";
-import { loadPages, NoPages, PageSearch, PagesTable } from "./pages";
-import { loadWatches, Watches } from "./watches";
+import { ImportDialog } from "./ImportDialog";
+import { loadPages, NoPages, PageSearch, PagesTable } from "./PagesTable";
+import { loadWatches, Watches } from "./Watches";
 
 const PAGES = 25;
 const CHANGES = 8;
@@ -70,7 +70,7 @@ export function View() {
           </>
         }
       >
-        Pages that are checked on a schedule: what changed, and what the price did.
+        Pages checked on a schedule: their changes and prices.
       </PageHead>
       <div className="grid grid-cols-1 items-start gap-6 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
         <Card title="Watches">

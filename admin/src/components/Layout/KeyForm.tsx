@@ -14,9 +14,9 @@ export function KeyForm() {
   const [error, setError] = useState<string | null>(null);
   return (
     <Card className="mx-auto max-w-md">
-      <h1>Key wanted</h1>
+      <h1>API key required</h1>
       <p className="mt-2 text-soft">
-        {currentKey() ? "This key is not known here." : "This Webloom asks for an API key."} It is one of those in
+        {currentKey() ? "This API key is not valid." : "This Webloom requires an API key."} It is one of those in
         WEBLOOM_API_KEYS; <code>webloom new-key</code> makes one. It is kept until you close this tab.
       </p>
       <form
@@ -40,7 +40,7 @@ export function KeyForm() {
           />
         </Field>
         <Button type="submit" kind="primary">
-          Go on
+          Sign in
         </Button>
       </form>
     </Card>

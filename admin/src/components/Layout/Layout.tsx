@@ -40,7 +40,7 @@ export function Layout({ children }: { children: ReactNode }) {
           role="alert"
           className="fixed inset-x-0 bottom-0 z-40 border-t border-bad bg-bad-pale px-4 py-3 text-center text-bad"
         >
-          Webloom does not answer. What you see may be old; the page goes on by itself when it is back.
+          Webloom is not responding. What you see may be out of date; the page goes on by itself when it is back.
         </div>
       )}
       <Toasts />

@@ -34,6 +34,6 @@ def missing_scheduler(waiting: Waiting, roles: Collection[str]) -> str | None:
     names = [f"{count} {one if count == 1 else many}" for count, one, many in counts if count]
     wait = "waits" if waiting.feeds + waiting.watches == 1 else "wait"
     return (
-        f"No scheduler is alive, and {' and '.join(names)} {wait} for one: "
+        f"No scheduler is running, and {' and '.join(names)} {wait} for one: "
         "no import and no check begins or ends."
     )

@@ -13,7 +13,7 @@ import { addressOf, api, ApiError, type Schema } from "@/lib/api";
 import { usePathPart } from "@/lib/address";
 import { useRemoval, type Removal } from "@/lib/removal";
 import { useResource } from "@/lib/resource";
-import { importNow, RemoveFeed, setEnabled, useBusy } from "../actions";
+import { importNow, RemoveFeed, setEnabled, useBusy } from "../FeedActions";
 import { FeedForm } from "../FeedForm";
 import { LastRunOf, Schedule } from "../FeedRow";
 import { lastRunOf, useRuns, type LastRun } from "../runs";
@@ -52,7 +52,7 @@ export function View() {
       </PageHead>
       <Card>
         {feed.error instanceof ApiError && feed.error.status === 404 ? (
-          <Empty title="There is no such feed">
+          <Empty title="Feed not found">
             <p>It may have been removed.</p>
             <LinkButton href="/feeds">All feeds</LinkButton>
           </Empty>

@@ -6,7 +6,7 @@ import { To } from "@/components/Links";
 import { say } from "@/components/Toasts";
 import { useAddress } from "@/lib/address";
 import { api } from "@/lib/api";
-import { importNow } from "../actions";
+import { importNow } from "../FeedActions";
 import { FeedForm } from "../FeedForm";
 import { newFeedOf, settingsOf } from "../settings";
 

@@ -33,7 +33,7 @@ export function Actions({ run, onChange }: { run: ImportLog; onChange: () => voi
   };
   const cancel = async () => {
     await api.post("/api/import-logs/{runId}/cancel", { path });
-    say("The run was asked to end. What it has stored stays.");
+    say("The run is being cancelled. What it has stored is kept.");
     onChange();
   };
   return (

@@ -16,7 +16,7 @@ export function Failures({ run }: { run: Detail }) {
       {run.failedJobs > 0 && <Reasons run={run} />}
       {repairs.length > 0 && (
         <Card title="Repairs">
-          <p className="mb-3 text-soft">Faults of the feed that were put right while it was read.</p>
+          <p className="mb-3 text-soft">Errors in the feed that were repaired while it was read.</p>
           <Table label="Repairs by kind">
             <Head columns={{ Kind: "text", Times: "number" }} />
             <tbody>
@@ -82,7 +82,7 @@ function Reason({ reason, times, samples, isOpen }: ReasonProps) {
             {samples.map((sample, index) => (
               <li key={index} className="border-b border-line px-3 py-2 last:border-b-0">
                 <div className="text-sm text-soft">
-                  {sample.index === null ? "Its place is not known" : `Record ${number(sample.index + 1)} of the feed`}
+                  {sample.index === null ? "Position unknown" : `Record ${number(sample.index + 1)} of the feed`}
                 </div>
                 <pre className="text-sm whitespace-pre-wrap wrap-anywhere">{sample.sample || "(empty)"}</pre>
               </li>

@@ -46,7 +46,7 @@ function Trouble({ run }: { run: ImportLog }) {
   if (run.error) {
     return (
       <div className="rounded-lg border border-bad bg-bad-pale p-4 text-bad">
-        <p className="font-medium">{run.status === "failed" ? "The import failed" : "Not all of it went well"}</p>
+        <p className="font-medium">{run.status === "failed" ? "The import failed" : "Partly failed"}</p>
         <p className="mt-1 wrap-anywhere">{run.error}</p>
       </div>
     );

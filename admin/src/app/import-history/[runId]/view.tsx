@@ -68,7 +68,7 @@ export function View() {
 function NoSuchRun() {
   return (
     <Card>
-      <Empty title="This run was not found">
+      <Empty title="Run not found">
         <p>Its address may be misspelt, or the run is no longer kept.</p>
         <LinkButton href="/import-history" kind="primary">
           All imports

@@ -13,9 +13,9 @@ import { api, ApiError } from "@/lib/api";
 import { useAddress } from "@/lib/address";
 import { shortUrl } from "@/lib/format";
 import { useRemoval } from "@/lib/removal";
-import { RecordParts } from "./parts";
+import { RecordParts } from "./RecordParts";
 import { useRecord } from "./record";
-import { Source } from "./source";
+import { Source } from "./Source";
 
 const LONGEST_TITLE = 120;
 
@@ -26,7 +26,7 @@ export function View() {
     return (
       <>
         <PageHead title="Record" />
-        <Empty title="No URL is given in the address">
+        <Empty title="The address has no URL">
           <LinkButton href="/inventory">To the inventory</LinkButton>
         </Empty>
       </>
@@ -57,7 +57,7 @@ function OneRecord({ url }: { url: string }) {
     try {
       asked.current = (await api.post("/metadata", { body: { url } })).request_id;
       known.reload();
-      say("Submitted. This page shows the answer when it is there.");
+      say("Submitted. The response will appear here.");
     } catch (error) {
       sayError(error);
     } finally {
@@ -84,7 +84,7 @@ function OneRecord({ url }: { url: string }) {
         <To href="/inventory">Inventory</To>
       </PageHead>
       {isUnknown ? (
-        <Empty title="Nothing is known of this URL">
+        <Empty title="This URL is not in the inventory">
           <Out url={url} />
           <Button kind="primary" onClick={refetch} isBusy={isBusy}>
             Fetch it
@@ -100,8 +100,8 @@ function OneRecord({ url }: { url: string }) {
                   <StatusBadge status={waiting.status} />
                   <span>
                     {record
-                      ? "It is being fetched again. Below is what is known from before."
-                      : "Nothing was fetched from this URL yet. The answer appears here by itself."}
+                      ? "Being fetched again. Below is the previous response."
+                      : "This URL has not been fetched yet. The response will appear here."}
                   </span>
                 </div>
                 {!record && (
@@ -125,11 +125,11 @@ function OneRecord({ url }: { url: string }) {
           onYes={async () => {
             await api.delete("/metadata", { query: { url } });
             removal.done();
-            say("Invalidated: nothing is known of this URL any more.");
+            say("Invalidated. Nothing is stored for this URL any more.");
             router.push("/inventory");
           }}
         >
-          All that is known of it is dropped: headers, cookies, source. The next look-up fetches it anew.
+          Its headers, cookies and source are deleted. The next look-up fetches the URL again.
         </Confirm>
       )}
     </>

@@ -32,7 +32,7 @@ export function View() {
       </PageHead>
       <Card>
         {job.error instanceof ApiError && job.error.status === 404 ? (
-          <Empty title="There is no such posting">
+          <Empty title="Posting not found">
             <LinkButton href="/jobs">All postings</LinkButton>
           </Empty>
         ) : (
@@ -55,13 +55,13 @@ function Shown({ job, feed }: { job: Job; feed: Schema<"FeedResponse"> | undefin
       </PageHead>
       <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,1fr)_26rem]">
         <Card title="Description">
-          {job.description ? <Prose text={job.description} /> : <p className="text-soft">The feed gives none.</p>}
+          {job.description ? <Prose text={job.description} /> : <p className="text-soft">The feed has none.</p>}
         </Card>
         <div className="flex min-w-0 flex-col gap-6">
           <Card title="Posting">
             <Facts items={factsOf(job)} />
           </Card>
-          <Card title="Where it comes from">
+          <Card title="Source">
             <Facts items={originOf(job, feed)} />
           </Card>
         </div>

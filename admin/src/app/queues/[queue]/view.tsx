@@ -8,9 +8,9 @@ import { Empty, ErrorBox } from "@/components/States";
 import { api } from "@/lib/api";
 import { useAddress, usePathPart } from "@/lib/address";
 import { useResource } from "@/lib/resource";
-import { Depth, Rate } from "../depth";
+import { Depth, Rate } from "../Depth";
 import { purposeOf, useQueues } from "../state";
-import { Letters } from "./letters";
+import { DeadLetters } from "./DeadLetters";
 
 export function View() {
   const name = usePathPart(1);
@@ -38,7 +38,7 @@ export function View() {
         {queue && <p>{purposeOf(name)}</p>}
       </PageHead>
       {isUnknown ? (
-        <Empty title="There is no such queue">
+        <Empty title="Queue not found">
           <p>There are {queues.data?.data.map((each) => each.name).join(", ")}.</p>
         </Empty>
       ) : queues.data === undefined && queues.error !== undefined ? (
@@ -55,7 +55,7 @@ export function View() {
               <Skeleton lines={7} />
             )}
           </Card>
-          <Letters
+          <DeadLetters
             key={`${name} ${cursor}`}
             queue={name}
             dead={dead ?? null}

@@ -13,15 +13,15 @@ import { useRemoval } from "@/lib/removal";
 import { useResource, type Resource } from "@/lib/resource";
 import { useSteady } from "@/lib/steady";
 import { short, useWatchChanges } from "@/lib/watch";
-import { WatchActions } from "../actions";
-import { AtomLink } from "../atom";
+import { WatchActions } from "../WatchActions";
+import { AtomLink } from "../AtomLink";
 import { loadChanges } from "../changes";
-import { NoSuchWatch, NotNamed } from "../not-named";
-import { PagesTable } from "../pages";
-import { WatchState } from "../watches";
-import { Notices } from "./notices";
-import { Runs } from "./runs";
-import { Settings } from "./settings";
+import { NoSuchWatch, NotNamed } from "../NotFound";
+import { PagesTable } from "../PagesTable";
+import { WatchState } from "../Watches";
+import { Notifications } from "./Notifications";
+import { Runs } from "./Runs";
+import { Settings } from "./Settings";
 
 const LIMIT = 20;
 const RUNS = 10;
@@ -75,7 +75,7 @@ function OneWatch({ jobId }: { jobId: string }) {
     return (
       <>
         <PageHead title={short(jobId)} />
-        <NoSuchWatch hint="It may have been removed, and nothing is kept of its pages." />
+        <NoSuchWatch hint="It may have been removed together with its pages." />
       </>
     );
   }
@@ -99,7 +99,7 @@ function OneWatch({ jobId }: { jobId: string }) {
       >
         <span className="flex min-h-7 flex-wrap items-center gap-x-3">
           <To href="/watch">All watches</To>
-          {isGone && "There is no watch with this id (any more). This is what is kept of its pages."}
+          {isGone && "No watch has this id. These are the pages stored for it."}
           {watch.data && !isGone && <WatchState watch={watch.data} active={active} />}
         </span>
       </PageHead>
@@ -136,8 +136,8 @@ function OneWatch({ jobId }: { jobId: string }) {
           <Listed
             from={runs}
             name="runs"
-            empty="No run is kept"
-            hint="A run is here once its pages are checked. Run now checks them at once."
+            empty="No runs stored"
+            hint="A run appears when its pages are checked. Run now checks them at once."
           >
             {(found) => <Runs runs={found} />}
           </Listed>
@@ -153,14 +153,14 @@ function OneWatch({ jobId }: { jobId: string }) {
           </Listed>
         </Card>
         {!isGone && (
-          <Card title="Notices">
+          <Card title="Notifications">
             <Listed
               from={notices}
               name="notices"
-              empty="Nobody was told anything"
-              hint="A notice is written at the end of a run, for each target."
+              empty="No notifications sent"
+              hint="At the end of a run with changes, each target gets a notification."
             >
-              {(found) => <Notices notices={found} />}
+              {(found) => <Notifications notices={found} />}
             </Listed>
           </Card>
         )}

@@ -8,9 +8,9 @@ import { useAddress } from "@/lib/address";
 import { api, ApiError } from "@/lib/api";
 import { useResource } from "@/lib/resource";
 import { watchPath } from "@/lib/watch";
-import { WatchForm } from "../form";
-import { editsOf, formOf } from "../form-state";
-import { NoSuchWatch, NotNamed } from "../not-named";
+import { WatchForm } from "../WatchForm";
+import { editsOf, formOf } from "../formState";
+import { NoSuchWatch, NotNamed } from "../NotFound";
 
 export function View() {
   const router = useRouter();

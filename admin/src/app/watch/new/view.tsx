@@ -7,8 +7,8 @@ import { useAddress } from "@/lib/address";
 import { api } from "@/lib/api";
 import { counted } from "@/lib/format";
 import { watchPath } from "@/lib/watch";
-import { WatchForm } from "../form";
-import { bodyOf, emptyForm } from "../form-state";
+import { WatchForm } from "../WatchForm";
+import { bodyOf, emptyForm } from "../formState";
 
 export function View() {
   const router = useRouter();

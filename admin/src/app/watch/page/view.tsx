@@ -16,12 +16,12 @@ import { counted, number, shortUrl } from "@/lib/format";
 import { useResource } from "@/lib/resource";
 import { useSteady } from "@/lib/steady";
 import { kindOf, price, short, useWatchChanges, watchPath, type Page } from "@/lib/watch";
-import { NotNamed } from "../not-named";
-import { Outcome } from "../pages";
-import { TextBox } from "../text-box";
-import { Difference } from "./difference";
-import { loadPrices, Prices } from "./prices";
-import { Versions } from "./versions";
+import { NotNamed } from "../NotFound";
+import { Outcome } from "../PagesTable";
+import { TextBox } from "../TextBox";
+import { Difference } from "./Difference";
+import { loadPrices, Prices } from "./Prices";
+import { Versions } from "./Versions";
 
 const VERSIONS = 50;
 const CHANGES = 20;
@@ -102,7 +102,7 @@ function OnePage({ jobId, url }: { jobId: string; url: string }) {
                   {found.page.text && <Text text={found.page.text} />}
                 </>
               ) : (
-                <Empty title="Nothing is known of this page">
+                <Empty title="This page is not stored">
                   It may not have been checked yet.{" "}
                   <To href={watchPath(jobId)} className="underline">
                     Its watch
@@ -136,7 +136,7 @@ function OnePage({ jobId, url }: { jobId: string; url: string }) {
             {(seen) => (
               <>
                 {seen.data.length === 0 ? (
-                  <Empty title="No changes are kept">The first version is what later ones are compared with.</Empty>
+                  <Empty title="No changes stored">The first version is what later ones are compared with.</Empty>
                 ) : (
                   <Changes changes={seen.data} pages={names} isOnePage />
                 )}
@@ -208,10 +208,10 @@ function Text({ text }: { text: string }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details className="mt-4" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="cursor-pointer text-accent">The text that counts</summary>
+      <summary className="cursor-pointer text-accent">Compared text</summary>
       {isOpen && (
         <div className="mt-2">
-          <TextBox label="The text that counts">
+          <TextBox label="Compared text">
             {text.slice(0, LONGEST_TEXT)}
             {text.length > LONGEST_TEXT && `\n… ${counted(text.length - LONGEST_TEXT, "more character")}`}
           </TextBox>

@@ -28,7 +28,7 @@ export function Settings({ system }: { system: Resource<Schema<"SystemResponse">
     return !(isOnlyChanged && isDefault) && words.every((word) => all.includes(word));
   };
   return (
-    <Card title="Settings in force">
+    <Card title="Current settings">
       <div className="mb-4 flex flex-wrap items-end gap-4">
         <Field label="Search" className="w-full sm:w-72">
           <Input
@@ -40,7 +40,7 @@ export function Settings({ system }: { system: Resource<Schema<"SystemResponse">
         </Field>
         <div className="flex min-h-9 items-center">
           <Checkbox
-            label="Only those that differ from the default"
+            label="Only settings that differ from the default"
             checked={isOnlyChanged}
             onChange={(event) => show(text, event.target.checked)}
           />
@@ -51,7 +51,7 @@ export function Settings({ system }: { system: Resource<Schema<"SystemResponse">
           const shown = settings.filter(fits);
           if (shown.length === 0) {
             return (
-              <Empty title="No setting fits">
+              <Empty title="No matching settings">
                 <Button onClick={() => show("", false)}>Show all</Button>
               </Empty>
             );
@@ -84,7 +84,7 @@ function SettingsTable({ settings, total }: { settings: Schema<"SettingResponse"
         </tbody>
       </Table>
       <p className="mt-3 text-sm text-soft">
-        {counted(settings.length, "setting")} of {total}. They come from the environment and are read at the start.
+        {counted(settings.length, "setting")} of {total}. They are read from the environment at startup.
       </p>
     </>
   );

@@ -41,7 +41,7 @@ export function Difference({
     <Card
       title={`Version ${from} → ${to}`}
       actions={
-        <span role="group" aria-label="Form of the difference" className="flex gap-2">
+        <span role="group" aria-label="Diff layout" className="flex gap-2">
           <Button
             aria-pressed={form === "inline"}
             kind={form === "inline" ? "primary" : "plain"}

@@ -4,7 +4,7 @@ import { useRef } from "react";
 import { Button } from "@/components/Button";
 import { Field, Input } from "@/components/Form";
 import { isWebUrl } from "@/lib/format";
-import type { TypedTarget } from "./form-state";
+import type { TypedTarget } from "./formState";
 
 /** Where people and programs are told. */
 export function Targets({
@@ -22,7 +22,7 @@ export function Targets({
   return (
     <div className="flex flex-col gap-4">
       {targets.length === 0 && (
-        <p className="text-soft">Nobody is told. Changes are kept, shown here, and in the Atom feed.</p>
+        <p className="text-soft">No notifications. Changes are stored and shown here and in the Atom feed.</p>
       )}
       {targets.map((target, index) => (
         <fieldset key={target.key} className="min-w-0 rounded-lg border border-line p-3">
@@ -33,7 +33,7 @@ export function Targets({
               label="URL"
               hint={
                 target.shown !== null && target.url === target.shown
-                  ? "What is secret in it is not shown. Left as it is, it stays."
+                  ? "Secrets are hidden. Leave the field unchanged to keep them."
                   : "http(s): a webhook. Otherwise a URL of Apprise: mailto://…, tgram://…, slack://…"
               }
             >
@@ -46,7 +46,7 @@ export function Targets({
             {isWebUrl(target.url.trim()) && (
               <Field
                 label="Secret"
-                hint={target.isSigned ? "There is one. Empty: it stays." : "Signs what the webhook is sent"}
+                hint={target.isSigned ? "Already set. Leave empty to keep it." : "Used to sign webhook requests"}
               >
                 <Input
                   type="password"
@@ -56,7 +56,7 @@ export function Targets({
                 />
               </Field>
             )}
-            <Field label="Digest, minutes" hint="Empty: a message after each run">
+            <Field label="Digest, minutes" hint="Leave empty for a message after each run">
               <Input
                 inputMode="decimal"
                 value={target.digest}

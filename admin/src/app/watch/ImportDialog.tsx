@@ -30,13 +30,13 @@ export function ImportDialog({ onClose, onDone }: { onClose: () => void; onDone:
 
   if (result) {
     return (
-      <Dialog title="The list is read" onClose={onClose} isWide>
+      <Dialog title="List imported" onClose={onClose} isWide>
         <p role="status">
           {counted(result.added, "watch", "watches")} added, {number(result.refused)} refused.
         </p>
         {result.refusals.length > 0 && (
           <div className="mt-4 px-4 sm:px-5">
-            <Table label="Entries that were refused">
+            <Table label="Rejected entries">
               <Head columns={{ Entry: "text", Why: "text" }} />
               <tbody>
                 {result.refusals.map(({ entry, reason }, index) => (
@@ -80,7 +80,7 @@ export function ImportDialog({ onClose, onDone }: { onClose: () => void; onDone:
             }}
           />
         </Field>
-        <Field label="List" hint="What is in the file, or what you type here. Each entry becomes a watch.">
+        <Field label="List" hint="The contents of the file, or your own list. Each entry becomes a watch.">
           <Textarea rows={10} value={text} spellCheck={false} onChange={(event) => setText(event.target.value)} />
         </Field>
         {error && (

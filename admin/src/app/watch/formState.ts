@@ -124,7 +124,7 @@ export class Unfit extends Error {
 
 export function bodyOf(form: Typed): Schema<"AddWatchBody"> {
   const urls = urlsOf(form);
-  if (urls.length === 0) throw new Unfit("urls", "Give one URL or more.");
+  if (urls.length === 0) throw new Unfit("urls", "Enter at least one URL.");
   return {
     urls,
     url: null,
@@ -216,7 +216,7 @@ export const LABELS: Partial<Record<Place, string>> = {
   textContains: "New text contains",
   priceBelow: "Price below",
   priceChangePercent: "Price moves by, percent",
-  targets: "Who is told",
+  targets: "Notifications",
 };
 
 /** Which field the API speaks of: it names the field, or the selector or pattern that is wrong. */

@@ -3,7 +3,7 @@
 import { useId } from "react";
 import { Field, Input, Select } from "@/components/Form";
 import { scheduleWords } from "@/lib/watch";
-import type { Place, Typed } from "./form-state";
+import type { Place, Typed } from "./formState";
 
 const ZONES = Intl.supportedValuesOf("timeZone");
 
@@ -28,13 +28,13 @@ export function ScheduleFields({
     <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
       <Field label="Checked">
         <Select value={form.timing} onChange={(event) => set({ timing: event.target.value as Typed["timing"] })}>
-          {isNew && <option value="usual">At the usual interval</option>}
-          <option value="every">Every so many minutes</option>
-          <option value="cron">By a cron line</option>
+          {isNew && <option value="usual">At the default interval</option>}
+          <option value="every">Every N minutes</option>
+          <option value="cron">By cron expression</option>
         </Select>
       </Field>
       {form.timing === "usual" && (
-        <p className="self-end text-sm text-soft">WATCH_INTERVAL_MINUTES, an hour unless it is set.</p>
+        <p className="self-end text-sm text-soft">Set by WATCH_INTERVAL_MINUTES; one hour by default.</p>
       )}
       {form.timing === "every" && (
         <Field label="Minutes" error={errorAt("every")} hint={Number(form.every) > 0 ? words : "0.05 to 525,600"}>

@@ -9,11 +9,11 @@ import { Empty, Loaded } from "@/components/States";
 import type { Schema } from "@/lib/api";
 import { counted, number } from "@/lib/format";
 import type { Resource } from "@/lib/resource";
-import { Act, type Deed } from "./act";
-import { Letter } from "./letter";
+import { Act, type Deed } from "./Act";
+import { DeadLetter } from "./DeadLetter";
 
 /** The dead letters of a queue, and what can be done with one, many or all of them. */
-export function Letters({
+export function DeadLetters({
   queue,
   dead,
   letters,
@@ -64,7 +64,7 @@ export function Letters({
         {({ data, nextCursor }) => (
           <div ref={list} tabIndex={-1} role="group" aria-label="Dead letters" className="rounded-lg">
             {data.length === 0 ? (
-              <Empty title={isFirst ? "No dead letters" : "No dead letters on this page any more"}>
+              <Empty title={isFirst ? "No dead letters" : "No dead letters left on this page"}>
                 {isFirst && (
                   <p>
                     Every message of this queue could be handled. One that can&apos;t be appears here with its reason.
@@ -94,7 +94,7 @@ export function Letters({
                 </div>
                 <ul>
                   {data.map((letter) => (
-                    <Letter
+                    <DeadLetter
                       key={letter.id}
                       letter={letter}
                       isChosen={chosen.has(letter.id)}

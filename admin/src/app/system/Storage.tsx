@@ -33,7 +33,7 @@ function Pages({ storage }: { storage: Schema<"StorageResponse"> }) {
       <Used used={storage.bytes} most={storage.budget} isFull={storage.full} />
       <p className="mt-2 text-sm text-soft">
         {storage.full
-          ? "Nothing new is stored. Raise WEBLOOM_STORAGE_BUDGET, or remove watches with their pages."
+          ? "Nothing new is stored until you raise WEBLOOM_STORAGE_BUDGET or remove watches with their pages."
           : `${bytes(storage.supersededBytes)} of it are older versions, which pruning would free.`}
       </p>
       <Sizes
@@ -66,7 +66,7 @@ function Database({ database }: { database: Schema<"DatabaseUsage"> }) {
 }
 
 function limitWords(limit: number | null): string {
-  if (limit === null) return "There is no limit. WEBLOOM_DATABASE_LIMIT sets one.";
+  if (limit === null) return "No limit. Set one with WEBLOOM_DATABASE_LIMIT.";
   return "From 80 % on, older versions of watched pages are pruned.";
 }
 

@@ -13,9 +13,9 @@ import { useResource } from "@/lib/resource";
 const EVERY_MS = 5000;
 
 const WORDS: Record<string, string> = {
-  ok: "All is well.",
-  degraded: "It answers, but not everything works: see below.",
-  down: "Something that Webloom can't do without is down: see below.",
+  ok: "Everything works.",
+  degraded: "Running, but something is wrong. See below.",
+  down: "A required service is down. See below.",
 };
 
 /** Every dependency and every process. */
@@ -47,12 +47,12 @@ export function Health() {
             <>
               {!workers.some((worker) => worker.alive) && (
                 <p className="mb-3 rounded-lg bg-warn-pale p-3 text-warn">
-                  No worker is alive: nothing that waits is done. <code>webloom worker</code> starts one.
+                  No worker is running, so nothing in the queues is processed. <code>webloom worker</code> starts one.
                 </p>
               )}
               {!others.some(({ role, alive }) => role === "scheduler" && alive) && (
                 <p className="mb-3 rounded-lg bg-warn-pale p-3 text-warn">
-                  {scheduler ?? "No scheduler is alive: no import and no check begins or ends by itself."}{" "}
+                  {scheduler ?? "No scheduler is running, so imports and checks don't start or finish on their own."}{" "}
                   <code>webloom scheduler</code> starts one.
                 </p>
               )}
@@ -100,7 +100,7 @@ function Dependencies({ dependencies }: { dependencies: Schema<"Dependency">[] }
 }
 
 function Processes({ processes, at }: { processes: Schema<"ProcessHealth">[]; at: number }) {
-  if (processes.length === 0) return <Empty title="No process was heard of in the last minutes" />;
+  if (processes.length === 0) return <Empty title="No process has reported recently" />;
   return (
     <Table label="Processes">
       <Head

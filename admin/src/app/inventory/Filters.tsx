@@ -46,12 +46,12 @@ function Fields({ given, onApply }: { given: Given; onApply: (given: Given) => v
         apply({ ...fields, q: fields.q.trim(), host: fields.host.trim() });
       }}
     >
-      <Field label="Words of the URL" className="w-full sm:w-56">
+      <Field label="Words in the URL" className="w-full sm:w-56">
         <Input
           type="search"
           maxLength={200}
           placeholder="shop lamp*"
-          title="Words in a row; a star at the end stands for any ending"
+          title="Consecutive words; end with * to match any ending"
           {...bind("q")}
         />
       </Field>

@@ -9,7 +9,7 @@ import { api } from "@/lib/api";
 import { counted } from "@/lib/format";
 import { useRemoval } from "@/lib/removal";
 import { metricWords, runWords, scheduleWords, watchPath, type Run, type Watch } from "@/lib/watch";
-import { WatchActions } from "./actions";
+import { WatchActions } from "./WatchActions";
 
 const RUNS_AT_ONCE = 50;
 
@@ -45,8 +45,8 @@ export async function loadWatches(cursor: string | null, signal: AbortSignal): P
 export function Watches({ seen, onChange }: { seen: WatchesSeen; onChange: () => void }) {
   if (seen.watches.length === 0) {
     return (
-      <Empty title="Nothing is watched yet">
-        <p>Give Webloom pages and a schedule: it keeps every version, what changed, and what the price did.</p>
+      <Empty title="No watches yet">
+        <p>Give Webloom pages and a schedule: it keeps every version, every change and the price history.</p>
         <LinkButton href="/watch/new" kind="primary">
           Add a watch
         </LinkButton>
@@ -102,7 +102,7 @@ function Row({ watch, runs, onChange }: { watch: Watch; runs: Map<string, Run>; 
         <p className="text-sm text-bad wrap-anywhere">
           {watch.consecutiveFailures === 1
             ? "The last run failed"
-            : `${watch.consecutiveFailures} runs in a row have failed`}
+            : `${watch.consecutiveFailures} consecutive runs failed`}
           {last?.failures[0] && `: ${last.failures[0].reason}`}
         </p>
       )}

@@ -8,10 +8,10 @@ import { number } from "@/lib/format";
 
 const LINES = 5;
 
-export function Notices({ notices }: { notices: Schema<"NoticeResponse">[] }) {
+export function Notifications({ notices }: { notices: Schema<"NoticeResponse">[] }) {
   return (
-    <Table label="Notices">
-      <Head columns={{ Due: "text", Target: "text", "What is told": "text", State: "text" }} />
+    <Table label="Notifications">
+      <Head columns={{ Due: "text", Target: "text", "Message": "text", State: "text" }} />
       <tbody>
         {notices.map((notice) => (
           <tr key={notice.noticeId}>

@@ -3,7 +3,7 @@ import { duration } from "@/lib/format";
 import type { Details } from "../details";
 
 const NAMES = [
-  ["dns", "Looking up the name"],
+  ["dns", "DNS lookup"],
   ["connect", "Connecting"],
   ["first_byte", "Waiting for the first byte"],
   ["total", "All, with redirects"],
@@ -11,7 +11,7 @@ const NAMES = [
 
 /** How long each step took; a connection that was open already has no first two. */
 export function Timings({ timings }: { timings: Details["timings_ms"] }) {
-  if (!timings) return <p className="text-soft">No answer was received.</p>;
+  if (!timings) return <p className="text-soft">No response received.</p>;
   const most = Math.max(...NAMES.map(([name]) => timings[name] ?? 0), 0.1);
   return (
     <dl className="grid grid-cols-[max-content_1fr_max-content] items-center gap-x-4 gap-y-3">

@@ -25,7 +25,7 @@ export function Installation({ system }: { system: Resource<Schema<"SystemRespon
               ["Machine", found.host],
               ["Started", <Time key="started" at={found.startedAt} />],
               ["Database", found.databaseBytes === null ? "not on this machine" : bytes(found.databaseBytes)],
-              ["Disk free", found.diskFree === null ? "nothing is kept on this machine" : bytes(found.diskFree)],
+              ["Disk free", found.diskFree === null ? "no data on this machine" : bytes(found.diskFree)],
             ]}
           />
         )}

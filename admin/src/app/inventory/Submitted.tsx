@@ -31,11 +31,11 @@ export function Submitted({
 }) {
   const { accepted, refused, noRoom } = outcome;
   return (
-    <section aria-label="What became of them" className="mt-5 flex flex-col gap-4 border-t border-line pt-4">
+    <section aria-label="Results" className="mt-5 flex flex-col gap-4 border-t border-line pt-4">
       {noRoom.length > 0 && (
         <div className="flex flex-wrap items-center gap-3 rounded-lg bg-warn-pale p-3 text-warn">
           <p className="min-w-0 flex-1">
-            {counted(noRoom.length, "URL")} did not fit into the queue, which is full. Send them again when it is
+            {counted(noRoom.length, "URL")} did not fit into the full queue. Submit them again when it is
             shorter.
           </p>
           <Button onClick={onAgain} isBusy={isBusy}>

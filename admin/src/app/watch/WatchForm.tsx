@@ -6,10 +6,10 @@ import { Card } from "@/components/Card";
 import { Checkbox, Field, Input, Textarea } from "@/components/Form";
 import { messageOf, withoutField } from "@/lib/api";
 import { number } from "@/lib/format";
-import { LABELS, placeOf, selectionOf, Unfit, urlsOf, type Place, type Typed } from "./form-state";
-import { PreviewCard, usePreview } from "./preview";
-import { ScheduleFields } from "./schedule";
-import { Targets } from "./targets";
+import { LABELS, placeOf, selectionOf, Unfit, urlsOf, type Place, type Typed } from "./formState";
+import { PreviewCard, usePreview } from "./WatchPreview";
+import { ScheduleFields } from "./ScheduleFields";
+import { Targets } from "./Targets";
 
 // Beside the cards of the form, whatever their number.
 const RIGHT =
@@ -79,11 +79,11 @@ export function WatchForm({
           <Field
             label="URLs"
             error={errorAt("urls")}
-            hint={urls.length > 1 ? `${number(urls.length)} URLs, one a line` : "One a line, up to 10,000"}
+            hint={urls.length > 1 ? `${number(urls.length)} URLs, one per line` : "One per line, up to 10,000"}
           >
             {text("urls", 4)}
           </Field>
-          <Field label="Name" error={errorAt("name")} hint={isNew ? "Empty: the first URL" : undefined}>
+          <Field label="Name" error={errorAt("name")} hint={isNew ? "Leave empty to use the first URL" : undefined}>
             <Input maxLength={200} value={form.name} onChange={(event) => set({ name: event.target.value })} />
           </Field>
           <Checkbox
@@ -96,7 +96,7 @@ export function WatchForm({
       <Card title="When" className={LEFT}>
         <ScheduleFields form={form} isNew={isNew} set={set} errorAt={errorAt} />
       </Card>
-      <Card title="What of a page counts" className={LEFT}>
+      <Card title="What to compare" className={LEFT}>
         <p className="mb-3 text-sm text-soft">
           Without a selection it is the main text. A selector is CSS, or XPath if it begins with /, ( or xpath:. All of
           these are one a line.
@@ -108,7 +108,7 @@ export function WatchForm({
           <Field label="Leave out" error={errorAt("drop")} hint="Selectors, such as .advert">
             {text("drop", 3)}
           </Field>
-          <Field label="Ignore lines with" error={errorAt("ignoreText")} hint="Text, whatever the case">
+          <Field label="Ignore lines with" error={errorAt("ignoreText")} hint="Text, case-insensitive">
             {text("ignoreText", 3)}
           </Field>
           <Field
@@ -121,12 +121,12 @@ export function WatchForm({
         </div>
         <div className="mt-4 flex flex-wrap gap-x-6 gap-y-2">
           <Checkbox
-            label="The order of lines does not count"
+            label="Ignore the order of lines"
             checked={form.sortLines}
             onChange={(event) => set({ sortLines: event.target.checked })}
           />
           <Checkbox
-            label="A line counts once"
+            label="Ignore repeated lines"
             checked={form.uniqueLines}
             onChange={(event) => set({ uniqueLines: event.target.checked })}
           />
@@ -135,16 +135,16 @@ export function WatchForm({
       <div className={RIGHT}>
         <PreviewCard preview={preview} firstUrl={urls[0]} />
       </div>
-      <Card title="What is told" className={LEFT}>
+      <Card title="Message" className={LEFT}>
         <p className="mb-3 text-sm text-soft">
-          Every change is kept. With nothing set here every change is told; otherwise a change that meets any of these.
+          Every change is stored. With nothing set here, all of them are notified; otherwise those that match any of these.
         </p>
         <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
           <Field
             className="sm:col-span-2"
             label="New text contains"
             error={errorAt("textContains")}
-            hint="One a line, whatever the case"
+            hint="One per line, case-insensitive"
           >
             {text("textContains", 2)}
           </Field>
@@ -164,7 +164,7 @@ export function WatchForm({
           </Field>
         </div>
       </Card>
-      <Card title="Who is told" className={LEFT}>
+      <Card title="Notifications" className={LEFT}>
         <Targets targets={form.targets} error={errorAt("targets")} onChange={(targets) => set({ targets })} />
       </Card>
       {problem && (

@@ -9,7 +9,7 @@ import { Facts } from "@/components/Table";
 import { api, ApiError, messageOf, withoutField, type Schema } from "@/lib/api";
 import { counted, shortUrl } from "@/lib/format";
 import { kindOf, price, short } from "@/lib/watch";
-import { TextBox } from "./text-box";
+import { TextBox } from "./TextBox";
 
 const PAUSE_MS = 600;
 const BUSY_MS = 2000; // others are making previews: Webloom makes few at once
@@ -85,7 +85,7 @@ export function PreviewCard({ preview, firstUrl }: { preview: Preview; firstUrl:
       title="Preview"
       actions={
         <Button isBusy={isBusy} disabled={!firstUrl} onClick={() => firstUrl && ask(firstUrl)}>
-          {url === null ? "Show what is selected" : "Fetch again"}
+          {url === null ? "Show selection" : "Fetch again"}
         </Button>
       }
     >
@@ -95,13 +95,13 @@ export function PreviewCard({ preview, firstUrl }: { preview: Preview; firstUrl:
       {url === null && (
         <p className="text-soft">
           {firstUrl
-            ? "Fetches the first URL and shows what a check would see. It follows what you choose; nothing is stored."
-            : "Give a URL first: then what is selected on its page can be shown here."}
+            ? "Fetches the first URL and shows what a check would see. It follows your selection; nothing is stored."
+            : "Enter a URL first to see what is selected on its page."}
         </p>
       )}
       {url !== null && firstUrl !== url && (
         <p className="mb-3 text-sm text-warn wrap-anywhere">
-          This is {shortUrl(url)}, which is not the first URL any more.
+          This is {shortUrl(url)}, no longer the first URL.
         </p>
       )}
       {error && (
@@ -169,11 +169,11 @@ function Seen({ seen }: { seen: Schema<"WatchPreview"> }) {
           Selected text <span className="font-normal text-soft">({counted(seen.lines, "line")})</span>
         </h3>
         {seen.lines === 0 ? (
-          <p className="text-soft">Nothing of this page would count.</p>
+          <p className="text-soft">Nothing on this page would be compared.</p>
         ) : (
           <TextBox label="Selected text">{seen.text}</TextBox>
         )}
-        {seen.isCut && <p className="mt-1 text-sm text-soft">This is the beginning of it.</p>}
+        {seen.isCut && <p className="mt-1 text-sm text-soft">Only the beginning is shown.</p>}
       </div>
     </div>
   );

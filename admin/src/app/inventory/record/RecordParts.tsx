@@ -8,7 +8,7 @@ import { Time, useNow } from "@/components/Time";
 import type { Schema } from "@/lib/api";
 import { counted, number } from "@/lib/format";
 import { detailsOf, sizeOf, type Details } from "../details";
-import { Timings } from "./timings";
+import { Timings } from "./Timings";
 
 type Record = Schema<"RecordResponse">;
 const DAY_MS = 86_400_000;
@@ -22,7 +22,7 @@ export function RecordParts({ record }: { record: Record }) {
     <>
       {record.processing.error_message && (
         <div className="rounded-lg border border-bad bg-bad-pale p-4 text-bad">
-          <p className="font-medium">The latest attempt failed</p>
+          <p className="font-medium">The last attempt failed</p>
           <p className="mt-1 wrap-anywhere">{record.processing.error_message}</p>
         </div>
       )}
@@ -81,7 +81,7 @@ function Summary({ record, details }: { record: Record; details: Details }) {
 
 function Chain({ record, chain }: { record: Record; chain: NonNullable<Details["redirect_chain"]> }) {
   const { final_url, status_code } = record.metadata;
-  if (!final_url) return <p className="text-soft">No answer was received.</p>;
+  if (!final_url) return <p className="text-soft">No response received.</p>;
   return (
     <ol className="flex flex-col gap-2">
       {[...chain, { url: final_url, status_code: status_code ?? 0 }].map(({ url, status_code: code }, index) => (
@@ -97,8 +97,8 @@ function Chain({ record, chain }: { record: Record; chain: NonNullable<Details["
 }
 
 function Certificate({ tls, finalUrl }: { tls: Details["tls"]; finalUrl: string | null | undefined }) {
-  if (!finalUrl) return <p className="text-soft">No answer was received.</p>;
-  if (!tls) return <p className="text-soft">None: the answer came over plain HTTP.</p>;
+  if (!finalUrl) return <p className="text-soft">No response received.</p>;
+  if (!tls) return <p className="text-soft">None: the response came over plain HTTP.</p>;
   const expires = tls.certificate_expires_at;
   return (
     <Facts
@@ -129,7 +129,7 @@ function Processing({ record }: { record: Record }) {
     <Facts
       items={[
         ["Attempts", number(attempt_number ?? 0)],
-        ["Failed, to be repeated", number(retry_count ?? 0)],
+        ["Failed, will be retried", number(retry_count ?? 0)],
         ["Last attempt", <Time key="last" at={last_attempt_at} />],
         ["Request", <code key="request" className="text-sm">{last_request_id ?? "–"}</code>],
       ]}

@@ -31,7 +31,7 @@ export function Versions({
       <Loaded from={resource} lines={8}>
         {(seen) =>
           seen.data.length === 0 ? (
-            <Empty title="No version is kept">A check that could read the page makes the first one.</Empty>
+            <Empty title="No versions stored">The first successful check creates one.</Empty>
           ) : (
             <>
               <div className="max-h-96 overflow-y-auto px-4 sm:px-5">

@@ -14,7 +14,7 @@ import { useAddress } from "@/lib/address";
 import { startOfDay } from "@/lib/format";
 import { useResource } from "@/lib/resource";
 import { detailsOf, recordAddress, sizeOf } from "./details";
-import { Filters } from "./filters";
+import { Filters } from "./Filters";
 
 const LIMIT = 50;
 const MOST_TRIES = 10; // a page under a rare filter can be empty although there are more
@@ -41,15 +41,15 @@ export function Records({ changes }: { changes: number }) {
             {records.length > 0 ? (
               <RecordTable records={records} />
             ) : isFiltered || cursor ? (
-              <Empty title="No record fits">
-                <p>Try fewer words; with a star at the end (shop lamp*) the last one can go on.</p>
+              <Empty title="No matching records">
+                <p>Try fewer words, or end with * to match any ending (shop lamp*).</p>
                 <Button onClick={() => change({ q: "", host: "", status: "", from: "", to: "", cursor: "" })}>
                   Show all
                 </Button>
               </Empty>
             ) : (
               <Empty title="Nothing in the inventory yet">
-                <p>Submit a URL above: its record appears here at once, and its answer as soon as it was fetched.</p>
+                <p>Submit a URL above. Its record appears here at once, and the response as soon as it is fetched.</p>
                 <Button kind="primary" onClick={() => document.querySelector("textarea")?.focus()}>
                   Write a URL
                 </Button>

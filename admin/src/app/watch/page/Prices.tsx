@@ -43,7 +43,7 @@ export function Prices({ from, jobId, url }: { from: Resource<PricesSeen>; jobId
       <Loaded from={from} lines={9}>
         {(seen) =>
           seen.prices.length === 0 ? (
-            <Empty title="No price was found on this page">A page with a price gets a chart of it here.</Empty>
+            <Empty title="No price was found on this page">If the page has a price, its chart appears here.</Empty>
           ) : (
             <Charted seen={seen} />
           )

@@ -27,7 +27,7 @@ export function Act({
   const count = "ids" in which ? which.ids.length : which.count;
   const those = count === null ? "all dead letters" : counted(count, "dead letter");
   const isOne = count === 1;
-  const all = "before" in which ? `All of ${queue}, those on other pages too. ` : "";
+  const all = "before" in which ? `All of ${queue}, including those on other pages. ` : "";
   return (
     <Confirm
       title={isDiscard ? `Discard ${those}?` : `Put ${those} back?`}

@@ -5,7 +5,7 @@ import { Empty } from "@/components/States";
 /** The one that is named is not there (any more). */
 export function NoSuchWatch({ hint }: { hint: string }) {
   return (
-    <Empty title="There is no watch with this id">
+    <Empty title="Watch not found">
       <p>{hint}</p>
       <LinkButton href="/watch" kind="primary">
         All watches
@@ -19,7 +19,7 @@ export function NotNamed() {
   return (
     <>
       <PageHead title="Watch" />
-      <Empty title="This address does not say what to show">
+      <Empty title="The address is incomplete">
         <LinkButton href="/watch" kind="primary">
           All watches and pages
         </LinkButton>

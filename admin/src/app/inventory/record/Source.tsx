@@ -38,7 +38,7 @@ export function Source({ record }: { record: Schema<"RecordResponse"> }) {
     >
       {!isText ? (
         <p className="text-soft">
-          {details.source_omitted ? "The body is not text, so it was not kept." : "No answer was received."}
+          {details.source_omitted ? "The body is not text, so it was not kept." : "No response received."}
         </p>
       ) : (
         <Loaded from={source} lines={10}>
@@ -68,7 +68,7 @@ export function Source({ record }: { record: Schema<"RecordResponse"> }) {
 
 async function sourceOf(url: string, signal: AbortSignal): Promise<string> {
   const response = await send(addressOf("/metadata/source", {}, { url, submit: false }), { signal });
-  if (response.status === 202) throw new Error("The URL is being fetched again; its source comes with the answer.");
+  if (response.status === 202) throw new Error("The URL is being fetched again; its source will follow.");
   return response.text();
 }
 

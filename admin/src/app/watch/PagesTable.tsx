@@ -91,11 +91,11 @@ export async function loadPages(query: Query, signal: AbortSignal) {
 }
 
 export function NoPages({ isSearched, hasMore }: { isSearched: boolean; hasMore: boolean }) {
-  if (hasMore) return <Empty title="Nothing found so far">There is more to look through: the next page.</Empty>;
+  if (hasMore) return <Empty title="Nothing found so far">There is more to search on the next page.</Empty>;
   return isSearched ? (
-    <Empty title="No page is like that">Clear the search to see all pages.</Empty>
+    <Empty title="No matching pages">Clear the search to see all pages.</Empty>
   ) : (
-    <Empty title="No page is known yet">Pages are here once they are checked, or sent by another program.</Empty>
+    <Empty title="No pages yet">Pages appear after their first check, or when another program sends them.</Empty>
   );
 }
 
@@ -122,7 +122,7 @@ export function PageSearch({
       className="mb-4 grid grid-cols-1 items-end gap-3 sm:grid-cols-[2fr_1fr_1fr_auto]"
       onSubmit={(event) => event.preventDefault()}
     >
-      <Field label="Search in URL and title">
+      <Field label="Search URL and title">
         <FilterInput maxLength={200} value={asked.q} onFilter={(q) => onSearch({ q })} />
       </Field>
       <Field label="Kind">

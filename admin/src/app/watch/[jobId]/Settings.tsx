@@ -33,7 +33,7 @@ function facts(watch: Watch): [string, ReactNode][] {
     ["Told", <Sentences key="told" sentences={thresholdWords(watch)} none="every change" />],
     [
       "Targets",
-      <Sentences key="targets" sentences={targetWords(watch)} none="none: changes are kept, and in the feed" />,
+      <Sentences key="targets" sentences={targetWords(watch)} none="none: changes are stored and in the Atom feed" />,
     ],
     ["Counted", metricWords(watch)],
     ["Added", <Time key="added" at={watch.createdAt} />],
@@ -57,8 +57,8 @@ function selectionWords({ selection }: Watch): string[] {
     ...(selection.drop ?? []).map((each) => `leave out ${each}`),
     ...(selection.ignoreText ?? []).map((each) => `ignore lines with “${each}”`),
     ...(selection.ignorePattern ?? []).map((each) => `ignore lines like ${each}`),
-    ...(selection.sortLines ? ["the order of lines does not count"] : []),
-    ...(selection.uniqueLines ? ["a line counts once"] : []),
+    ...(selection.sortLines ? ["the order of lines is ignored"] : []),
+    ...(selection.uniqueLines ? ["repeated lines are ignored"] : []),
   ];
 }
 

@@ -7,7 +7,7 @@ import { Field, Textarea } from "@/components/Form";
 import { say } from "@/components/Toasts";
 import { api, messageOf } from "@/lib/api";
 import { counted, number } from "@/lib/format";
-import { Submitted, type Outcome } from "./submitted";
+import { Submitted, type Outcome } from "./Submitted";
 
 const MOST = 10_000;
 const NO_ROOM = "the queue is full"; // as the API says it
@@ -57,17 +57,17 @@ export function Submit({ changes }: { changes: number }) {
           event.preventDefault();
           if (isBusy) return; // Ctrl+Enter does not ask the button
           const count = urls.length;
-          if (count === 0) setError("Write at least one URL.");
+          if (count === 0) setError("Enter at least one URL.");
           else if (count > MOST) setError(`Up to ${number(MOST)} URLs at a time; these are ${number(count)}.`);
           else void submit(urls);
         }}
       >
         <Field
-          label="URLs, one a line"
+          label="URLs, one per line"
           hint={
             urls.length > 1
               ? `${counted(urls.length, "URL")} of up to ${number(MOST)}`
-              : `Up to ${number(MOST)}. One that is known already is fetched anew.`
+              : `Up to ${number(MOST)}. Known URLs are fetched again.`
           }
           error={error}
         >

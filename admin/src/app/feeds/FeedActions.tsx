@@ -13,11 +13,11 @@ export async function importNow(feed?: Feed): Promise<void> {
   try {
     const { runs } = await api.post("/api/import/run", { body: { sourceUrl: feed?.sourceUrl ?? null } });
     if (feed) say(`Importing ${feed.name}.`);
-    else if (runs.length === 0) say("No feed is enabled: there is nothing to import.");
+    else if (runs.length === 0) say("No feed is enabled, so there is nothing to import.");
     else say(`Importing ${counted(runs.length, "feed")}.`);
   } catch (error) {
     if (error instanceof ApiError && error.status === 409) {
-      say(feed ? `${feed.name} is being imported already.` : "All feeds are being imported already.");
+      say(feed ? `${feed.name} is already being imported.` : "All feeds are already being imported.");
     } else sayError(error);
   }
 }
@@ -61,7 +61,7 @@ export function RemoveFeed({ feed, onClose, onRemoved }: { feed: Feed; onClose: 
       }}
     >
       <p className="wrap-anywhere">
-        <b>{feed.name}</b> is not imported any more, and its settings are gone. Its postings and the history of its
+        <b>{feed.name}</b> will no longer be imported, and its settings are deleted. Its postings and the history of its
         imports stay. To stop it for a while only, pause it.
       </p>
     </Confirm>

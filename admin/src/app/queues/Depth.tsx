@@ -16,7 +16,7 @@ export function Depth({ queue }: { queue: QueueState }) {
   ];
   const words =
     queue.ready === null
-      ? "The broker does not answer."
+      ? "The broker is not responding."
       : `${number(queue.ready)} ready of ${number(queue.limit)} that fit`;
   return (
     <>
@@ -25,7 +25,7 @@ export function Depth({ queue }: { queue: QueueState }) {
           <div key={name}>
             <dt className="text-sm text-soft">{name}</dt>
             <dd className={`text-xl font-semibold tabular-nums ${look}`}>
-              {count === null ? <span title="The broker does not tell">–</span> : number(count)}
+              {count === null ? <span title="Not reported by the broker">–</span> : number(count)}
             </dd>
           </div>
         ))}

@@ -9,7 +9,7 @@ import type { Schema } from "@/lib/api";
 import { counted } from "@/lib/format";
 
 /** One dead letter: why, when, and what is in it. */
-export function Letter({
+export function DeadLetter({
   letter,
   isChosen,
   onChoose,

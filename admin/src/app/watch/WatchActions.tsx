@@ -42,7 +42,7 @@ export function WatchActions({
   async function toggle(): Promise<string> {
     if (enabled) {
       await api.post("/api/watches/{jobId}/pause", { path: { jobId } });
-      return `${name} is paused. It is checked on demand only.`;
+      return `${name} is paused. It is checked only on demand.`;
     }
     await api.post("/api/watches/{jobId}/resume", { path: { jobId } });
     return `${name} is checked on its schedule again.`;
@@ -96,7 +96,7 @@ function Remove({ watch, onClose, onRemoved }: { watch: Watch; onClose: () => vo
         await api.delete("/api/watches/{jobId}", { path: { jobId }, query: { pages: withPages } });
         say(
           withPages
-            ? `${name} and all that was kept of its pages are removed.`
+            ? `${name} and its stored pages are removed.`
             : `${name} is removed. Its pages are kept.`,
         );
         onRemoved();
@@ -105,17 +105,17 @@ function Remove({ watch, onClose, onRemoved }: { watch: Watch; onClose: () => vo
       <p>
         {watch.external
           ? "The next event of this job adds it again."
-          : `${counted(urls.length, "page")} will no longer be checked, and a run that goes on ends.`}{" "}
-        Its settings and targets are gone. This can&apos;t be undone.
+          : `${counted(urls.length, "page")} will no longer be checked, and a running check ends.`}{" "}
+        Its settings and targets are deleted. This can&apos;t be undone.
       </p>
       <p className="mt-2">
         {withPages
-          ? "Versions, change logs and prices of its pages are removed too, also what other programs have sent for it."
-          : "What is kept of its pages stays: versions, change logs and prices."}
+          ? "Versions, change logs and prices of its pages are deleted too, including what other programs sent."
+          : "The versions, change logs and prices of its pages are kept."}
       </p>
       <div className="mt-3 text-ink">
         <Checkbox
-          label="Also remove what is kept of its pages"
+          label="Also delete its stored pages"
           checked={withPages}
           onChange={(event) => setWithPages(event.target.checked)}
         />
