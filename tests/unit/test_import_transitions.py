@@ -92,7 +92,7 @@ def pair(**changes: Any) -> tuple[FeedState, RunState]:
 
 def closed(run: RunState, sums: Sums | None = None, **ending: Any) -> RunState:
     event = End(run.token, read(), Ending(**ending), sums or Sums(), closed_jobs=0)
-    after, _ = end(run, event, at(2))
+    after, _, _ = end(run, None, event, at(2))
     assert after is not None
     return after
 
@@ -271,15 +271,26 @@ def test_a_run_can_be_asked_to_end_once() -> None:
 def test_a_run_ends_for_the_producer_that_holds_it() -> None:
     _, run = pair(owner="me", lease=10.0)
     event = End(1, read(fetched=3), Ending(next_run_at=LATER), Sums(counts=Counts(new=2)), 4)
-    after, shown = end(run, event, at(2.5))
+    after, _, shown = end(run, None, event, at(2.5))
     assert after is not None
     assert after.run == shown is not None
     assert (shown.status, shown.counts) == (RunStatus.PARTIAL, Counts(new=2, failed=1))
     assert (shown.finished_at, shown.duration_ms, shown.closed_jobs) == (LATER, 2500, 4)
     assert (after.is_closed, after.ending, after.token) == (True, event.ending, 1)
-    assert end(after, event._replace(token=9), at(9)) == (after, shown)
-    assert end(run, event._replace(token=0), at()) == (run, None)
-    assert end(None, event, at()) == (None, None)
+    assert end(after, None, event._replace(token=9), at(9)) == (after, None, shown)
+    assert end(run, None, event._replace(token=0), at()) == (run, None, None)
+    assert end(None, None, event, at()) == (None, None, None)
+
+
+def test_a_run_with_all_its_batches_frees_its_feed_as_it_ends() -> None:
+    first, second = pair()
+    event = End(0, read(), Ending(next_run_at=LATER), Sums(), 0)
+    run, after, shown = end(second, first, event, at())
+    assert (run, after, shown) == settle(run, first, SETTLED, at())
+    assert after is not None
+    assert (after.feed.active_run_id, after.feed.next_run_at) == (None, LATER)
+    assert end(run, first, event, at(9)) == (run, after, shown), "its feed was not written"
+    assert end(run, after, event, at(9)) == (run, after, shown), "made again"
 
 
 def test_the_end_that_another_program_has_set_stays() -> None:
@@ -327,7 +338,8 @@ def test_an_edit_during_the_run_stands() -> None:
 def test_batches_that_came_while_a_run_ended_are_counted() -> None:
     first, second = pair()
     event = End(0, read(fetched=4, published=2), Ending(), Sums(counts=Counts(new=1), batches=1), 0)
-    run, _ = end(second, event, at())
+    run, waiting, _ = end(second, first, event, at())
+    assert waiting == first, "its feed waits"
     sums = Sums(counts=Counts(new=4), batches=2)
     counted, after, shown = settle(run, first, Settle(sums), at())
     assert shown is not None
@@ -340,7 +352,7 @@ def test_batches_that_came_while_a_run_ended_are_counted() -> None:
 def test_a_late_batch_changes_the_status_that_the_feed_shows() -> None:
     first, second = pair()
     event = End(0, read(fetched=1), Ending(error="cancelled"), Sums(), 0)
-    run, _ = end(second, event, at())
+    run, _, _ = end(second, None, event, at())
     _, free, _ = settle(run, first, SETTLED, at())
     assert free is not None
     assert free.feed.last_status is RunStatus.FAILED

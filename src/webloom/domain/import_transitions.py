@@ -329,12 +329,21 @@ class End(NamedTuple):
     closed_jobs: int  # postings that the run has closed
 
 
-def end(run: MaybeRun, event: End, now: Now) -> tuple[MaybeRun, ImportRun | None]:
-    """Made again it changes nothing."""
-    if run is None or run.is_closed:
-        return run, None if run is None else run.run
-    if run.token != event.token:
-        return run, None
+def end(
+    run: MaybeRun, feed: MaybeFeed, event: End, now: Now
+) -> tuple[MaybeRun, MaybeFeed, ImportRun | None]:
+    """The run ends. Its feed becomes free with it, unless batches are missing: then `settle` counts
+    them first. Repeating it changes nothing."""
+    if run is None or (not run.is_closed and run.token != event.token):
+        return run, feed, None
+    if not run.is_closed:
+        run = _ended(run, event, now)
+    if feed is not None and not misses_batches(run.run):
+        feed = _after_run(feed, run)
+    return run, feed, run.run
+
+
+def _ended(run: RunState, event: End, now: Now) -> RunState:
     before = run.run
     took = round((now.timeline - run.started) * 1000)
     read = replace(event.reading, phase=Phase.FINISHED)
@@ -344,9 +353,9 @@ def end(run: MaybeRun, event: End, now: Now) -> tuple[MaybeRun, ImportRun | None
         finished_at=before.finished_at or now.wall,
         duration_ms=took if before.duration_ms is None else before.duration_ms,
     )
-    run, after = _updated(run, after, now)
+    run, _ = _updated(run, after, now)
     lease = run.lease and leases.released(run.lease, run.lease.owner)
-    return replace(run, lease=lease, is_closed=True, ending=event.ending), after
+    return replace(run, lease=lease, is_closed=True, ending=event.ending)
 
 
 def misses_batches(run: ImportRun) -> bool:

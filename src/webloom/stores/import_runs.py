@@ -172,8 +172,13 @@ class StoredImportRuns:
             sums=await self._ledger.sums(run_id),
             closed_jobs=await self._ledger.closed_by(run_id),
         )
-        [run] = await self._documents.change(transitions.end, [(run_id, end)])
-        return run and await self.settle(run_id)
+        run = await self._ending.change(transitions.end, run_id, end, second=_feed_of)
+        if run is None:
+            return None
+        if misses_batches(run):
+            return await self.settle(run_id)
+        await self._ledger.release(run_id)
+        return run
 
     async def settle(self, run_id: str, *, is_abandoned: bool = False) -> ImportRun | None:
         """Count the batches that came while a run ended, or later, and free its feed (`settled`).
