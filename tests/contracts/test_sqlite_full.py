@@ -13,7 +13,7 @@ from pathlib import Path
 from contracts.page_samples import event, numbers, parsed
 from fakes.clock import FakeClock
 from webloom.adapters.sqlite.broker import SqliteBroker
-from webloom.adapters.sqlite.database import QUIET_SECONDS, Database, Verb, open_database
+from webloom.adapters.sqlite.database import QUIET_SECONDS, Database, Operation, open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
 from webloom.adapters.sqlite.page_store import SqlitePageStore
 from webloom.adapters.sqlite.reserve import STEPS, Reserve
@@ -36,7 +36,7 @@ async def stop_growing(database: Database) -> None:
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return [None] * len(items)
 
-    await database.write(Verb(run=run), None)
+    await database.write(Operation(run=run), None)
 
 
 def large(number: int) -> dict[str, object]:

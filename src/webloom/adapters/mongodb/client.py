@@ -29,9 +29,9 @@ from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import ConfigurationError, InvalidURI
 
 from webloom.adapters.mongodb import indexes
+from webloom.adapters.mongodb.batching import ENOUGH, MOST_TOGETHER, Batcher
 from webloom.adapters.mongodb.driver_wait import wait_in_the_call_itself
 from webloom.adapters.mongodb.errors import NotTried, Unsure, translated
-from webloom.adapters.mongodb.gathering import ENOUGH, MOST_TOGETHER, Gathering
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
@@ -133,7 +133,7 @@ class MongoDatabase:
         self._failures = 0  # one after the other
         self._quiet_until = 0.0  # until when calls are not even tried
         self._lost = asyncio.Event()
-        self._gatherings: list[Gathering[Any, Any]] = []
+        self._batchers: list[Batcher[Any, Any]] = []
 
     @property
     def collection_names(self) -> frozenset[str]:
@@ -211,7 +211,7 @@ class MongoDatabase:
             stats = await self.records.database.command("dbStats")
         return int(stats["dataSize"]) + int(stats["indexSize"])
 
-    def gather(
+    def batcher(
         self,
         run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]],
         *,
@@ -219,13 +219,13 @@ class MongoDatabase:
         pace: float = 0.0,
         most: int = MOST_TOGETHER,
         enough: int = ENOUGH,
-    ) -> Gathering[Item, Result]:
+    ) -> Batcher[Item, Result]:
         """Ends with the database."""
-        gathering: Gathering[Item, Result] = Gathering(
+        batcher: Batcher[Item, Result] = Batcher(
             run, linger=linger, pace=pace, most=most, enough=enough
         )
-        self._gatherings.append(gathering)
-        return gathering
+        self._batchers.append(batcher)
+        return batcher
 
     async def connect(self) -> None:
         """Reach the server and see that it is as Webloom needs it."""
@@ -263,7 +263,7 @@ class MongoDatabase:
                 await self.connect()
 
     async def close(self) -> None:
-        await asyncio.gather(*(gathering.close() for gathering in self._gatherings))
+        await asyncio.gather(*(batcher.close() for batcher in self._batchers))
 
     def _measure(self, server: datetime, before: float, after: float) -> None:
         """Follow the server's clock where it differs by more than the measurement can be wrong."""

@@ -12,13 +12,13 @@ from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.indexes import Collection as MongoCollection
 from webloom.adapters.mongodb.insertion import insert_new
-from webloom.adapters.mongodb.marks import Marks
+from webloom.adapters.mongodb.write_ids import WriteIds
 
 State = TypeVar("State")
 
 WRITE_ID = "writeId"
 
-_write_ids = Marks()
+_write_ids = WriteIds()
 
 
 class Codec(Generic[State]):

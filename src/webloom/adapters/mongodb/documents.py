@@ -26,6 +26,20 @@ def first_place_of(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1) * PLACES_IN_A_MILLISECOND
 
 
+class Places:
+    """Places in the listing, so that what one process makes in a millisecond stays in order."""
+
+    def __init__(self) -> None:
+        self._moment: datetime | None = None
+        self._number = 0
+
+    def next(self, created_at: datetime) -> int:
+        is_same = created_at == self._moment
+        self._number = min(self._number + 1, PLACES_IN_A_MILLISECOND - 1) if is_same else 0
+        self._moment = created_at
+        return first_place_of(created_at) + self._number
+
+
 def moment_of(place: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=place // PLACES_IN_A_MILLISECOND)
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from webloom.adapters.mongodb import notifications, watch_run_codec
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import Document, plain, plain_texts, plain_values
+from webloom.adapters.mongodb.documents import Document, Places, plain, plain_texts, plain_values
 from webloom.adapters.mongodb.dump import Kind, Session
 from webloom.adapters.mongodb.feeds import feed_document, feed_of
 from webloom.adapters.mongodb.import_run_documents import run_document, run_of
-from webloom.adapters.mongodb.marks import Places
 from webloom.adapters.mongodb.posting_documents import (
     id_of,
     mark_text,

@@ -28,9 +28,9 @@ class MongoInventoryStore(StoredInventory):
     def __init__(self, database: MongoDatabase) -> None:
         super().__init__(MongoRecords(database))
         self._db = database
-        self._finding = database.gather(self._find)
-        self._finding_whole = database.gather(self._find_whole)
-        self._finding_small = database.gather(self._find_small)
+        self._finding = database.batcher(self._find)
+        self._finding_whole = database.batcher(self._find_whole)
+        self._finding_small = database.batcher(self._find_small)
 
     async def find(self, url: str, *, most: int | None = None) -> Record | None:
         if not most:

@@ -10,6 +10,7 @@ from pymongo import DESCENDING
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.index_scan import Index, ScanPlan, scan_index
 from webloom.adapters.mongodb.indexes import (
     CHANGES_LATEST_FIRST,
     CHANGES_OF_BATCH,
@@ -25,7 +26,6 @@ from webloom.adapters.mongodb.page_documents import (
     price_of,
     version_of,
 )
-from webloom.adapters.mongodb.walk import Index, Path, walk
 from webloom.domain.errors import BadCursor
 from webloom.domain.storage_event import page_key
 from webloom.ports.page_store import (
@@ -63,16 +63,16 @@ class PageListing:
             index, found = PAGES_OF_JOB, {"jobId": plain(chosen.job_id)}
             if chosen.url is not None:
                 found["_id"] = page_key(chosen.job_id, chosen.url)
-        path = Path(index=index, found=found, accepts=_page_filter(chosen))
+        plan = ScanPlan(index=index, found=found, accepts=_page_filter(chosen))
         with self._db.use():
-            documents, last = await walk(
+            documents, last = await scan_index(
                 self._db.pages,
-                path,
-                within=within,
+                plan,
+                bounds=within,
                 order=PAGES_LATEST_FIRST,
                 limit=limit,
                 most_scanned=MOST_SCANNED,
-                looked_at=_LOOKED_AT,
+                filter_fields=_LOOKED_AT,
                 shown=_SHORT,
             )
         return [page_of(each) for each in documents], _cursor("order", last)
@@ -108,14 +108,14 @@ class PageListing:
         elif chosen.job_id is not None:
             index, found = CHANGES_OF_JOB, {"jobId": plain(chosen.job_id)}
         with self._db.use():
-            documents, last = await walk(
+            documents, last = await scan_index(
                 self._db.change_logs,
-                Path(index=index, found=found, accepts=_log_filter(chosen)),
-                within=within,
+                ScanPlan(index=index, found=found, accepts=_log_filter(chosen)),
+                bounds=within,
                 order=CHANGES_LATEST_FIRST,
                 limit=limit,
                 most_scanned=MOST_SCANNED,
-                looked_at=_LOG_LOOKED_AT,
+                filter_fields=_LOG_LOOKED_AT,
                 shown=None,
             )
         return [log_of(each) for each in documents], _cursor("timestamp", last)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from pymongo import UpdateMany, UpdateOne
 from pymongo.errors import BulkWriteError
 
+from webloom.adapters.mongodb.batching import Batcher
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
-from webloom.adapters.mongodb.gathering import Gathering
 from webloom.adapters.mongodb.indexes import IN_PLACE, NOT_SUPERSEDED, Collection
 from webloom.domain.errors import WebloomError
 
@@ -48,10 +48,10 @@ class Stretch(NamedTuple):
 class PageWrites:
     def __init__(self, database: MongoDatabase) -> None:
         self._db = database
-        self.heads: Gathering[str, Document | None] = database.gather(self._heads)
-        self.newest: Gathering[str, list[Document]] = database.gather(self._newest)
-        self.rows: Gathering[Stretch, list[Document]] = database.gather(self._rows)
-        self.pages: Gathering[PageUpdate, None] = database.gather(self._update_pages)
+        self.heads: Batcher[str, Document | None] = database.batcher(self._heads)
+        self.newest: Batcher[str, list[Document]] = database.batcher(self._newest)
+        self.rows: Batcher[Stretch, list[Document]] = database.batcher(self._rows)
+        self.pages: Batcher[PageUpdate, None] = database.batcher(self._update_pages)
         self.versions = self._inserts(database.snapshots)
         self.prices = self._inserts(database.price_history)
         self.logs = self._inserts(database.change_logs)
@@ -98,7 +98,7 @@ class PageWrites:
                 await self._db.pages.bulk_write(missing)
         return [None] * len(updates)
 
-    def _inserts(self, collection: Collection) -> Gathering[Document, Inserted]:
+    def _inserts(self, collection: Collection) -> Batcher[Document, Inserted]:
         async def insert(documents: list[Document]) -> Sequence[Inserted | WebloomError]:
             with self._db.use():
                 try:
@@ -109,15 +109,15 @@ class PageWrites:
                     failed = {}
             return [_inserted(failed.get(index)) for index in range(len(documents))]
 
-        return self._db.gather(insert)
+        return self._db.batcher(insert)
 
-    def _changes(self, collection: Collection) -> Gathering[Operation, None]:
+    def _changes(self, collection: Collection) -> Batcher[Operation, None]:
         async def change(operations: list[Operation]) -> Sequence[WebloomError | None]:
             with self._db.use():
                 await collection.bulk_write(operations, ordered=False)
             return [None] * len(operations)
 
-        return self._db.gather(change)
+        return self._db.batcher(change)
 
 
 async def bulk(

@@ -15,6 +15,7 @@ from pymongo import ASCENDING
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.index_scan import Index, ScanPlan, scan_index
 from webloom.adapters.mongodb.indexes import (
     CLOSED,
     CLOSED_POSTINGS,
@@ -33,7 +34,6 @@ from webloom.adapters.mongodb.posting_documents import (
     stored_posting,
 )
 from webloom.adapters.mongodb.posting_words import LONGEST_WORD, postings_with
-from webloom.adapters.mongodb.walk import Index, Path, walk
 from webloom.adapters.mongodb.words import Phrase
 from webloom.domain.errors import BadCursor
 from webloom.ports.postings import PostingFilter, PostingPage
@@ -61,17 +61,17 @@ async def postings_page(
 ) -> PostingPage:
     places = _places(chosen, None if cursor is None else _parsed(cursor))
     with db.use():
-        path = await _path(db.job_words, chosen, places)
-        if path is None:
+        plan = await _plan(db.job_words, chosen, places)
+        if plan is None:
             return PostingPage(postings=[])
-        documents, last = await walk(
+        documents, last = await scan_index(
             db.jobs,
-            path,
-            within={"place": places},
-            order=POSTINGS_BY_SOURCE if path.index is POSTINGS_BY_SOURCE else LATEST_FIRST,
+            plan,
+            bounds={"place": places},
+            order=POSTINGS_BY_SOURCE if plan.index is POSTINGS_BY_SOURCE else LATEST_FIRST,
             limit=limit,
             most_scanned=MOST_SCANNED,
-            looked_at=_LOOKED_AT,
+            filter_fields=_LOOKED_AT,
             shown=None,
         )
     found = [stored_posting(document) for document in documents]
@@ -81,7 +81,7 @@ async def postings_page(
     )
 
 
-async def _path(lists: Collection, chosen: PostingFilter, places: Document) -> Path | None:
+async def _plan(lists: Collection, chosen: PostingFilter, places: Document) -> ScanPlan | None:
     """None: nothing can be found."""
     said = _said(chosen)
     if any(not each.phrase.words for each in said):
@@ -95,8 +95,8 @@ async def _path(lists: Collection, chosen: PostingFilter, places: Document) -> P
             and all(each.by(document) for each in said)
         )
 
-    def along(index: Index, found: Document, *, is_all: bool = False) -> Path:
-        return Path(index=index, found=found, accepts=None if is_all else accepts)
+    def along(index: Index, found: Document, *, is_all: bool = False) -> ScanPlan:
+        return ScanPlan(index=index, found=found, accepts=None if is_all else accepts)
 
     if said and (ids := await _ids(lists, said)) is not None:
         return along([("_id", ASCENDING)], {"_id": {"$in": ids}})
@@ -106,7 +106,7 @@ async def _path(lists: Collection, chosen: PostingFilter, places: Document) -> P
         is_all = chosen.is_open is None and not said
         dated = {"sourceUrl": source_url, "publishedAt": _dates(places)}
         undated = {"sourceUrl": source_url, "publishedAt": None}
-        return replace(along(POSTINGS_BY_SOURCE, dated, is_all=is_all), beside=undated)
+        return replace(along(POSTINGS_BY_SOURCE, dated, is_all=is_all), second_range=undated)
     return along(LATEST_FIRST, {}, is_all=chosen.is_open is None and not said)
 
 

@@ -29,11 +29,11 @@ from bson.raw_bson import DEFAULT_RAW_BSON_OPTIONS, RawBSONDocument
 from pymongo.errors import BulkWriteError, DocumentTooLarge, OperationFailure
 
 from webloom.adapters.mongodb.adopted_postings import AdoptedPostings
+from webloom.adapters.mongodb.batching import Batcher
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
-from webloom.adapters.mongodb.gathering import Gathering
 from webloom.adapters.mongodb.import_ledger import MongoRunLedger
 from webloom.adapters.mongodb.open_postings import count_by_index
 from webloom.adapters.mongodb.posting_documents import (
@@ -107,14 +107,14 @@ class PostingWrites:
         self._ledger = ledger
         self._jobs = database.jobs
         self._raw = database.jobs.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
-        self._reading: Gathering[list[str], dict[str, Document]] = database.gather(self._find_all)
-        self._comparing: Gathering[_Asked, bool] = database.gather(self._are_unchanged)
-        self._looking: Gathering[str, bool] = database.gather(self._are_running)
-        self._listing: Gathering[list[Listed], None] = database.gather(self._list_words)
-        self._inserting: Gathering[list[RawBSONDocument], list[_Problem]] = database.gather(
+        self._reading: Batcher[list[str], dict[str, Document]] = database.batcher(self._find_all)
+        self._comparing: Batcher[_Asked, bool] = database.batcher(self._are_unchanged)
+        self._looking: Batcher[str, bool] = database.batcher(self._are_running)
+        self._listing: Batcher[list[Listed], None] = database.batcher(self._list_words)
+        self._inserting: Batcher[list[RawBSONDocument], list[_Problem]] = database.batcher(
             self._insert_all, most=BATCHES_IN_AN_INSERT, enough=BATCHES_WAITING
         )
-        self._changing: Gathering[list[Change], bool | None] = database.gather(self._change_all)
+        self._changing: Batcher[list[Change], bool | None] = database.batcher(self._change_all)
         self._adopted = AdoptedPostings(database)
         self._new_runs: set[str] = set()  # of which the last batch found nothing stored
 

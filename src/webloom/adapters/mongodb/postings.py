@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webloom.adapters.mongodb.adopted_postings import AdoptedPostings
+from webloom.adapters.mongodb.batching import Batcher
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import plain
-from webloom.adapters.mongodb.gathering import Gathering
 from webloom.adapters.mongodb.import_ledger import Entry, MongoRunLedger, Seen, Written
 from webloom.adapters.mongodb.open_postings import OpenPostings
 from webloom.adapters.mongodb.posting_search import postings_page
@@ -31,8 +31,8 @@ class MongoPostings:
         self._writes = PostingWrites(database, ledger)
         self._open = OpenPostings(database)
         self._adopted = AdoptedPostings(database)
-        self._looking_up: Gathering[Mark, Seen] = database.gather(ledger.look_up, pace=PACE)
-        self._writing_rows: Gathering[Entry, Written] = database.gather(ledger.write)
+        self._looking_up: Batcher[Mark, Seen] = database.batcher(ledger.look_up, pace=PACE)
+        self._writing_rows: Batcher[Entry, Written] = database.batcher(ledger.write)
 
     async def apply_batch(self, batch: Batch) -> Counts | None:
         await self._db.check_room()

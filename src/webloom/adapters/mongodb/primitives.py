@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from webloom.adapters.mongodb.batching import Batcher
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional_writes import WRITE_ID, Plan, Writer
 from webloom.adapters.mongodb.conditional_writes import Codec as Codec
 from webloom.adapters.mongodb.documents import plain
-from webloom.adapters.mongodb.gathering import Gathering
 from webloom.domain.errors import StoreUnavailable, WebloomError
 from webloom.stores.primitives import Answer, Decide, DecidePair, Event, First, Now, Second
 
@@ -50,8 +50,8 @@ class MongoDocuments(Generic[State]):
         self._db = database
         self._codec = codec
         self._writer = Writer(codec)
-        self._durable: Gathering[_Call, list[Any]] = database.gather(self._serve)
-        self._quick: Gathering[_Call, list[Any]] = database.gather(self._serve_quickly)
+        self._durable: Batcher[_Call, list[Any]] = database.batcher(self._serve)
+        self._quick: Batcher[_Call, list[Any]] = database.batcher(self._serve_quickly)
         # By write id: the key, and the events with their answers.
         self._unanswered: dict[str, list[tuple[Any, Any]]] = {}
 

@@ -19,6 +19,7 @@ from bson.max_key import MaxKey
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, first_place_of, plain
+from webloom.adapters.mongodb.index_scan import ScanPlan, scan_index
 from webloom.adapters.mongodb.indexes import (
     BY_HOST,
     BY_SHELF,
@@ -28,7 +29,6 @@ from webloom.adapters.mongodb.indexes import (
     Collection,
 )
 from webloom.adapters.mongodb.record_codec import WITHOUT_SOURCE, record_of
-from webloom.adapters.mongodb.walk import Path, walk
 from webloom.adapters.mongodb.words import Phrase
 from webloom.domain.errors import BadCursor
 from webloom.domain.inventory import (
@@ -81,17 +81,17 @@ async def records_page(
 ) -> RecordPage:
     start = None if cursor is None else _Place.parse(cursor)
     with db.use():
-        path = await _path(db.records, chosen)
-        if path is None:
+        plan = await _plan(db.records, chosen)
+        if plan is None:
             return RecordPage(records=[], next_cursor=None)
-        documents, last = await walk(
+        documents, last = await scan_index(
             db.records,
-            path,
-            within=_period(chosen, start),
+            plan,
+            bounds=_period(chosen, start),
             order=NEWEST_FIRST,
             limit=limit,
             most_scanned=MOST_SCANNED,
-            looked_at=_SHOWN,
+            filter_fields=_SHOWN,
             shown=WITHOUT_SOURCE,
         )
     return RecordPage(
@@ -100,24 +100,28 @@ async def records_page(
     )
 
 
-async def _path(records: Collection, chosen: RecordFilter) -> Path | None:
+async def _plan(records: Collection, chosen: RecordFilter) -> ScanPlan | None:
     """None: nothing can be found."""
     if chosen.text is not None:
-        return await _path_by_words(records, chosen, Phrase.parse(plain(chosen.text)))
+        return await _plan_by_words(records, chosen, Phrase.parse(plain(chosen.text)))
 
     def accepts(document: Document) -> bool:
         return bool(document["status"] == chosen.status)
 
     if chosen.host is not None:
         found: Document = {"host": plain(chosen.host)}
-        return Path(index=BY_HOST, found=found, accepts=None if chosen.status is None else accepts)
+        return ScanPlan(
+            index=BY_HOST, found=found, accepts=None if chosen.status is None else accepts
+        )
     shelves = SHELVES if chosen.status is None else [shelf_of(chosen.status)]
     is_known = chosen.status is None or chosen.status.is_final
     found = {"shelf": {"$in": shelves}}
-    return Path(index=BY_SHELF, found=found, accepts=None if is_known else accepts)
+    return ScanPlan(index=BY_SHELF, found=found, accepts=None if is_known else accepts)
 
 
-async def _path_by_words(records: Collection, chosen: RecordFilter, phrase: Phrase) -> Path | None:
+async def _plan_by_words(
+    records: Collection, chosen: RecordFilter, phrase: Phrase
+) -> ScanPlan | None:
     if not phrase.words:
         return None
 
@@ -134,9 +138,9 @@ async def _path_by_words(records: Collection, chosen: RecordFilter, phrase: Phra
     else:
         words = await _words_beginning(records, phrase.words[0])
         if words is None:
-            return Path(index=BY_SHELF, found={"shelf": {"$in": SHELVES}}, accepts=accepts)
+            return ScanPlan(index=BY_SHELF, found={"shelf": {"$in": SHELVES}}, accepts=accepts)
         found = {"words": {"$in": words}}
-    return Path(index=BY_WORD, found=found, accepts=None if is_known else accepts)
+    return ScanPlan(index=BY_WORD, found=found, accepts=None if is_known else accepts)
 
 
 async def _words_beginning(records: Collection, beginning: str) -> list[str] | None:

@@ -29,12 +29,11 @@ from typing import Any, NamedTuple
 
 from pymongo import WriteConcern
 
+from webloom.adapters.mongodb.batching import Batcher
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
-from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.gathering import Gathering
+from webloom.adapters.mongodb.documents import Document, Places, plain
 from webloom.adapters.mongodb.insertion import insert_new
-from webloom.adapters.mongodb.marks import Marks, Places, Unanswered
 from webloom.adapters.mongodb.primitives import now_of
 from webloom.adapters.mongodb.record_codec import (
     FIELDS,
@@ -45,6 +44,7 @@ from webloom.adapters.mongodb.record_codec import (
     new_document,
     state_of,
 )
+from webloom.adapters.mongodb.write_ids import Unanswered, WriteIds
 from webloom.domain.errors import StoreUnavailable, WebloomError
 from webloom.domain.inventory import Attempt, Status, url_key
 from webloom.domain.request_state import (
@@ -149,7 +149,7 @@ class Changes:
     id_field = "change"  # of a write, in `work`
 
     def __init__(
-        self, database: MongoDatabase, ids: Marks, places: Places, decide: Any, guess: Any
+        self, database: MongoDatabase, ids: WriteIds, places: Places, decide: Any, guess: Any
     ) -> None:
         self._db = database
         self._ids = ids
@@ -438,9 +438,9 @@ _KINDS: dict[Any, type[Changes]] = {begin_attempt: _Beginnings, finish_attempt: 
 class MongoRecords:
     def __init__(self, database: MongoDatabase) -> None:
         self._db = database
-        self._ids, self._places = Marks(), Places()
-        self._reading = database.gather(self._read)
-        self._changing: dict[Any, Gathering[Any, Any]] = {}  # by the function that decides
+        self._ids, self._places = WriteIds(), Places()
+        self._reading = database.batcher(self._read)
+        self._changing: dict[Any, Batcher[Any, Any]] = {}  # by the function that decides
 
     async def read(self, urls: Sequence[str]) -> dict[str, RequestState]:
         return await self._reading.ask(urls)
@@ -460,7 +460,7 @@ class MongoRecords:
         if changing is None:
             kind = _KINDS.get(decide, Changes)
             serve = kind(self._db, self._ids, self._places, decide, guess).serve
-            changing = self._db.gather(serve, linger=LINGER if decide in _KINDS else 0.0)
+            changing = self._db.batcher(serve, linger=LINGER if decide in _KINDS else 0.0)
             self._changing[decide] = changing
         answers: list[Answer] = await changing.ask(items)
         return answers

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from bson.objectid import ObjectId
 from pymongo import UpdateOne
 
+from webloom.adapters.mongodb.batching import Batcher
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, literal, plain
-from webloom.adapters.mongodb.gathering import Gathering
 from webloom.adapters.mongodb.page_writes import bulk
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.domain.errors import WebloomError
@@ -93,10 +93,10 @@ class WatchLedger:
         self._runs = database.job_runs
         self._keep_runs = keep_runs
         self._metrics = WatchMetrics(database.watches, database.job_runs)
-        self._heads: Gathering[str, RunHead | None] = database.gather(self._read_heads)
-        self._count: Gathering[Entry, None] = database.gather(self._write)
-        self._refresh: Gathering[CountedRun, None] = database.gather(self._sum_up)
-        self._add_up: Gathering[CountedRun, None] = database.gather(self._add_to_metrics)
+        self._heads: Batcher[str, RunHead | None] = database.batcher(self._read_heads)
+        self._count: Batcher[Entry, None] = database.batcher(self._write)
+        self._refresh: Batcher[CountedRun, None] = database.batcher(self._sum_up)
+        self._add_up: Batcher[CountedRun, None] = database.batcher(self._add_to_metrics)
 
     async def count(self, entry: Entry) -> None:
         """Does nothing unless `is_counted`. The numbers of the run, and of the watch where it is a

@@ -18,7 +18,7 @@ import msgspec
 
 from webloom.adapters.consumer import Consumer
 from webloom.adapters.sqlite.batches import as_json, change, given
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.message_source import MessageLeases, SqliteSource
 from webloom.domain.errors import BrokerFull, BrokerUnavailable, QueueFull, StoreFull
 from webloom.ports.broker import DeadLetter, Delivery, Message, QueueDepth
@@ -42,9 +42,9 @@ class SqliteBroker:
         self._db = database
         self._limits = limits  # queues without one are unbounded
         self._leases = MessageLeases(database, lease)
-        self._inserting = Verb(run=self._insert, unavailable=BrokerUnavailable)
-        self._reviving = Verb(run=self._revive, unavailable=BrokerUnavailable)
-        self._dropping = Verb(run=self._drop_dead, unavailable=BrokerUnavailable)
+        self._inserting = Operation(run=self._insert, unavailable=BrokerUnavailable)
+        self._reviving = Operation(run=self._revive, unavailable=BrokerUnavailable)
+        self._dropping = Operation(run=self._drop_dead, unavailable=BrokerUnavailable)
 
     async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:
         [standing] = await self._publish(queue, [message], delay)

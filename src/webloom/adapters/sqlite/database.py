@@ -4,7 +4,7 @@ Each process has one writer thread and one thread for each kind of read. The wri
 that wait, runs them in one transaction and answers them together after its commit: that is the
 group commit which makes a durable write cheap.
 
-    await db.write(verb, item) -> queue -> writer: BEGIN; verb.run(items) ...; COMMIT -> answers
+    await db.write(operation, item) -> queue -> writer: BEGIN; run(items) ...; COMMIT -> answers
 
 Writers of several processes wait for each other in short steps: a transaction takes a millisecond
 or two, and SQLite's own way of waiting soon sleeps for twenty-five.
@@ -28,6 +28,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from webloom.adapters.resources import require_descriptors
 from webloom.adapters.room import Room
+from webloom.adapters.sqlite.commit_poller import CommitPoller
 from webloom.adapters.sqlite.connecting import (
     BUSY_SECONDS,
     PRIMARY_CODE,
@@ -38,7 +39,6 @@ from webloom.adapters.sqlite.connecting import (
 )
 from webloom.adapters.sqlite.reserve import MIB, Reserve
 from webloom.adapters.sqlite.schema import NotOurs, prepare
-from webloom.adapters.sqlite.watcher import Watcher
 from webloom.domain.errors import (
     BrokerFull,
     ResourcesExhausted,
@@ -64,8 +64,8 @@ QUIET_SECONDS = 5.0  # without a refusal in any process, after which there is ro
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Verb(Generic[Item, Result]):
-    """A kind of write or look-up. All items of one kind that wait are served together."""
+class Operation(Generic[Item, Result]):
+    """A write or look-up. All waiting items of one operation are served together."""
 
     # Gives one result for each item. It is run again, with each item alone, after a transaction
     # that failed.
@@ -80,8 +80,8 @@ class Verb(Generic[Item, Result]):
     unavailable: type[Unavailable] = StoreUnavailable
 
 
-class _Job(NamedTuple):
-    verb: Any  # a Verb, or for a reader the query
+class _Request(NamedTuple):
+    operation: Any  # an Operation, or for a reader the query
     item: Any
     future: asyncio.Future[Any]
 
@@ -105,12 +105,12 @@ class Database:
         self._reserve = Reserve(path)
         self._refusal = self._reserve.last_refusal
         self._refused_at = float("-inf")  # on the steady clock, as far as is known
-        self._reviewing = Verb(run=self._review, durable=False)
+        self._reviewing = Operation(run=self._review, durable=False)
         self._writer = _Writer("webloom-write", path, self._loop, self._reserve)
-        self._reader = _Lane("webloom-read", path, self._loop, self._reserve)
-        self._scanner = _Lane("webloom-scan", path, self._loop, self._reserve)
-        self._lanes = (self._writer, self._reader, self._scanner)
-        self._watcher: Watcher | None = None
+        self._reader = _Worker("webloom-read", path, self._loop, self._reserve)
+        self._scanner = _Worker("webloom-scan", path, self._loop, self._reserve)
+        self._workers = (self._writer, self._reader, self._scanner)
+        self._poller: CommitPoller | None = None
         self._watching: set[Callable[[], None]] = set()
 
     def connection(self) -> Connection:
@@ -124,17 +124,17 @@ class Database:
     def wall_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)
 
-    async def write(self, verb: Verb[Item, Result], item: Item) -> Result:
-        """Returns the verb's result once it is committed."""
+    async def write(self, operation: Operation[Item, Result], item: Item) -> Result:
+        """Returns the operation's result once it is committed."""
         try:
-            return await self.post(verb, item)
+            return await self.post(operation, item)
         except (sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError):
             raise  # the item's fault: to wait does not help
         except sqlite3.Error as error:
             if not is_full(error):
-                raise self._unavailable(verb.unavailable, error) from error
+                raise self._unavailable(operation.unavailable, error) from error
             reason = self._note_full_disk()
-            kind = StoreFull if verb.unavailable is StoreUnavailable else BrokerFull
+            kind = StoreFull if operation.unavailable is StoreUnavailable else BrokerFull
             raise kind(reason) from error
 
     def _note_full_disk(self) -> str:
@@ -145,16 +145,16 @@ class Database:
         self.room.note_refusal(reason)
         return reason
 
-    def post(self, verb: Verb[Item, Result], item: Item) -> asyncio.Future[Result]:
+    def post(self, operation: Operation[Item, Result], item: Item) -> asyncio.Future[Result]:
         """As `write`, for a caller that goes on; the future fails with sqlite3.Error."""
-        return self._writer.ask(verb, item)
+        return self._writer.ask(operation, item)
 
-    async def look_up(self, verb: Verb[Item, Result], item: Item) -> Result:
+    async def look_up(self, operation: Operation[Item, Result], item: Item) -> Result:
         """A read that is made together with all others of its kind that wait."""
         try:
-            answer: Result = await self._reader.ask(verb, item)
+            answer: Result = await self._reader.ask(operation, item)
         except sqlite3.Error as error:
-            raise self._unavailable(verb.unavailable, error) from error
+            raise self._unavailable(operation.unavailable, error) from error
         return answer
 
     async def read(
@@ -170,10 +170,10 @@ class Database:
         return await self._query(self._scanner, query, unavailable)
 
     async def _query(
-        self, lane: _Lane, query: Read[Result], unavailable: type[Unavailable]
+        self, worker: _Worker, query: Read[Result], unavailable: type[Unavailable]
     ) -> Result:
         try:
-            answer: Result = await lane.ask(query, None)
+            answer: Result = await worker.ask(query, None)
         except sqlite3.Error as error:
             raise self._unavailable(unavailable, error) from error
         return answer
@@ -237,9 +237,9 @@ class Database:
     def on_commit(self, committed: Callable[[], None]) -> Iterator[None]:
         """Calls `committed` after every commit, of this process or another."""
         self._watching.add(committed)
-        if self._watcher is None:
-            self._watcher = Watcher(self.path, self._loop, self.notify)
-            self._watcher.start()
+        if self._poller is None:
+            self._poller = CommitPoller(self.path, self._loop, self.notify)
+            self._poller.start()
         try:
             yield
         finally:
@@ -250,16 +250,16 @@ class Database:
             committed()
 
     def _start(self) -> None:
-        for lane in self._lanes:
-            lane.start()
+        for worker in self._workers:
+            worker.start()
 
     def _stop(self) -> None:
-        if self._watcher is not None:
-            self._watcher.stop()
-        for lane in self._lanes:
-            lane.jobs.put(None)
-        for lane in self._lanes:
-            lane.join()
+        if self._poller is not None:
+            self._poller.stop()
+        for worker in self._workers:
+            worker.requests.put(None)
+        for worker in self._workers:
+            worker.join()
 
 
 @asynccontextmanager
@@ -274,8 +274,8 @@ async def open_database(
     try:
         yield database
     finally:
-        for lane in database._lanes:
-            lane.closed = True
+        for worker in database._workers:
+            worker.closed = True
         await asyncio.to_thread(database._stop)
 
 
@@ -312,7 +312,7 @@ def _connect(path: Path, wait: float, reserve: Reserve) -> sqlite3.Connection:
                 raise
 
 
-class _Lane(threading.Thread):
+class _Worker(threading.Thread):
     """A thread with a connection of its own, which takes every query that waits at once."""
 
     _wait = BUSY_SECONDS
@@ -321,63 +321,63 @@ class _Lane(threading.Thread):
         self, name: str, path: Path, loop: asyncio.AbstractEventLoop, reserve: Reserve
     ) -> None:
         super().__init__(name=name, daemon=True)
-        self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self.requests: SimpleQueue[_Request | None] = SimpleQueue()
         self.closed = False
         self._path = path
         self._loop = loop
         self._reserve = reserve
 
-    def ask(self, verb: Any, item: Any) -> asyncio.Future[Any]:
+    def ask(self, operation: Any, item: Any) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self._loop.create_future()
         if self.closed:
             future.set_exception(sqlite3.OperationalError("the database is closed"))
         else:
-            self.jobs.put(_Job(verb, item, future))
+            self.requests.put(_Request(operation, item, future))
         return future
 
     def run(self) -> None:
         connection = None
         try:
-            while jobs := self._take():
+            while requests := self._take():
                 try:
                     connection = connection or _connect(self._path, self._wait, self._reserve)
-                    answers = self._serve(connection, jobs)
-                except sqlite3.Error as error:  # it can't be opened now; the next job may do better
-                    answers = [(job.future, None, error) for job in jobs]
+                    answers = self._serve(connection, requests)
+                except sqlite3.Error as error:  # it can't be opened now
+                    answers = [(request.future, None, error) for request in requests]
                 self._loop.call_soon_threadsafe(_answer, answers)
         finally:
             if connection is not None:
                 connection.close()
 
-    def _take(self) -> list[_Job]:
-        """Every job that waits; none when it is time to end."""
-        job = self.jobs.get()
-        taken: list[_Job] = []
+    def _take(self) -> list[_Request]:
+        """Every request that waits; none when it is time to end."""
+        request = self.requests.get()
+        taken: list[_Request] = []
         with suppress(Empty):
-            while job is not None:
-                taken.append(job)
+            while request is not None:
+                taken.append(request)
                 if len(taken) == MOST_IN_ONE_COMMIT:
                     break
-                job = self.jobs.get_nowait()
+                request = self.requests.get_nowait()
             else:
                 if taken:
-                    self.jobs.put(None)
+                    self.requests.put(None)
         return taken
 
-    def _serve(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
+    def _serve(self, connection: sqlite3.Connection, requests: list[_Request]) -> Answers:
         answers: Answers = []
-        for verb, same in _by_verb(jobs).items():
+        for operation, same in _by_operation(requests).items():
             try:
-                if isinstance(verb, Verb):
-                    answers += _run(connection, verb, same)
+                if isinstance(operation, Operation):
+                    answers += _run(connection, operation, same)
                 else:
-                    answers += [(job.future, verb(connection), None) for job in same]
+                    answers += [(request.future, operation(connection), None) for request in same]
             except Exception as error:
-                answers += [(job.future, None, error) for job in same]
+                answers += [(request.future, None, error) for request in same]
         return answers
 
 
-class _Writer(_Lane):
+class _Writer(_Worker):
     """The one thread of this process that writes."""
 
     _wait = 0.0  # `when_free` does the waiting
@@ -389,43 +389,45 @@ class _Writer(_Lane):
         self._level: str | None = None
         self._may_grow = True
 
-    def _serve(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
-        by_verb = _by_verb(jobs)
+    def _serve(self, connection: sqlite3.Connection, requests: list[_Request]) -> Answers:
+        by_operation = _by_operation(requests)
         try:
-            for verb, same in by_verb.items():
-                verb.prepare([job.item for job in same])
-            return self._commit(connection, by_verb)
+            for operation, same in by_operation.items():
+                operation.prepare([request.item for request in same])
+            return self._commit(connection, by_operation)
         except Exception as error:
             if is_full(error):
-                return self._serve_on_full_disk(connection, jobs)
-            if isinstance(error, sqlite3.OperationalError) or len(jobs) == 1:
-                return [(job.future, None, error) for job in jobs]
+                return self._serve_on_full_disk(connection, requests)
+            if isinstance(error, sqlite3.OperationalError) or len(requests) == 1:
+                return [(request.future, None, error) for request in requests]
             log.exception("a write failed; repeating each of its transaction alone")
-            return [answer for job in jobs for answer in self._serve(connection, [job])]
+            return [answer for request in requests for answer in self._serve(connection, [request])]
 
-    def _serve_on_full_disk(self, connection: sqlite3.Connection, jobs: list[_Job]) -> Answers:
+    def _serve_on_full_disk(
+        self, connection: sqlite3.Connection, requests: list[_Request]
+    ) -> Answers:
         """What frees room goes first."""
         answers: Answers = []
         for frees in (True, False):
-            if chosen := [job for job in jobs if job.verb.frees == frees]:
+            if chosen := [request for request in requests if request.operation.frees == frees]:
                 try:
                     answers += self._commit_on_full_disk(connection, chosen, frees=frees)
                 except Exception as error:
-                    answers += [(job.future, None, error) for job in chosen]
+                    answers += [(request.future, None, error) for request in chosen]
         return answers
 
     def _commit_on_full_disk(
-        self, connection: sqlite3.Connection, jobs: list[_Job], *, frees: bool
+        self, connection: sqlite3.Connection, requests: list[_Request], *, frees: bool
     ) -> Answers:
         """With a log that can be written over: its pages are in the file, which may grow for that
         into the reserve. What frees room may also use it for a log as long as it takes."""
-        by_verb = _by_verb(jobs)
+        by_operation = _by_operation(requests)
         while True:
             while not checkpoint(connection):
                 if not self._reserve.give_to_database(_pages(connection).all):
                     break
             try:
-                return self._commit(connection, by_verb)
+                return self._commit(connection, by_operation)
             except sqlite3.OperationalError as error:
                 if not is_full(error):
                     raise
@@ -435,22 +437,26 @@ class _Writer(_Lane):
                     raise
 
     def _commit(
-        self, connection: sqlite3.Connection, by_verb: dict[Verb[Any, Any], list[_Job]]
+        self,
+        connection: sqlite3.Connection,
+        by_operation: dict[Operation[Any, Any], list[_Request]],
     ) -> Answers:
         answers: Answers = []
         try:
-            level = "FULL" if any(verb.durable for verb in by_verb) else "NORMAL"
+            level = "FULL" if any(operation.durable for operation in by_operation) else "NORMAL"
             if level != self._level:
                 connection.execute(f"PRAGMA synchronous = {level}")
                 self._level = level
             when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
-            may_grow = self._reserve.complete() or all(verb.frees for verb in by_verb)
+            may_grow = self._reserve.complete() or all(
+                operation.frees for operation in by_operation
+            )
             if may_grow != self._may_grow:
                 most = MOST_PAGES if may_grow else 1  # at least as many as there are
                 connection.execute(f"PRAGMA max_page_count = {most}")
                 self._may_grow = may_grow
-            for verb, jobs in by_verb.items():
-                answers += _run(connection, verb, jobs)
+            for operation, requests in by_operation.items():
+                answers += _run(connection, operation, requests)
             connection.execute("COMMIT")
         except Exception:
             with suppress(sqlite3.Error):
@@ -468,16 +474,20 @@ def _pages(connection: sqlite3.Connection) -> _Pages:
     return _Pages(size * pages, size * free)
 
 
-def _by_verb(jobs: list[_Job]) -> dict[Any, list[_Job]]:
-    grouped: dict[Any, list[_Job]] = {}
-    for job in jobs:
-        grouped.setdefault(job.verb, []).append(job)
+def _by_operation(requests: list[_Request]) -> dict[Any, list[_Request]]:
+    grouped: dict[Any, list[_Request]] = {}
+    for request in requests:
+        grouped.setdefault(request.operation, []).append(request)
     return grouped
 
 
-def _run(connection: sqlite3.Connection, verb: Verb[Any, Any], jobs: list[_Job]) -> Answers:
-    results = verb.run(connection, [job.item for job in jobs])
-    return [(job.future, result, None) for job, result in zip(jobs, results, strict=True)]
+def _run(
+    connection: sqlite3.Connection, operation: Operation[Any, Any], requests: list[_Request]
+) -> Answers:
+    results = operation.run(connection, [request.item for request in requests])
+    return [
+        (request.future, result, None) for request, result in zip(requests, results, strict=True)
+    ]
 
 
 def _answer(answers: Answers) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.connecting import connect
-from webloom.adapters.sqlite.database import Database, Result, Verb
+from webloom.adapters.sqlite.database import Database, Operation, Result
 from webloom.domain.errors import StoreUnavailable
 from webloom.ports.dump import Line
 from webloom.stores.whole import chunks, merged
@@ -70,8 +70,8 @@ class SqliteDump:
     def __init__(self, database: Database, tables: dict[str, Table]) -> None:
         self._db = database
         self._tables = tables
-        self._putting = Verb(run=_put, prepare=_prepare)
-        self._noting = Verb(run=_note)
+        self._putting = Operation(run=_put, prepare=_prepare)
+        self._noting = Operation(run=_note)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[_Snapshot]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.primitives import Table
 from webloom.adapters.sqlite.values import columns_of, encoded, instant, milliseconds
 from webloom.domain.feed import Feed, FeedConfig, LastFetch
@@ -86,10 +86,10 @@ FEEDS = Table(
 class SqliteFeedQueries:
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._inserting: Verb[FeedState, bool] = Verb(
+        self._inserting: Operation[FeedState, bool] = Operation(
             run=lambda connection, items: [_insert(connection, each) for each in items]
         )
-        self._replacing: Verb[tuple[FeedState, FeedState], bool] = Verb(
+        self._replacing: Operation[tuple[FeedState, FeedState], bool] = Operation(
             run=lambda connection, items: [_replace(connection, *each) for each in items]
         )
 

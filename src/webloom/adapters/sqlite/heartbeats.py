@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.ports.heartbeats import Heartbeat, SeenProcess
 
 FORGOTTEN_AFTER = 24 * 3600.0
@@ -13,8 +13,8 @@ FORGOTTEN_AFTER = 24 * 3600.0
 class SqliteHeartbeats:
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._remembering = Verb(run=self._remember, durable=False)
-        self._removing = Verb(run=self._remove, durable=False)
+        self._remembering = Operation(run=self._remember, durable=False)
+        self._removing = Operation(run=self._remove, durable=False)
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         await self._db.write(self._remembering, heartbeat)

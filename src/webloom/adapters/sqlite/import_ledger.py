@@ -11,7 +11,7 @@ from contextlib import closing
 
 import msgspec
 
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.import_runs import number_of
 from webloom.adapters.sqlite.values import encoded
 from webloom.domain.import_run import (
@@ -34,7 +34,7 @@ _reasons = msgspec.json.Decoder(dict[str, int])
 class SqliteRunLedger:
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._releasing = Verb(run=_release, durable=False)
+        self._releasing = Operation(run=_release, durable=False)
 
     async def sums(self, run_id: str) -> Sums:
         return await self._db.read(lambda connection: _sums(connection, run_id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.record_codec import find_records
 from webloom.adapters.sqlite.record_listing import counts, quiet_requests, records_page
 from webloom.adapters.sqlite.records import SqliteRecords
@@ -17,7 +17,7 @@ class SqliteInventoryStore(StoredInventory):
     def __init__(self, database: Database) -> None:
         super().__init__(SqliteRecords(database))
         self._db = database
-        self._finding = Verb(run=find_records)
+        self._finding = Operation(run=find_records)
 
     async def find(self, url: str, *, most: int | None = None) -> Record | None:
         return await self._db.look_up(

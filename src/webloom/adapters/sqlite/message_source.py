@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from webloom.adapters.consumer import Received
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
-from webloom.adapters.sqlite.database import Database, Item, Result, Verb
+from webloom.adapters.sqlite.database import Database, Item, Operation, Result
 from webloom.domain.errors import BrokerUnavailable
 
 LONGEST_SLEEP = 60.0
@@ -43,15 +43,15 @@ class MessageLeases:
         self._is_put_off = False  # that look, because claims were slow
         self._failed = False  # a consumer of this process could not write
         down = BrokerUnavailable
-        self.claim = Verb(run=self._claim, durable=False, unavailable=down)
-        self.extend = Verb(run=self._extend, durable=False, unavailable=down)
-        self.delete = Verb(run=self._delete, durable=False, unavailable=down)
-        self.give_back = Verb(run=self._give_back, durable=False, unavailable=down)
-        self.bury = Verb(run=self._bury, unavailable=down)
+        self.claim = Operation(run=self._claim, durable=False, unavailable=down)
+        self.extend = Operation(run=self._extend, durable=False, unavailable=down)
+        self.delete = Operation(run=self._delete, durable=False, unavailable=down)
+        self.give_back = Operation(run=self._give_back, durable=False, unavailable=down)
+        self.bury = Operation(run=self._bury, unavailable=down)
 
-    async def write(self, verb: Verb[Item, Result], item: Item) -> Result:
+    async def write(self, operation: Operation[Item, Result], item: Item) -> Result:
         try:
-            return await self._db.write(verb, item)
+            return await self._db.write(operation, item)
         except BrokerUnavailable:
             self._failed = True
             raise

@@ -36,7 +36,7 @@ class _Change(msgspec.Struct):
 _changes = msgspec.json.Decoder(_Change)
 
 
-def walk(
+def scan_index(
     connection: sqlite3.Connection,
     *,
     source: str,
@@ -90,7 +90,7 @@ def pages(chosen: PageFilter, limit: int, cursor: str | None) -> Read:
 
     def query(connection: sqlite3.Connection) -> tuple[list[StoredPage], str | None]:
         with one_view(connection):
-            ids, following = walk(
+            ids, following = scan_index(
                 connection,
                 source=f"pages {checks} WHERE {known}",
                 place=("last_updated", "pages.id"),
@@ -133,7 +133,7 @@ def change_logs(chosen: ChangeFilter, limit: int, cursor: str | None) -> Read:
                 ids = [each for _, each in places[:limit]]
                 following = cursor_of(*places[limit - 1]) if len(places) > limit else None
             else:
-                ids, following = walk(
+                ids, following = scan_index(
                     connection,
                     source=f"change_logs WHERE {known}",
                     place=("ts", "snapshot"),

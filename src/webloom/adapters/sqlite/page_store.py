@@ -17,7 +17,7 @@ from webloom.adapters.sqlite import (
     page_pruning,
     page_rows,
 )
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.page_events import Draft, Writing
 from webloom.adapters.sqlite.page_pruning import Goal, Slice
 from webloom.adapters.sqlite.page_versions import joined
@@ -52,13 +52,13 @@ class SqlitePageStore:
         self._db = database
         self._retention = retention
         self._budget = budget
-        self._storing = Verb(run=self._store)
-        self._checking = Verb(run=self._check)
-        self._expiring = Verb(run=self._expire, frees=True)
-        self._relieving = Verb(run=self._relieve, frees=True)
-        self._forgetting = Verb(run=self._forget, frees=True)
-        self._gathering = Verb(run=self._gather)
-        self._telling = Verb(run=self._tell)
+        self._storing = Operation(run=self._store)
+        self._checking = Operation(run=self._check)
+        self._expiring = Operation(run=self._expire, frees=True)
+        self._relieving = Operation(run=self._relieve, frees=True)
+        self._forgetting = Operation(run=self._forget, frees=True)
+        self._gathering = Operation(run=self._gather)
+        self._telling = Operation(run=self._tell)
 
     async def store_event(self, event: StorageEvent) -> Stored:
         await self._db.check_room()

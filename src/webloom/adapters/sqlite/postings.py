@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webloom.adapters.sqlite import import_ledger, posting_rows, posting_writes
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.posting_keys import open_keys
 from webloom.adapters.sqlite.posting_search import count_postings, postings_page
 from webloom.adapters.sqlite.posting_writes import Apply, Writing
@@ -33,11 +33,11 @@ class SqlitePostings:
 
     def __init__(self, database: Database, *, durable_batches: bool) -> None:
         self._db = database
-        self._applying = Verb(
+        self._applying = Operation(
             run=self._apply, prepare=posting_writes.encode, durable=durable_batches
         )
-        self._failing = Verb(run=self._fail, durable=durable_batches)
-        self._closing = Verb(run=self._close)
+        self._failing = Operation(run=self._fail, durable=durable_batches)
+        self._closing = Operation(run=self._close)
         self._counted: tuple[float, tuple[int, int]] | None = None
 
     async def apply_batch(self, batch: Batch) -> Counts | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from webloom.adapters.sqlite.batches import as_json, plain
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.values import instant
 from webloom.stores.primitives import Answer, Decide, DecidePair, Event, First, Now, Second
 
@@ -106,8 +106,8 @@ class SqliteDocuments(Generic[State]):
     def __init__(self, database: Database, table: Table[State]) -> None:
         self._db = database
         self._table = table
-        self._durable: Verb[_Call, list[Any]] = Verb(run=self._run)
-        self._quick: Verb[_Call, list[Any]] = Verb(run=self._run, durable=False)
+        self._durable: Operation[_Call, list[Any]] = Operation(run=self._run)
+        self._quick: Operation[_Call, list[Any]] = Operation(run=self._run, durable=False)
 
     async def read(self, keys: Sequence[str]) -> dict[str, State]:
         wanted = {plain(key): key for key in keys}
@@ -162,7 +162,7 @@ class SqlitePairs(Generic[First, Second]):
         self._db = database
         self._first = first
         self._second = second
-        self._verb: Verb[_PairCall, Any] = Verb(run=self._run)
+        self._operation: Operation[_PairCall, Any] = Operation(run=self._run)
 
     async def change(
         self,
@@ -173,7 +173,7 @@ class SqlitePairs(Generic[First, Second]):
         second: Callable[[First | None], str | None],
     ) -> Answer:
         answer: Answer = await self._db.write(
-            self._verb, _PairCall(decide, plain(key), event, second)
+            self._operation, _PairCall(decide, plain(key), event, second)
         )
         return answer
 

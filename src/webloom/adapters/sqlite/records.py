@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.page_sources import compress, write_sources
 from webloom.adapters.sqlite.primitives import now_of
 from webloom.adapters.sqlite.record_codec import STATE_COLUMNS, state_of
@@ -53,9 +53,9 @@ class _Call:
 class SqliteRecords:
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._reading = Verb(run=self._read)
-        self._durable: Verb[_Call, list[Any]] = Verb(run=self._change)
-        self._quick: Verb[_Call, list[Any]] = Verb(
+        self._reading = Operation(run=self._read)
+        self._durable: Operation[_Call, list[Any]] = Operation(run=self._change)
+        self._quick: Operation[_Call, list[Any]] = Operation(
             run=self._change, prepare=_compress_sources, durable=False
         )
 

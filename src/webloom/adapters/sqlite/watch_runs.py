@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.page_listing import walk
+from webloom.adapters.sqlite.page_listing import scan_index
 from webloom.adapters.sqlite.page_rows import key_of, one_view
 from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
 from webloom.adapters.sqlite.values import milliseconds
@@ -126,7 +126,7 @@ def _listed(
 
     def query(connection: sqlite3.Connection) -> tuple[list[WatchRun], str | None]:
         with one_view(connection):
-            ids, following = walk(
+            ids, following = scan_index(
                 connection,
                 source=f"job_runs WHERE {known}",
                 place=("started_at", "id"),

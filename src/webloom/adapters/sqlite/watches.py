@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.database import Database, Verb
+from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.page_rows import forget_validators
 from webloom.adapters.sqlite.primitives import Row, SqliteDocuments, SqlitePairs, Table
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
@@ -82,7 +82,7 @@ class SqliteWatches(StoredWatches):
             keep=keep,
         )
         self._db = database
-        self._forgetting = Verb(run=self._forget)
+        self._forgetting = Operation(run=self._forget)
 
     async def forget_validators(self, watch_id: str) -> None:
         await self._db.write(self._forgetting, watch_id)

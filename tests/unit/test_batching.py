@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from webloom.adapters.mongodb.gathering import ENOUGH, Gathering
+from webloom.adapters.mongodb.batching import ENOUGH, Batcher
 
 
 class Server:
@@ -16,11 +16,11 @@ class Server:
         return [-item for item in items]
 
 
-async def one_by_one(gathering: Gathering[int, int], items: range) -> list[int]:
+async def one_by_one(batcher: Batcher[int, int], items: range) -> list[int]:
     """Each asked for after the one before had time to set out."""
     asked = []
     for item in items:
-        asked.append(asyncio.create_task(gathering.ask(item)))
+        asked.append(asyncio.create_task(batcher.ask(item)))
         for _ in range(5):
             await asyncio.sleep(0)
     return await asyncio.gather(*asked)
@@ -28,24 +28,24 @@ async def one_by_one(gathering: Gathering[int, int], items: range) -> list[int]:
 
 async def test_a_call_goes_at_once() -> None:
     server = Server()
-    gathering: Gathering[int, int] = Gathering(server.run)
-    assert await one_by_one(gathering, range(3)) == [0, -1, -2]
+    batcher: Batcher[int, int] = Batcher(server.run)
+    assert await one_by_one(batcher, range(3)) == [0, -1, -2]
     assert server.asked == [[0], [1], [2]]
 
 
 async def test_no_more_than_the_most_go_together() -> None:
     server = Server()
-    gathering: Gathering[int, int] = Gathering(server.run, most=4)
-    await asyncio.gather(*(gathering.ask(item) for item in range(10)))
+    batcher: Batcher[int, int] = Batcher(server.run, most=4)
+    await asyncio.gather(*(batcher.ask(item) for item in range(10)))
     assert server.asked == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
 async def test_with_a_pace_the_first_call_goes_at_once_and_the_next_ones_together() -> None:
     server = Server()
-    gathering: Gathering[int, int] = Gathering(server.run, pace=3600.0)
-    assert await gathering.ask(0) == 0
+    batcher: Batcher[int, int] = Batcher(server.run, pace=3600.0)
+    assert await batcher.ask(0) == 0
     later = range(1, ENOUGH + 1)
-    assert await one_by_one(gathering, later) == [-item for item in later]
+    assert await one_by_one(batcher, later) == [-item for item in later]
     assert server.asked == [[0], list(later)]
-    for resting in [each for each in gathering._servers if each is not None]:
+    for resting in [each for each in batcher._servers if each is not None]:
         resting.cancel()

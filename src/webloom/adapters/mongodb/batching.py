@@ -1,8 +1,8 @@
 """Calls of one kind that are made at the same time share a round trip.
 
-    await gathering.ask(item) -> waiting -> run([item, ...]) -> one answer for each item
+    await batcher.ask(item) -> waiting -> run([item, ...]) -> one answer for each item
 
-While a batch is on its way to the server and back, the next one gathers. A call that finds nobody
+While a batch is on its way to the server and back, the next one fills. A call that finds nobody
 else goes at once. Under load, a kind of call that nobody waits for at a screen may linger a little
 for others to come: a batch costs the server and us a millisecond, whatever its size. A kind with a
 pace rests after every batch, so that calls which come one after the other go on together. When
@@ -29,7 +29,7 @@ ENOUGH = 24  # calls that wait, for a second batch to go
 MOST_BATCHES = 2  # of one kind on their way at once
 
 
-class Gathering(Generic[Item, Result]):
+class Batcher(Generic[Item, Result]):
     def __init__(
         self,
         run: Callable[[list[Item]], Awaitable[Sequence[Result | WebloomError]]],

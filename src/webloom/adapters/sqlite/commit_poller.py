@@ -11,7 +11,7 @@ from webloom.adapters.sqlite.connecting import connect
 WATCH_SECONDS = 0.02  # how soon a commit of another process is seen
 
 
-class Watcher(threading.Thread):
+class CommitPoller(threading.Thread):
     """Sees commits of other processes by SQLite's data version, which only moves with them."""
 
     def __init__(

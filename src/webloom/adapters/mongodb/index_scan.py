@@ -1,7 +1,7 @@
-"""A page of a listing, read along one index.
+"""A page of a listing, read by scanning one index in its order.
 
-The index is already in the order of the listing. What it does not know of a filter is looked at
-document by document; after so many of them the page ends where it is, and says where to go on.
+What the index can't answer of a filter is tested document by document. After `most_scanned` of them
+the page ends where it is, and says where to go on.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ Fields = dict[str, bool]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Path:
-    """How the documents of a filter are come by."""
+class ScanPlan:
+    """Which index answers a filter, and what is left to test."""
 
     index: Index
     found: Document  # what the index knows
     accepts: Callable[[Document], bool] | None  # what it does not know; None: nothing
-    beside: Document | None = None  # another stretch of the index, as `found`
+    second_range: Document | None = None  # another range of the index, as `found`
 
 
-async def walk(
+async def scan_index(
     collection: Collection,
-    path: Path,
+    plan: ScanPlan,
     *,
-    within: Document,  # the part of the listing to be walked along
+    bounds: Document,  # of the page, in the order of the listing
     order: Index,
     limit: int,
     most_scanned: int,
-    looked_at: Fields,  # what `path.accepts` needs
+    filter_fields: Fields,  # what `plan.accepts` needs
     shown: Fields | None,
 ) -> tuple[list[Document], Document | None]:
-    """Up to `limit` documents, and the last one that was walked past if there may be more. The
-    last field of `order` is descending, and decides between two stretches."""
-    accepts = path.accepts
+    """Up to `limit` documents, and the last one that was scanned if there may be more. The last
+    field of `order` is descending, and decides between two ranges."""
+    accepts = plan.accepts
     most = limit + 1 if accepts is None else most_scanned
     picked: list[Document] = []
     scanned, last = 0, None
@@ -50,16 +50,16 @@ async def walk(
         cursors = [
             await stack.enter_async_context(
                 collection.find(
-                    stretch | within,
-                    shown if accepts is None else looked_at,
+                    each | bounds,
+                    shown if accepts is None else filter_fields,
                     sort=order,
-                    hint=path.index,
+                    hint=plan.index,
                     limit=most,
                     batch_size=2 * limit + 2,
                 )
             )
-            for stretch in (path.found, path.beside)
-            if stretch is not None
+            for each in (plan.found, plan.second_range)
+            if each is not None
         ]
         found = await stack.enter_async_context(aclosing(_merged(cursors, order[-1][0])))
         async for document in found:
