@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
+from webloom.application.overview.liveness import Waiting, missing_scheduler
 from webloom.application.overview.snapshot import Down, QueueState, Snapshot
 from webloom.application.overview.troubles import troubles
 from webloom.domain.feed import Feed, FeedConfig
