@@ -28,7 +28,7 @@ from bench.processes import PYTHON, ROOT, ProcessFailed, running, wait_for_url
 from bench.stack import running_server
 from bench.table import Row, print_table
 from servers.mongod import MongoServer
-from webloom.bootstrap import open_whole
+from webloom.bootstrap.connections import open_whole
 from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStatus
 from webloom.settings import load_settings
 

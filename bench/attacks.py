@@ -13,7 +13,7 @@ from attacks import ATTACKER, connected, many_headers, memory, request
 from bench.api import free_port
 from bench.processes import PYTHON, running, wait_for_url
 from bench.table import Row
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import Attempt, Completed, FetchRequest, Received
 from webloom.settings import load_settings
 

@@ -15,7 +15,8 @@ from statistics import median
 from bench.processes import PYTHON, run_json, running, usage
 from bench.site import Site, page_urls, start_site
 from bench.table import Row
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.inventory import Status
 from webloom.settings import load_settings
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import uvloop
 
-from webloom.bootstrap import feed_reader
+from webloom.bootstrap.network import feed_reader
 from webloom.domain.feed import AUTO
 from webloom.ports.feed_reader import ReadOptions
 from webloom.settings import load_settings

@@ -6,7 +6,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import url_key
 from webloom.settings import load_settings
 

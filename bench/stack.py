@@ -29,7 +29,7 @@ from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.application.move.load import Load, scanned
-from webloom.bootstrap import open_copy
+from webloom.bootstrap.connections import open_copy
 from webloom.settings import load_settings
 
 PAGES = 12_000

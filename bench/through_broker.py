@@ -14,7 +14,7 @@ import time
 
 import uvloop
 
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.ports.broker import Broker, Message
 from webloom.settings import load_settings
 

@@ -25,7 +25,7 @@ from bench.table import Row
 from bench.watch_site import Kind, WatchSite, kind_of, watch_site
 from bench.watch_store import opened
 from servers.private import free_port
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, WatchConfig, WatchRun
 from webloom.ports.page_store import Usage

@@ -25,7 +25,8 @@ from bench.table import Row
 from bench.watch_events import PAGES_OF_JOB, event, messages
 from servers.mongod import MongoServer
 from servers.rabbitmq import RabbitServer
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.parsing.storage_event import canonical
 from webloom.ports.broker import Message
 from webloom.settings import load_settings

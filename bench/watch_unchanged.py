@@ -21,7 +21,8 @@ from bench.watch_store import opened
 from servers.mongod import MongoServer
 from servers.private import free_port
 from webloom.application.watch.check_page import CheckPage
-from webloom.bootstrap import Services, open_check_page
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import open_check_page
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import WatchConfig
 from webloom.domain.watch_run import NewRun, NextRun

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from typing import Any
 
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.app import create_app
 from webloom.entrypoints.heartbeat import first_beat

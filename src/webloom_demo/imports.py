@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom_demo.feeds import demo_feeds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, Watch, WatchRun

@@ -33,7 +33,7 @@ from browser.checks import (
 from browser.conftest import UI, Watched
 from browser.site import HOSTILE, Site, feed
 from e2e.running import Webloom, running_for_module
-from webloom.bootstrap import open_whole
+from webloom.bootstrap.connections import open_whole
 from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStatus
 from webloom.settings import load_settings
 

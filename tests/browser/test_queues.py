@@ -21,7 +21,7 @@ from browser.checks import (
 )
 from browser.site import HOSTILE
 from e2e.running import Webloom, environment, running_for_module
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.ports.broker import Message

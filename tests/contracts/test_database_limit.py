@@ -19,7 +19,8 @@ import pytest
 from contracts.inventory_samples import URL, found, note, request
 from contracts.page_samples import event, numbers, parsed
 from servers.mongod import MongoServer
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import BrokerFull, StoreFull
 from webloom.domain.inventory import METADATA_QUEUE, Attempt, GivenBack
 from webloom.ports.broker import Message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from e2e.running import until_some
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.import_run import ImportRun, RunStatus
 
 

@@ -17,7 +17,7 @@ from yarl import URL
 from e2e.api_client import PROBLEM, Api, calling
 from e2e.running import Webloom, running_for_module
 from patience import PATIENCE_SECONDS
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.app import create_app
 from webloom.entrypoints.heartbeat import first_beat

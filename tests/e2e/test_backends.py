@@ -21,7 +21,7 @@ from servers.mongod import MongoServer
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import METADATA_QUEUE, FetchRequest
 from webloom.domain.request_state import NotedRequest
 from webloom.ports.broker import Message

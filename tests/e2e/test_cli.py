@@ -23,7 +23,7 @@ from e2e.running import SAYS_WHEN_READY
 from forks import run_command
 from patience import PATIENCE_SECONDS
 from servers.private import free_port
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import METADATA_QUEUE, Status
 from webloom.entrypoints.cli.output import plain, visible
 from webloom.ports.broker import Message

@@ -19,7 +19,7 @@ from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.application.dead_letters import AT_ONCE, PAGE, DeadLetters, act_on
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Message
 from webloom.settings import load_settings

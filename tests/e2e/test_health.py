@@ -157,7 +157,7 @@ async def test_it_is_degraded_and_ready_while_feeds_wait_for_a_scheduler(tmp_pat
         feed = {"url": "http://feeds.test/jobs.xml", "intervalMinutes": 60}
         assert (await api.call("POST", "/api/feeds", json=feed)).status == 201
         assert (await degraded(api))["scheduler"] == (
-            "No scheduler is alive, and 1 feed waits for one: "
+            "No scheduler is running, and 1 feed waits for one: "
             "no import and no check begins or ends."
         )
         await api.ready()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from e2e.test_cli import Environment, ends_quietly_after_one_line, environment, start, webloom
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.domain.politeness import slots_of_one_host
 from webloom.entrypoints.cli.import_feeds import AT_ONCE

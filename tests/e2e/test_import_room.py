@@ -17,7 +17,9 @@ from e2e.import_runs import ended_run, start_import
 from e2e.running import until
 from e2e.watched_site import ALLOWED
 from webloom.adapters.http import spool_room
-from webloom.bootstrap import Services, build_overview, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import build_overview
 from webloom.domain.import_run import RunStatus
 from webloom.entrypoints import heartbeat
 from webloom.entrypoints.api.health import get_readiness

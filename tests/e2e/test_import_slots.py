@@ -9,7 +9,7 @@ from e2e.feed_site import FeedSite, item, rss
 from e2e.import_runs import ended_run, start_import
 from e2e.running import until
 from e2e.watched_site import ALLOWED
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.import_run import RunStatus
 from webloom.domain.politeness import slots_of_one_host
 from webloom.entrypoints.scheduler import MOST_RUNS, run_scheduler

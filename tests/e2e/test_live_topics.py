@@ -14,7 +14,7 @@ from e2e.api_client import Api, calling
 from e2e.feed_site import Event, Stream, listening
 from e2e.running import Webloom, running, running_for_module
 from servers.mongod import MongoServer
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.settings import load_settings
 
 UNKNOWN = [

@@ -21,7 +21,8 @@ from servers.mongod import MongoServer
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
 from webloom.application.overview import build_overview, caching, sampler
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE, Status
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE

@@ -22,7 +22,7 @@ from e2e.running import Webloom, running_for_module, until, until_some
 from e2e.shop_site import CAPTCHA, Served, ShopSite, article, product
 from e2e.watched_site import ALLOWED
 from webloom.application.imports.clear_spool import PAGE_SECONDS
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.entrypoints.api.admin_schemas import FeedPreviewBody
 from webloom.entrypoints.api.context import PreviewSlots
 from webloom.entrypoints.api.previews import preview_feed

@@ -19,7 +19,7 @@ from e2e.api_client import Api, calling, calling_from
 from e2e.running import Webloom, environment, running_for_module, until
 from patience import PATIENCE_SECONDS
 from servers.private import free_port
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import Attempt, Completed, FetchRequest, Received
 from webloom.entrypoints.api import bounded_http
 from webloom.entrypoints.api.bounded_http import MAX_HEAD_BYTES, MAX_HEADERS

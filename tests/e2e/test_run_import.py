@@ -21,7 +21,9 @@ from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from webloom.application.imports.clear_spool import PAGE_SECONDS
 from webloom.application.imports.run_import import CANCELLED, RunImport
-from webloom.bootstrap import Services, open_run_import, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import open_run_import
 from webloom.domain.errors import FetchFailed, StoreUnavailable
 from webloom.domain.feed import Feed, LastFetch
 from webloom.domain.import_run import (

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from webloom import bootstrap
 from webloom.application.overview import sampler
 from webloom.application.overview.sampler_counts import DONE, FAILED, WATCH
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import sampler as sampler_of
 from webloom.settings import load_settings
 
 MANY = 1200  # more than two pages
@@ -22,7 +23,7 @@ MANY = 1200  # more than two pages
 class Room:
     def __init__(self, services: Services, file: sqlite3.Connection) -> None:
         self.services = services
-        self.sampler = bootstrap.sampler(services)
+        self.sampler = sampler_of(services)
         self._file = file
 
     def put(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from e2e.receiver import Receiver
 from e2e.running import until
-from webloom.bootstrap import Services, open_notifications, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import open_notifications
 from webloom.domain.notification import Notification
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, WatchConfig

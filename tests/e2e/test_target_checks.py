@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from patience import PATIENCE_SECONDS
-from webloom.bootstrap import open_services, services
+from webloom.bootstrap import services
+from webloom.bootstrap.connections import open_services
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.app import create_app
 from webloom.entrypoints.heartbeat import first_beat

@@ -15,7 +15,8 @@ from e2e.running import running, until, until_some
 from e2e.shop_site import ShopSite, product
 from e2e.test_cli import Environment, Finished, environment, webloom
 from e2e.watched_site import ALLOWED
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.broker import Message

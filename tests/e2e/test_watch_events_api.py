@@ -24,7 +24,7 @@ from e2e.running import (
     until_some,
 )
 from e2e.shop_site import page_of
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.settings import load_settings
 
 SEED = """{

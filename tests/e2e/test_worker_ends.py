@@ -9,7 +9,7 @@ import pytest
 
 from e2e.hostile_site import HostileSite
 from patience import PATIENCE_SECONDS
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import METADATA_QUEUE, Status
 from webloom.entrypoints.worker import run_worker
 from webloom.settings import load_settings

@@ -13,7 +13,8 @@ from e2e.api_client import Api
 from e2e.feed_site import FeedSite, item, rss
 from e2e.running import environment, finished, running, until, until_some
 from e2e.watched_site import ALLOWED
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.ports.broker import Message
 from webloom.settings import load_settings
 

@@ -13,7 +13,8 @@ from faults.processes import Fleet, Process, eventually_async
 from faults.site import Page, Site
 from servers.private import PrivateServer
 from webloom.application.retrying import retry_until_available
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
 from webloom.parsing.job_posting import dedupe_key

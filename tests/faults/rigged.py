@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from webloom.adapters.http.fetcher import HttpFetcher
 from webloom.adapters.system_clock import SystemClock
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
-from webloom.bootstrap import network_policy
+from webloom.bootstrap.network import network_policy
 from webloom.domain.inventory import Received
 from webloom.entrypoints.cli.main import main
 from webloom.settings import Settings

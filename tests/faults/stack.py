@@ -34,7 +34,8 @@ from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.adapters.rabbitmq.layout import Layout
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import (

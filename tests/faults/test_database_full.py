@@ -25,7 +25,7 @@ from faults.test_watch_bad_input import large_event, publish, storage_health
 from faults.watch_room import WatchRoom, make_watch_room, waiting
 from servers.mongod import MongoServer
 from servers.quota import Quota
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import Unavailable
 from webloom.domain.import_run import Counts, RunStatus
 from webloom.domain.page import STORAGE_QUEUE

@@ -20,7 +20,7 @@ from faults.site import Site
 from faults.stack import Say
 from faults.test_watch_bad_input import large_event, storage_health
 from faults.watch_room import WatchRoom, all_pages
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.ports.page_store import PageFilter
 from webloom.ports.watch_runs import RunFilter

@@ -13,7 +13,8 @@ from faults.conftest import MakeFleet
 from faults.feed_site import FeedSite, Served
 from faults.processes import eventually_async
 from faults.stack import Say
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.settings import load_settings
 

@@ -21,7 +21,8 @@ from faults.site import Site
 from faults.stack import MakeStack, Say
 from faults.test_import_killed import make_room
 from topologies import FEED_AND_WATCH_KINDS
-from webloom.bootstrap import Services, open_run_import
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import open_run_import
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
 from webloom.ports.broker import Broker, DeadLetter, Delivery, Message, QueueDepth

@@ -24,7 +24,7 @@ from faults.watch_room import (
 )
 from faults.watch_room_events import MALFORMED, UNTIMED, events, read
 from topologies import FEED_AND_WATCH_KINDS
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.ports.broker import DeadLetter
 from webloom.settings import load_settings

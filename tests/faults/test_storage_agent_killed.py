@@ -27,7 +27,8 @@ from faults.watch_room import (
 )
 from faults.watch_room_deadly import Order
 from topologies import LARGE
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.schedule import Schedule
 from webloom.entrypoints.slots import Slots
 from webloom.settings import load_settings

@@ -19,7 +19,7 @@ from faults.stack import MakeStack, Say
 from faults.watch_room import WatchRoom, make_watch_room, message, run_ended, waiting
 from faults.watch_site import PARAGRAPH, article, product
 from topologies import FEED_AND_WATCH_KINDS
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import WatchRefused
 from webloom.domain.page import STORAGE_QUEUE, Selection
 from webloom.domain.watch import Outcome

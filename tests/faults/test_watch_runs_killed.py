@@ -21,7 +21,7 @@ from faults.watch_room import (
     state_of,
 )
 from faults.watch_site import CHANGING, FAILING, HANGS_IN, Shelf, WatchSite, price_of
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import Unavailable
 from webloom.domain.watch import Outcome, RunStatus, WatchRun
 from webloom.ports.page_store import PageFilter

@@ -23,7 +23,8 @@ from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq.layout import Layout
 from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import Unavailable
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.domain.watch import RunStatus, WatchRun

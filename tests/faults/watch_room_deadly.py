@@ -31,7 +31,7 @@ import webloom.adapters.mongodb.watches
 import webloom.adapters.rabbitmq.broker  # noqa: F401 - they, and those above, are there at each fork
 from webloom.adapters.sqlite.connecting import BUSY_SECONDS, connect
 from webloom.application.watch.store_event import StoreEvent
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.entrypoints.worker import run_storage_agent
 from webloom.ports.broker import Delivery
 from webloom.settings import load_settings

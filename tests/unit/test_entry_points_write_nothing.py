@@ -9,7 +9,7 @@ from typing import get_type_hints
 
 import pytest
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 
 ENTRY_POINTS = Path(__file__).parents[2] / "src/webloom/entrypoints"
 USE_CASES = ("webloom.application", "webloom.bootstrap")

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from webloom.adapters.sandbox.parent import is_out_of_files
-from webloom.application.overview.exhausted import exhausted
+from webloom.application.overview.liveness import exhausted
 from webloom.application.retrying import retry_until_available
 from webloom.application.shortage import Shortage, shortage
 from webloom.domain.errors import FetchFailed, ResourcesExhausted, StoreUnavailable

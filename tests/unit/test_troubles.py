@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
+from webloom.application.overview.liveness import Waiting, missing_scheduler
 from webloom.application.overview.snapshot import Down, QueueState, Snapshot
 from webloom.application.overview.troubles import troubles
 from webloom.domain.feed import Feed, FeedConfig
@@ -69,7 +69,7 @@ def test_nothing_is_guessed_of_processes_while_the_store_is_away() -> None:
 def test_processes_that_are_missing_are_told() -> None:
     assert [what for _, what, _ in told(Snapshot(roles=frozenset({"api"})))] == [
         "No worker is alive: nothing that waits on a queue is done.",
-        "No scheduler is alive: no import and no check of a watch begins or ends.",
+        "No scheduler is running: no import and no check of a watch begins or ends.",
     ]
     assert len(told(Snapshot(roles=frozenset({"worker"})))) == 1
 
@@ -79,7 +79,7 @@ def test_what_waits_for_a_scheduler_is_counted() -> None:
     assert told(snapshot) == [
         (
             "error",
-            "No scheduler is alive, and 2 feeds and 1 watch wait for one: "
+            "No scheduler is running, and 2 feeds and 1 watch wait for one: "
             "no import and no check begins or ends.",
             "/system",
         )

@@ -17,12 +17,12 @@ MOST_CHECKS = 1_000_000  # of pages, that wait on their queue
 
 
 def queue_limits(settings: Settings) -> dict[str, int]:
-    """How many ready messages each queue may hold."""
+    """How many ready messages each queue may hold, in the order in which queues are shown."""
     return {
         METADATA_QUEUE: settings.queue_limit,
         IMPORT_QUEUE: settings.import_queue_limit,
-        settings.input_queue: settings.queue_limit,
         CHECK_QUEUE: MOST_CHECKS,
+        settings.input_queue: settings.queue_limit,
     }
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import fields
+from typing import BinaryIO
 
+from webloom.adapters.cron import next_match
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.adapters.routed_broker import RoutedBroker
 from webloom.adapters.system_clock import SystemClock
 from webloom.application.host_turns import HostTurns
 from webloom.application.inventory.recent_records import RecentRecords
+from webloom.application.move.stream import DumpReader
 from webloom.bootstrap.backends import Backends
 from webloom.bootstrap.network import network_policy
 from webloom.bootstrap.places import protect_files
@@ -57,6 +61,7 @@ async def open_services(
         routes = {queue: brokers[url][0] for queue, url in urls.items()}
         await protect_files(settings, backends.files)
         yield Services(
+            **{each.name: getattr(stores, each.name) for each in fields(stores)},
             settings=settings,
             clock=clock,
             broker=(
@@ -64,15 +69,6 @@ async def open_services(
                 if queues is None and len(brokers) == 1
                 else RoutedBroker(routes)
             ),
-            store=stores.inventory,
-            imports=stores.imports,
-            pages=stores.pages,
-            watches=stores.watches,
-            watch_runs=stores.watch_runs,
-            notifications=stores.notifications,
-            heartbeats=stores.heartbeats,
-            revisions=stores.revisions,
-            lock=stores.lock,
             policy=network_policy(settings),
             refusals=RefusalLog(),
             host_turns=HostTurns(
@@ -83,9 +79,6 @@ async def open_services(
                 most_bytes=0 if settings.accepts_into_the_store else settings.cache_size,
                 seconds=settings.cache_ttl,
             ),
-            store_link=stores.link,
-            room=stores.room,
-            sizes=stores.sizes,
             broker_links=[
                 BrokerLink(
                     connected=connected,
@@ -125,6 +118,11 @@ async def open_whole(url: str, settings: Settings) -> AsyncIterator[WholeStore]:
     """A store, to be dumped or loaded. Raises what `open_services` does."""
     async with AsyncExitStack() as stack:
         yield (await Backends(settings, SystemClock(), stack).stores(url)).whole
+
+
+def dump_reader(stream: BinaryIO) -> DumpReader:
+    """Raises DumpRefused."""
+    return DumpReader(stream, next_match)
 
 
 @asynccontextmanager

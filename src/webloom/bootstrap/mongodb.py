@@ -53,7 +53,7 @@ async def open_mongodb_stores(
         pipelines=pipelines,
     ) as database:
         yield Stores(
-            inventory=MongoInventoryStore(database),
+            store=MongoInventoryStore(database),
             imports=mongodb_imports(database),
             pages=MongoPageStore(database, retention=kept, budget=settings.storage_budget),
             watches=MongoWatches(database, retention=kept),
@@ -63,7 +63,7 @@ async def open_mongodb_stores(
             heartbeats=MongoHeartbeats(database),
             revisions=MongoRevisions(database),
             lock=mongodb_locks(database),
-            link=database,
+            store_link=database,
             room=database.room,
             sizes=MongoSizes(database),
         )

@@ -29,47 +29,26 @@ from webloom.application.watch.prune_pages import PrunePages
 from webloom.application.watch.publish_events import PublishEvents
 from webloom.application.watch.run_watches import StartRun
 from webloom.application.watch.store_event import StoreEvent
+from webloom.bootstrap.stores import Stores
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.retry import fetch_backoff
 from webloom.parsing.target_url import shown_target
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
-from webloom.ports.connection import BrokerLink, Connected
+from webloom.ports.connection import BrokerLink
 from webloom.ports.fetcher import Fetcher
-from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.imports import Imports
-from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.locks import Locks
-from webloom.ports.notifications import Notifications
-from webloom.ports.page_store import PageStore
-from webloom.ports.revisions import Revisions
-from webloom.ports.room import DatabaseSizes, Room
-from webloom.ports.watch_runs import WatchRuns
-from webloom.ports.watches import Watches
 from webloom.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Services:
+class Services(Stores):
     settings: Settings
     clock: Clock
     broker: Broker
-    store: InventoryStore
-    imports: Imports
-    pages: PageStore
-    watches: Watches
-    watch_runs: WatchRuns
-    notifications: Notifications
-    heartbeats: Heartbeats
-    revisions: Revisions
-    lock: Locks
     policy: NetworkPolicy
     refusals: RefusalLog  # of all that the process connects to
     host_turns: HostTurns  # shared by all that the process fetches
     recent_records: RecentRecords
-    store_link: Connected
-    room: Room
-    sizes: DatabaseSizes
     broker_links: list[BrokerLink]  # the one of metadata_queue first
 
     @property

@@ -23,7 +23,7 @@ from webloom.settings import Settings
 def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) -> Stores:
     kept = retention(settings)
     return Stores(
-        inventory=SqliteInventoryStore(file),
+        store=SqliteInventoryStore(file),
         imports=sqlite_imports(file, durable_batches=durable_batches),
         pages=SqlitePageStore(file, retention=kept, budget=settings.storage_budget),
         watches=SqliteWatches(file, retention=kept),
@@ -33,7 +33,7 @@ def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) 
         heartbeats=SqliteHeartbeats(file),
         revisions=SqliteRevisions(file),
         lock=sqlite_locks(file),
-        link=file,
+        store_link=file,
         room=file.room,
         sizes=SqliteSizes(file),
     )

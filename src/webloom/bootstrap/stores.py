@@ -19,7 +19,9 @@ from webloom.settings import Settings
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stores:
-    inventory: InventoryStore
+    """What a backend stores, one port per aggregate."""
+
+    store: InventoryStore
     imports: Imports
     pages: PageStore
     watches: Watches
@@ -29,7 +31,7 @@ class Stores:
     heartbeats: Heartbeats
     revisions: Revisions
     lock: Locks
-    link: Connected
+    store_link: Connected
     room: Room
     sizes: DatabaseSizes
 

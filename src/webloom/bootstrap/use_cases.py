@@ -151,7 +151,7 @@ def sampler(services: Services) -> Sampler:
 
 
 def build_overview(services: Services, own_beat: Callable[[], Heartbeat]) -> BuildOverview:
-    """It remembers: one for each process that tells what is going on."""
+    """Has a memory: one per process."""
     settings, sampling = services.settings, sampler(services)
     return BuildOverview(
         sampler=sampling,
@@ -159,7 +159,6 @@ def build_overview(services: Services, own_beat: Callable[[], Heartbeat]) -> Bui
             broker=services.broker,
             links=services.broker_links,
             limits=queue_limits(settings),
-            storage_queue=settings.input_queue,
             counts=sampling.counts,
             clock=services.clock,
         ),

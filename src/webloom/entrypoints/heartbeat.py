@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from webloom.application.inventory.fetch_url import FetchUrl
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.entrypoints.slots import Slots

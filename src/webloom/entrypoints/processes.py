@@ -11,7 +11,8 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator
 
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import SettingsError
 from webloom.entrypoints.open_files import raise_open_files_limit
 from webloom.entrypoints.scheduler import run_scheduler

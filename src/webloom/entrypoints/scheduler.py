@@ -12,13 +12,9 @@ from webloom.application.imports.run_import import RunImport
 from webloom.application.lease import Lease
 from webloom.application.shortage import shortage
 from webloom.application.watch.send_notifications import SendNotifications
-from webloom.bootstrap import (
-    Services,
-    open_notifications,
-    open_run_import,
-    run_watches,
-    spool_room,
-)
+from webloom.bootstrap.network import spool_room
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import open_notifications, open_run_import, run_watches
 from webloom.domain.errors import Unavailable
 from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.import_run import ImportRun

@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 
 from webloom.application.inventory.fetch_url import FetchUrl
-from webloom.bootstrap import Services, http_fetcher, open_check_page
+from webloom.bootstrap.network import http_fetcher
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import open_check_page
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE

@@ -1,4 +1,4 @@
-"""A look at the store every few seconds, to count what is done."""
+"""Polls the store every few seconds, to count what is done."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from webloom.application.overview.sampler_counts import HOUR, Counts
@@ -21,26 +22,27 @@ from webloom.ports.watch_runs import RunFilter, WatchRuns
 log = logging.getLogger(__name__)
 
 SAMPLE_SECONDS = 5.0
-SEEN_SECONDS = 24 * 3600.0  # as long as a process that vanished is remembered
+SEEN_SECONDS = 24 * 3600.0  # for which a process that vanished is remembered
 LOOK_BACK = timedelta(seconds=15)  # as in the stream of runs
 PAGE = 500
-MARGIN = timedelta(minutes=1)  # for clocks that differ, and runs that become visible late
-MOST_WATCH_RUNS = 5000  # that are read in one look
-MOST_ASKED = 200  # runs that go on for long, in one look; the others have their turn in the next
+MARGIN = timedelta(minutes=1)  # for clock skew, and runs that become visible late
+MOST_WATCH_RUNS = 5000  # read in one poll
+MOST_ASKED = 200  # long runs queried one by one in one poll; the rest follow in the next
 
 
+@dataclass(kw_only=True, slots=True)
 class Sampler:
-    def __init__(
-        self, *, heartbeats: Heartbeats, imports: ImportRuns, watch_runs: WatchRuns, clock: Clock
-    ) -> None:
-        self._heartbeats = heartbeats
-        self._imports = imports
-        self._runs = watch_runs
-        self._clock = clock
-        self.counts = Counts(clock.now())
-        self._imports_since: datetime | None = None
-        self._watches_since: datetime | None = None
-        self._is_lost = False
+    heartbeats: Heartbeats
+    imports: ImportRuns
+    watch_runs: WatchRuns
+    clock: Clock
+    counts: Counts = field(init=False)
+    _imports_since: datetime | None = field(init=False, default=None)
+    _watches_since: datetime | None = field(init=False, default=None)
+    _is_lost: bool = field(init=False, default=False)  # the store, and that was logged
+
+    def __post_init__(self) -> None:
+        self.counts = Counts(self.clock.now())
 
     @asynccontextmanager
     async def sampling(self) -> AsyncIterator[None]:
@@ -52,10 +54,10 @@ class Sampler:
 
     async def look(self) -> None:
         """Raises what the store does."""
-        seen = await self._heartbeats.seen(SEEN_SECONDS)
-        self.counts.see_processes(seen, self._clock.now())
+        seen = await self.heartbeats.seen(SEEN_SECONDS)
+        self.counts.see_processes(seen, self.clock.now())
         imports = await self._changed_imports()
-        self.counts.see_imports(imports, self._clock.now())
+        self.counts.see_imports(imports, self.clock.now())
         await self._look_at_watches()
 
     async def _sample(self) -> None:
@@ -67,16 +69,16 @@ class Sampler:
                 if not self._is_lost:
                     log.warning("cannot count what is done", extra={"error": str(error)})
                 self._is_lost = True
-            except Exception:  # its process has better things to do than to count
+            except Exception:  # counting must not end the process
                 log.exception("cannot count what is done")
             await asyncio.sleep(SAMPLE_SECONDS)
 
     async def _changed_imports(self) -> list[ImportRun]:
-        changed_runs = self._imports.changed
+        changed_runs = self.imports.changed
         since = self._imports_since
         found: dict[str, ImportRun] = {}
         if since is None:
-            since = self._clock.now() - HOUR
+            since = self.clock.now() - HOUR
             found |= {run.run_id: run for run in await changed_runs(None, limit=PAGE)}
         position = since - LOOK_BACK
         while True:
@@ -89,8 +91,8 @@ class Sampler:
         return list(found.values())
 
     async def _look_at_watches(self) -> None:
-        """All that started since the last look, and those that went on then."""
-        now = self._clock.now()
+        """All that started since the last poll, and those that were in progress then."""
+        now = self.clock.now()
         since = self._watches_since
         found: dict[str, WatchRun] = {}
         if since is None:
@@ -99,7 +101,7 @@ class Sampler:
         found |= await self._watch_runs(RunFilter(), since - MARGIN)
         lost: list[str] = []
         for run_id in self.counts.unheard_watches(found)[:MOST_ASKED]:
-            run = await self._runs.find_run(run_id)
+            run = await self.watch_runs.find_run(run_id)
             if run is None:
                 lost.append(run_id)
             else:
@@ -110,12 +112,12 @@ class Sampler:
     async def _watch_runs(
         self, chosen: RunFilter, since: datetime | None = None
     ) -> dict[str, WatchRun]:
-        """Those that started then or later. Earlier ones must not be seen again: the counts have
-        forgotten them."""
+        """Those that started at `since` or later. Earlier ones must not be seen again: the counts
+        have forgotten them."""
         found: dict[str, WatchRun] = {}
         cursor: str | None = None
         while len(found) < MOST_WATCH_RUNS:
-            runs, cursor = await self._runs.runs(chosen, limit=PAGE, cursor=cursor)
+            runs, cursor = await self.watch_runs.runs(chosen, limit=PAGE, cursor=cursor)
             fresh = [run for run in runs if since is None or run.started_at >= since]
             found |= {run.run_id: run for run in fresh}
             if cursor is None or len(fresh) < len(runs):

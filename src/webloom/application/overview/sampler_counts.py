@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from webloom.domain.import_run import ImportRun
 from webloom.domain.watch import WatchRun
@@ -20,8 +21,8 @@ Name = tuple[str, str]  # a pipeline and DONE or FAILED; HANDLED and a queue
 
 
 class Counts:
-    """Growth is counted in the minute in which it is noticed. What grew before the first look is
-    not known; but a run that had ended by then is counted at its end."""
+    """Growth is counted in the minute in which it is noticed. What grew before the first poll is
+    unknown; but a run that had ended by then is counted at its end."""
 
     def __init__(self, since: datetime) -> None:
         self.since = since
@@ -29,58 +30,46 @@ class Counts:
         self._processes = _Totals()
         self._imports = _Totals()
         self._watches = _Totals()
-        self._running: set[str] = set()  # imports
-        self._running_watches: dict[str, None] = {}  # runs, the longest unheard of first
 
     def see_processes(self, seen: Iterable[SeenProcess], now: datetime) -> None:
-        """All that live. One that is new since the last look counts from 0."""
+        """All that are alive. One that is new since the last poll counts from 0."""
         found = {each.heartbeat.process_id: each.heartbeat for each in seen}
         for process_id, beat in found.items():
             totals = {(HANDLED, queue): count for queue, count in beat.handled.items()}
             totals |= {(INVENTORY, DONE): beat.completed, (INVENTORY, FAILED): beat.failed}
             self._add(self._processes.growth(process_id, totals), now)
-        self._processes.looked(found.keys())
+        self._processes.keep_only(found)
 
     def see_imports(self, runs: Iterable[ImportRun], now: datetime) -> None:
-        """Those that have changed since the last look; at first, of the last hour."""
-        found = {run.run_id: run for run in runs}
-        for run_id, run in found.items():
-            counts = run.counts
-            totals = {
-                (IMPORTS, DONE): counts.total - counts.failed,
-                (IMPORTS, FAILED): counts.failed,
-            }
-            self._see_run(self._imports, run_id, totals, run.finished_at, now)
-            if run.finished_at is None:
-                self._running.add(run_id)
-            else:
-                self._running.discard(run_id)
-        self._imports.looked(found.keys() | self._running)
+        """Those that have changed since the last poll; at first, of the last hour."""
+        self._see_runs(
+            self._imports,
+            {each.run_id: _Run(each.counts.total, each.counts.failed, each) for each in runs},
+            IMPORTS,
+            now,
+        )
 
     def unheard_watches(self, heard: Container[str]) -> list[str]:
-        """Runs that went on at the last look and are not in `heard`; the longest unheard of
-        first."""
-        return [run_id for run_id in self._running_watches if run_id not in heard]
+        """Runs that were in progress at the last poll and are not in `heard`; those unheard of for
+        longest first."""
+        return [run_id for run_id in self._watches.running if run_id not in heard]
 
     def see_watches(
         self, runs: Iterable[WatchRun], now: datetime, lost: Iterable[str] = ()
     ) -> None:
-        """Those that started since the last look, and of `unheard_watches` those that are there;
-        `lost` are not any more."""
-        found = {run.run_id: run for run in runs}
-        for run_id, run in found.items():
-            tally = run.tally
-            totals = {(WATCH, DONE): tally.processed - tally.failed, (WATCH, FAILED): tally.failed}
-            self._see_run(self._watches, run_id, totals, run.finished_at, now)
-        for run_id in (*lost, *found):
-            self._running_watches.pop(run_id, None)
-        self._running_watches |= {
-            run_id: None for run_id, run in found.items() if run.finished_at is None
-        }
-        self._watches.looked(found.keys() | self._running_watches.keys())
+        """Those that started since the last poll, and those of `unheard_watches` that still exist;
+        `lost` no longer do."""
+        for run_id in lost:
+            self._watches.running.pop(run_id, None)
+        self._see_runs(
+            self._watches,
+            {each.run_id: _Run(each.tally.processed, each.tally.failed, each) for each in runs},
+            WATCH,
+            now,
+        )
 
     def minutes(self, name: Name, now: datetime) -> list[tuple[datetime, int]]:
-        """The last sixty, or those since the first look, the oldest first; the last is going on."""
+        """The last sixty, or those since the first poll, oldest first; the last is in progress."""
         current = _minute(now)
         begin = current - timedelta(minutes=MINUTES - 1)
         if name[0] not in (IMPORTS, WATCH):
@@ -91,25 +80,26 @@ class Counts:
         return [(minute, counted[minute]) for minute in listed]
 
     def rate(self, name: Name, now: datetime, minutes: int) -> float:
-        """Per minute, over the last so many or as long as is known; but at least over one."""
+        """Per minute, over the last `minutes` or as many as are known; but at least over one."""
         listed = self.minutes(name, now)[-minutes:]
         begin = max(self.since, listed[0][0])
         spent = max(now - begin, timedelta(minutes=1)) / timedelta(minutes=1)
         return round(sum(count for _, count in listed) / spent, 1)
 
-    def _see_run(
-        self,
-        known: _Totals,
-        run_id: str,
-        totals: dict[Name, int],
-        finished_at: datetime | None,
-        now: datetime,
+    def _see_runs(
+        self, known: _Totals, found: dict[str, _Run], pipeline: str, now: datetime
     ) -> None:
-        if known.is_empty and finished_at is not None:
-            known.keep(run_id, totals)
-            self._add(totals, finished_at)
-        else:
-            self._add(known.growth(run_id, totals), now)
+        for run_id, (all_, failed, run) in found.items():
+            totals = {(pipeline, DONE): all_ - failed, (pipeline, FAILED): failed}
+            if known.is_empty and run.finished_at is not None:
+                known.keep(run_id, totals)
+                self._add(totals, run.finished_at)
+            else:
+                self._add(known.growth(run_id, totals), now)
+            known.running.pop(run_id, None)  # to the end of the line
+            if run.finished_at is None:
+                known.running[run_id] = None
+        known.keep_only(found.keys() | known.running.keys())
 
     def _add(self, growth: Mapping[Name, int], at: datetime) -> None:
         for name, count in growth.items():
@@ -121,11 +111,18 @@ class Counts:
                     del minutes[old]
 
 
+class _Run(NamedTuple):
+    processed: int
+    failed: int
+    run: ImportRun | WatchRun
+
+
 class _Totals:
-    """The latest of each process or run."""
+    """The latest totals of each process or run."""
 
     def __init__(self) -> None:
-        self.is_empty = True  # nobody has looked
+        self.is_empty = True  # until the first poll is over
+        self.running: dict[str, None] = {}  # runs in progress, those unheard of for longest first
         self._known: dict[str, dict[Name, int]] = {}
 
     def growth(self, owner: str, totals: dict[Name, int]) -> dict[Name, int]:
@@ -137,8 +134,8 @@ class _Totals:
     def keep(self, owner: str, totals: dict[Name, int]) -> None:
         self._known[owner] = totals
 
-    def looked(self, owners: Iterable[str]) -> None:
-        """The others are not heard of again."""
+    def keep_only(self, owners: Iterable[str]) -> None:
+        """At the end of a poll. The others will not be seen again."""
         self.is_empty = False
         self._known = {each: self._known[each] for each in owners if each in self._known}
 

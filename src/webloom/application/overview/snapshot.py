@@ -1,13 +1,14 @@
-"""What is known of an installation now."""
+"""What is known about an installation now."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from webloom.application.overview.missing_scheduler import Waiting
+from webloom.application.overview.liveness import Waiting
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
+from webloom.ports.connection import Connected
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,29 +20,34 @@ class Down:
     address: str
     reason: str
 
+    @classmethod
+    def of(cls, name: str, connected: Connected, reason: str) -> Down:
+        link = connected.connection()
+        return cls(name=name, kind=link.kind, address=link.address, reason=reason)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueueState:
     name: str
     limit: int
-    ready: int | None  # None, here and below: the broker does not tell
-    delayed: int | None
-    in_flight: int | None
-    dead: int | None
-    handled: Sequence[int]  # per minute, up to 60, the oldest first; the last minute is going on
+    ready: int | None = None  # None, here and below: the broker can't say
+    delayed: int | None = None
+    in_flight: int | None = None
+    dead: int | None = None
+    handled: Sequence[int]  # per minute, up to 60, oldest first; the last minute is in progress
     handled_per_minute: float  # over the last five minutes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
     down: Sequence[Down] = ()
-    roles: frozenset[str] | None = None  # of processes that are alive; None: nobody knows
+    roles: frozenset[str] | None = None  # of live processes; None: unknown
     waiting: Waiting = field(default_factory=Waiting)  # for a scheduler
     queues: Sequence[QueueState] = ()
-    unserved: Sequence[str] = ()  # queues that no living process serves
+    unserved: Sequence[str] = ()  # queues that no live process serves
     is_full: bool = False  # the storage budget is used up
-    full: str | None = None  # of the database: what is full and what to do about it
-    exhausted: str | None = None  # what processes have run out of, and what to do about it
+    full: str | None = None  # what fills the database, and what to do about it
+    exhausted: str | None = None  # resources that processes wait for, and what to do about it
     imports_wait: str | None = None  # why: there is no room for feeds
     failing_feeds: Sequence[Feed] = ()
     failing_watches: Sequence[Watch] = ()

@@ -1,18 +1,18 @@
-"""What a person should see to, from what is known of an installation."""
+"""What needs a person's attention, derived from a snapshot of the installation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from typing import Literal
 
-from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
-from webloom.application.overview.snapshot import Down, QueueState, Snapshot
+from webloom.application.overview.liveness import missing_scheduler
+from webloom.application.overview.snapshot import QueueState, Snapshot
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
 
-MOST_OF_A_KIND = 10  # that are told one by one
+MOST_OF_A_KIND = 10  # that are listed one by one
 LONGEST_REASON = 300  # characters
 
 
@@ -34,169 +34,124 @@ class Kind(StrEnum):
     PAGES_FAIL = auto()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+_WARNINGS = frozenset(
+    {
+        Kind.QUEUE_FULL,
+        Kind.DEAD_LETTERS,
+        Kind.FEED_FAILS,
+        Kind.MORE_FEEDS_FAIL,
+        Kind.WATCH_FAILS,
+        Kind.MORE_WATCHES_FAIL,
+        Kind.PAGES_FAIL,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
-    level: Literal["error", "warning"]
     kind: Kind
     what: str  # one sentence
     subject: str = ""  # the queue's name; the id of a run or a watch
-    remedy: str = ""  # what its cause says about it, one sentence
+    remedy: str = ""  # one sentence, where the cause itself says what to do
+
+    @property
+    def level(self) -> Literal["error", "warning"]:
+        return "warning" if self.kind in _WARNINGS else "error"
 
 
 def troubles(snapshot: Snapshot) -> list[Trouble]:
-    """The worst first."""
+    """Errors first."""
     found = [
-        *_of_dependencies(snapshot.down),
         *_of_storage(snapshot),
-        *_of_spool(snapshot),
-        *_of_processes(snapshot.roles, snapshot.waiting),
-        *_of_unserved(snapshot),
-        *_of_resources(snapshot),
+        *_of_processes(snapshot),
         *_of_queues(snapshot.queues),
         *_of_feeds(snapshot.failing_feeds),
         *_of_watches(snapshot.failing_watches),
-        *_of_pages(snapshot),
     ]
+    if snapshot.failed_pages:
+        least = "At least " if snapshot.are_more_failed_pages else ""
+        count = _several(snapshot.failed_pages, "watched page")
+        found.append(
+            Trouble(Kind.PAGES_FAIL, f"{least}{count} could not be checked the last time.")
+        )
     return sorted(found, key=lambda trouble: trouble.level != "error")
 
 
-def _of_dependencies(down: Iterable[Down]) -> Iterator[Trouble]:
-    for each in down:
-        yield Trouble(
-            level="error",
-            kind=Kind.BACKEND_DOWN,
-            what=f"The {each.name} ({each.kind} at {each.address}) can't be used: {each.reason}",
-        )
-
-
-def _of_processes(roles: frozenset[str] | None, waiting: Waiting) -> Iterator[Trouble]:
-    if roles is None:
-        return
-    if "worker" not in roles:
-        yield Trouble(
-            level="error",
-            kind=Kind.NO_WORKER,
-            what="No worker is alive: nothing that waits on a queue is done.",
-        )
-    if "scheduler" not in roles:
-        yield Trouble(
-            level="error",
-            kind=Kind.NO_SCHEDULER,
-            what=missing_scheduler(waiting, roles)
-            or "No scheduler is alive: no import and no check of a watch begins or ends.",
-        )
-
-
-def _of_unserved(snapshot: Snapshot) -> Iterator[Trouble]:
-    """Of a queue that nobody uses, nobody needs to hear."""
-    if snapshot.roles is None or "worker" not in snapshot.roles:  # then that is the trouble
-        return
-    for queue in snapshot.queues:
-        if queue.ready and queue.name in snapshot.unserved:
-            yield Trouble(
-                level="error",
-                kind=Kind.QUEUE_UNSERVED,
-                what=f"No worker serves the queue {queue.name}; waiting there: "
-                f"{_several(queue.ready, 'message')}.",
-                subject=queue.name,
-            )
-
-
 def _of_storage(snapshot: Snapshot) -> Iterator[Trouble]:
+    for each in snapshot.down:
+        where = f"The {each.name} ({each.kind} at {each.address})"
+        yield Trouble(Kind.BACKEND_DOWN, f"{where} can't be used: {each.reason}")
     if snapshot.full is not None:
         what, _, advice = snapshot.full.partition(": ")
         yield Trouble(
-            level="error",
-            kind=Kind.DATABASE_FULL,
-            what=f"The database is full, so that nothing new is stored: {what}.",
+            Kind.DATABASE_FULL,
+            f"The database is full, so nothing new is stored: {what}.",
             remedy=f"{advice[:1].upper()}{advice[1:]}.",
         )
     if snapshot.is_full:
         yield Trouble(
-            level="error",
-            kind=Kind.BUDGET_USED_UP,
-            what="The storage is full: nothing new is stored of watched pages.",
+            Kind.BUDGET_USED_UP, "The storage is full: nothing new is stored of watched pages."
         )
+    if snapshot.imports_wait is not None:
+        yield Trouble(Kind.SPOOL_FULL, snapshot.imports_wait)
 
 
-def _of_resources(snapshot: Snapshot) -> Iterator[Trouble]:
+def _of_processes(snapshot: Snapshot) -> Iterator[Trouble]:
+    """An unserved queue matters only if something waits there. Without any worker, that is the
+    trouble."""
+    roles = snapshot.roles
+    if roles is not None and "worker" not in roles:
+        yield Trouble(Kind.NO_WORKER, "No worker is alive: nothing that waits on a queue is done.")
+    if roles is not None and "scheduler" not in roles:
+        yield Trouble(
+            Kind.NO_SCHEDULER,
+            missing_scheduler(snapshot.waiting, roles)
+            or "No scheduler is running: no import and no check of a watch begins or ends.",
+        )
+    if roles is not None and "worker" in roles:
+        for queue in snapshot.queues:
+            if queue.ready and queue.name in snapshot.unserved:
+                waiting = _several(queue.ready, "message")
+                what = f"No worker serves the queue {queue.name}; waiting there: {waiting}."
+                yield Trouble(Kind.QUEUE_UNSERVED, what, queue.name)
     if snapshot.exhausted is not None:
         who, _, advice = snapshot.exhausted.rpartition(": ")
         yield Trouble(
-            level="error",
-            kind=Kind.RESOURCES_EXHAUSTED,
-            what=f"A process waits for resources of its machine: {who}.",
+            Kind.RESOURCES_EXHAUSTED,
+            f"A process waits for resources of its machine: {who}.",
             remedy=f"{advice[:1].upper()}{advice[1:]}; what waits goes on by itself.",
         )
 
 
-def _of_spool(snapshot: Snapshot) -> Iterator[Trouble]:
-    if snapshot.imports_wait is not None:
-        yield Trouble(level="error", kind=Kind.SPOOL_FULL, what=snapshot.imports_wait)
-
-
-def _of_queues(queues: Iterable[QueueState]) -> Iterator[Trouble]:
+def _of_queues(queues: Sequence[QueueState]) -> Iterator[Trouble]:
     for queue in queues:
+        name = queue.name
         if queue.ready is not None and queue.ready >= queue.limit:
-            yield Trouble(
-                level="warning",
-                kind=Kind.QUEUE_FULL,
-                what=f"The queue {queue.name} is full: {queue.ready} messages wait.",
-                subject=queue.name,
-            )
+            what = f"The queue {name} is full: {queue.ready} messages wait."
+            yield Trouble(Kind.QUEUE_FULL, what, name)
         if queue.dead:
-            yield Trouble(
-                level="warning",
-                kind=Kind.DEAD_LETTERS,
-                what=f"The queue {queue.name} has {_several(queue.dead, 'dead letter')}.",
-                subject=queue.name,
-            )
+            what = f"The queue {name} has {_several(queue.dead, 'dead letter')}."
+            yield Trouble(Kind.DEAD_LETTERS, what, name)
 
 
 def _of_feeds(feeds: Sequence[Feed]) -> Iterator[Trouble]:
     for feed in feeds[:MOST_OF_A_KIND]:
-        reason = feed.last_error or "nothing of it could be stored"
-        yield Trouble(
-            level="warning",
-            kind=Kind.FEED_FAILS,
-            what=f"The last import of {feed.config.name} failed{_times(feed.failures)}: "
-            f"{_shortened(reason)}",
-            subject=feed.last_run_id or "",
-        )
+        reason = _shortened(feed.last_error or "nothing of it could be stored")
+        what = f"The last import of {feed.config.name} failed{_times(feed.failures)}: {reason}"
+        yield Trouble(Kind.FEED_FAILS, what, feed.last_run_id or "")
     if (more := len(feeds) - MOST_OF_A_KIND) > 0:
-        yield Trouble(
-            level="warning",
-            kind=Kind.MORE_FEEDS_FAIL,
-            what=f"The last import of {_several(more, 'more feed')} failed.",
-        )
+        what = f"The last import of {_several(more, 'more feed')} failed."
+        yield Trouble(Kind.MORE_FEEDS_FAIL, what)
 
 
 def _of_watches(watches: Sequence[Watch]) -> Iterator[Trouble]:
     for watch in watches[:MOST_OF_A_KIND]:
-        yield Trouble(
-            level="warning",
-            kind=Kind.WATCH_FAILS,
-            what=f"No page of the watch {watch.config.name} could be checked"
-            f"{_times(watch.failures)}.",
-            subject=watch.watch_id,
-        )
+        name, times = watch.config.name, _times(watch.failures)
+        what = f"No page of the watch {name} could be checked{times}."
+        yield Trouble(Kind.WATCH_FAILS, what, watch.watch_id)
     if (more := len(watches) - MOST_OF_A_KIND) > 0:
-        yield Trouble(
-            level="warning",
-            kind=Kind.MORE_WATCHES_FAIL,
-            what=f"Nor could any page of {_several(more, 'more watch', 'more watches')}.",
-        )
-
-
-def _of_pages(snapshot: Snapshot) -> Iterator[Trouble]:
-    if snapshot.failed_pages:
-        least = "At least " if snapshot.are_more_failed_pages else ""
-        count = _several(snapshot.failed_pages, "watched page")
-        yield Trouble(
-            level="warning",
-            kind=Kind.PAGES_FAIL,
-            what=f"{least}{count} could not be checked the last time.",
-        )
+        what = f"Nor could any page of {_several(more, 'more watch', 'more watches')}."
+        yield Trouble(Kind.MORE_WATCHES_FAIL, what)
 
 
 def _times(failures: int) -> str:

@@ -14,7 +14,8 @@ from functools import partial
 import msgspec
 
 from webloom.application.overview.build_overview import SHARED_SECONDS
-from webloom.bootstrap import Services, build_overview
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import build_overview
 from webloom.entrypoints.api.admin_schemas import (
     Overview,
     QueuesPage,

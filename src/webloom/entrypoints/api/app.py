@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from starlette.types import ASGIApp
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.entrypoints.api import (
     feeds,
     health,

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from webloom.application.inventory.look_up_url import LookUpUrl
 from webloom.application.inventory.submit_url import SubmitUrl
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.live import LiveRuns
 from webloom.entrypoints.api.responses import Refusal

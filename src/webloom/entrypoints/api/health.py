@@ -10,11 +10,15 @@ from typing import Any, Generic, TypeVar
 
 from webloom import __version__
 from webloom.application.overview import caching
-from webloom.application.overview.exhausted import exhausted
-from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
-from webloom.application.overview.room_for_feeds import no_room_for_feeds
-from webloom.application.overview.serving import unserved
-from webloom.bootstrap import Services, queue_limits
+from webloom.application.overview.liveness import (
+    Waiting,
+    exhausted,
+    missing_scheduler,
+    no_room_for_feeds,
+    unserved,
+)
+from webloom.bootstrap.brokers import queue_limits
+from webloom.bootstrap.services import Services
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from webloom.application.inventory.look_up_url import Found, Waiting
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.inventory import RecordFilter, Status
 from webloom.entrypoints.api import formats
 from webloom.entrypoints.api.admin_schemas import RecordCounts

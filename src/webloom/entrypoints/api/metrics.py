@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.network_policy import RefusalReason
 from webloom.entrypoints.api.health import HealthReport, ask
 from webloom.entrypoints.api.openapi import described, router

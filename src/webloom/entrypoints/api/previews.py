@@ -14,7 +14,8 @@ from webloom.application.imports.manage_feeds import refuse_bad
 from webloom.application.inventory.check_url import check_url
 from webloom.application.watch.manage_watches import refuse_bad_selection
 from webloom.application.watch.preview_page import PageSeen
-from webloom.bootstrap import Services, open_preview_feed, open_preview_page
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import open_preview_feed, open_preview_page
 from webloom.domain.errors import FeedUnreadable, FetchFailed, PageUnreadable
 from webloom.domain.feed import FeedConfig
 from webloom.domain.page import Selection

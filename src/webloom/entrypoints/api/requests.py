@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.entrypoints.api.context import Context
 from webloom.entrypoints.api.formats import HTTP_URL
 from webloom.entrypoints.api.responses import Refusal

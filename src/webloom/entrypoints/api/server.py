@@ -10,7 +10,7 @@ from functools import partial
 
 import uvicorn
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import SettingsError
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.app import create_app

@@ -14,7 +14,7 @@ from fastapi import Path, Query
 from pydantic import Field, WithJsonSchema
 from starlette.responses import Response, StreamingResponse
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.diffs.forms import side_by_side_lines, unified_lines
 from webloom.diffs.pages import PageDiff, whole_page_diff
 from webloom.diffs.shown import text_of

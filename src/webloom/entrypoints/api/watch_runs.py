@@ -11,7 +11,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from webloom.application.watch.publish_events import BadEvent
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.watch import RunStatus, Watch
 from webloom.entrypoints.api.atom_feed import CONTENT_TYPE, atom_feed
 from webloom.entrypoints.api.formats import EVENTS

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 import uvloop
 
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.errors import WebloomError
 from webloom.ports.heartbeats import ALIVE_SECONDS
 from webloom.settings import Settings, load_settings

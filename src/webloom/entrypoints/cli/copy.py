@@ -10,7 +10,7 @@ import typer
 import uvloop
 
 from webloom.application.move.load import Load, scanned
-from webloom.bootstrap import open_copy
+from webloom.bootstrap.connections import open_copy
 from webloom.domain.errors import SettingsError, WebloomError
 from webloom.entrypoints.cli.move_report import Bars, tell
 from webloom.entrypoints.cli.secrets_given import read_secret, warn_of_command_line

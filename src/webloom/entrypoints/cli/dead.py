@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 import uvloop
 
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import (

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from webloom.application.inventory.check_url import check_url
-from webloom.bootstrap import network_policy, page_downloader, page_reader
+from webloom.bootstrap.network import network_policy, page_downloader, page_reader
 from webloom.diffs.forms import side_by_side_lines, unified_lines
 from webloom.diffs.pages import PageDiff, UrlChanges, whole_page_diff
 from webloom.diffs.shown import Line, Piece, Role

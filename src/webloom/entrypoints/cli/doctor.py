@@ -19,18 +19,13 @@ import typer
 import uvloop
 
 from webloom import __version__
-from webloom.application.overview.exhausted import exhausted
-from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
-from webloom.application.overview.serving import unserved
+from webloom.application.overview.liveness import Waiting, exhausted, missing_scheduler, unserved
 from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap import (
-    Services,
-    network_policy,
-    open_services,
-    places_of,
-    queue_limits,
-    spool_room,
-)
+from webloom.bootstrap.brokers import queue_limits
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.network import network_policy, spool_room
+from webloom.bootstrap.places import places_of
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import METADATA_QUEUE

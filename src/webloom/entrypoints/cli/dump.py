@@ -16,8 +16,8 @@ import uvloop
 from webloom import __version__
 from webloom.application.move.dump import dump as write_dump
 from webloom.application.move.load import Batches, Load, Verdict, read
-from webloom.application.move.stream import DumpReader, DumpWriter, Total
-from webloom.bootstrap import next_match, open_whole
+from webloom.application.move.stream import DumpWriter, Total
+from webloom.bootstrap.connections import dump_reader, open_whole
 from webloom.domain.errors import WebloomError
 from webloom.entrypoints.cli.move_report import Bars, tell
 from webloom.entrypoints.cli.output import console, json_line, pipe_may_close, visible
@@ -88,14 +88,14 @@ def load(
 
 
 async def _load(settings: Settings, stream: BinaryIO, *, is_quiet: bool) -> dict[str, Verdict]:
-    reader = DumpReader(stream, next_match)
+    reader = dump_reader(stream)
     can_seek = stream.seekable()
 
     def opened() -> Batches:
         nonlocal reader
         if can_seek:
             stream.seek(0)
-            reader = DumpReader(stream, next_match)
+            reader = dump_reader(stream)
         return read(reader)
 
     async with open_whole(settings.store_url, settings) as store:

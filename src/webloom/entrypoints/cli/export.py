@@ -15,7 +15,8 @@ import typer
 import uvloop
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import Record, RecordFilter, Status
 from webloom.entrypoints.cli.output import console, pipe_may_close, utf8_argument, visible

@@ -17,7 +17,7 @@ import uvloop
 
 from webloom.application.imports.manage_feeds import refuse_bad
 from webloom.application.imports.preview_feed import fetched_feed
-from webloom.bootstrap import feed_reader, http_downloader
+from webloom.bootstrap.network import feed_reader, http_downloader
 from webloom.domain.errors import FeedRefused, FeedUnreadable, FetchFailed, UrlRefused, WebloomError
 from webloom.domain.feed import AUTO, FeedConfig
 from webloom.domain.import_run import Failure, merged_failures

@@ -15,7 +15,8 @@ from webloom.application.imports.manage_feeds import (
     SHORTEST_MINUTES,
     refuse_bad,
 )
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import AUTO, Feed, FeedConfig
 from webloom.entrypoints.api.import_schemas import feed_response

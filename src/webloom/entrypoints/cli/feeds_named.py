@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from webloom.application.inventory.check_url import check_url
-from webloom.bootstrap import Services, network_policy
+from webloom.bootstrap.network import network_policy
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.entrypoints.cli.output import shortened, utf8_argument, visible

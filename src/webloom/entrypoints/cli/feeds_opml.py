@@ -10,7 +10,7 @@ import typer
 import uvloop
 
 from webloom.application.imports.manage_feeds import LONGEST_NAME
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.errors import FeedRefused, UrlRefused, WebloomError
 from webloom.entrypoints.api.import_schemas import feed_response
 from webloom.entrypoints.cli.output import (

@@ -11,7 +11,7 @@ import uvloop
 from rich.console import Console
 
 from webloom.application.inventory.check_url import check_url
-from webloom.bootstrap import http_fetcher, network_policy
+from webloom.bootstrap.network import http_fetcher, network_policy
 from webloom.domain.errors import FetchFailed, UrlRefused, WebloomError
 from webloom.domain.inventory import Received
 from webloom.entrypoints.cli.output import (

@@ -8,7 +8,8 @@ import typer
 import uvloop
 
 from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.storage_event import moment_of
 from webloom.entrypoints.api.watch_page_schemas import (

@@ -17,7 +17,10 @@ import uvloop
 
 from webloom.application.imports.run_import import RunImport, run_ends
 from webloom.application.retrying import retry_until_available
-from webloom.bootstrap import Services, open_run_import, open_services, spool_room
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.network import spool_room
+from webloom.bootstrap.services import Services
+from webloom.bootstrap.use_cases import open_run_import
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 
 from webloom.application.inventory.check_url import check_url
 from webloom.application.watch.preview_page import fetched_page
-from webloom.bootstrap import network_policy, page_downloader, page_reader
+from webloom.bootstrap.network import network_policy, page_downloader, page_reader
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.page import Selection
 from webloom.entrypoints.cli.feeds_named import is_url

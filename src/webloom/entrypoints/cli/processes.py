@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 import uvloop
 
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.entrypoints.cli.queue_names import require_queue
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
 from webloom.parsing.backend_url import shown

@@ -29,7 +29,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.backoff import Backoff
 from webloom.domain.errors import Unavailable, WebloomError
 from webloom.domain.inventory import METADATA_QUEUE

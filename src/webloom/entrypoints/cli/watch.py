@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from webloom.bootstrap import open_services
+from webloom.bootstrap.connections import open_services
 from webloom.domain.errors import WatchRefused
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule

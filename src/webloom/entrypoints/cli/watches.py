@@ -15,7 +15,8 @@ import uvloop
 
 from webloom.application.watch.check_targets import TargetChecks
 from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap import Services, open_services
+from webloom.bootstrap.connections import open_services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import WatchRefused, WebloomError
 from webloom.domain.page import Selection
 from webloom.domain.watch import Thresholds, Watch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from webloom.application.overview.serving import unserved
+from webloom.application.overview.liveness import unserved
 from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.errors import WebloomError
 from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.watch import Watch
