@@ -111,9 +111,7 @@ def test_a_posting_is_read_and_left(page: Page) -> None:
     )
     expect(section(page, "Posting")).to_contain_text("Loom & Sons")
     page.reload()
-    expect(
-        section(page, "Source").get_by_role("link", name="Few jobs")
-    ).to_be_visible()
+    expect(section(page, "Source").get_by_role("link", name="Few jobs")).to_be_visible()
     assert_accessible(page)
     assert_fits_a_phone(page)
     page.go_back()

@@ -110,7 +110,8 @@ def test_who_has_left_a_control_does_not_get_the_focus_back_when_it_goes(
     expect(link).not_to_be_focused()
     ask(webloom, "DELETE", f"/api/feeds/{added['feedId']}")
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # it looks again then
-    expect(page.get_by_text("No matching feeds").or_(page.get_by_text("No feeds yet"))).to_be_visible()
+    empty = page.get_by_text("No matching feeds").or_(page.get_by_text("No feeds yet"))
+    expect(empty).to_be_visible()
     expect(page.locator("body :focus")).to_have_count(0)
 
 

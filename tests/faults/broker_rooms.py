@@ -159,6 +159,12 @@ class BrokerRoom:
         return self.folder / "webloom.db"
 
     @property
+    def shares_at_once(self) -> bool:
+        server = self.private_server
+        limits_channels = not isinstance(server, RabbitServer) or server.limits_channels
+        return self.backend.shares_at_once and limits_channels
+
+    @property
     def server(self) -> PrivateServer:
         assert self.private_server is not None
         return self.private_server

@@ -101,7 +101,7 @@ async def test_messages_do_not_wait_behind_a_long_delivery_while_a_slot_is_idle(
             await accepted(room, busy, f"m{n}")
             await accepted(room, busy, f"delayed{n}", delay=0.2)
         begun = time.monotonic()
-        if not room.backend.shares_at_once:
+        if not room.shares_at_once:
             await asyncio.sleep(1)
             await long.ack()
             slots.append(asyncio.create_task(room.journal.acking(deliveries)))

@@ -55,7 +55,8 @@ async def test_retries_that_come_due_while_the_queue_is_full_are_not_lost(
     flaky = [f"/flaky/{number}" for number in range(30)]
     held = [f"/held/{number}" for number in range(4)]
     limit = 50
-    stack = await stacks(kind, site, slots=4, queue_limit=limit, retry_delay=10)
+    slots = 4
+    stack = await stacks(kind, site, slots=slots, queue_limit=limit, retry_delay=10)
     await asyncio.gather(stack.start("api"), stack.start("worker"))
     for path in held:
         site.hold(path)
@@ -71,7 +72,9 @@ async def test_retries_that_come_due_while_the_queue_is_full_are_not_lost(
 
         async def all_are_due() -> bool:
             queue = await stack.queue(client)
-            return bool(queue["delayed"] == 0 and queue["ready"] == filling + len(flaky) - early)
+            at_worker = filling + len(flaky) - early - queue["ready"]
+            # From RabbitMQ 4 on, the worker may have as many retries as slots in its memory.
+            return bool(queue["delayed"] == 0 and 0 <= at_worker <= slots)
 
         await eventually_async(all_are_due, what="all retries are due")
         assert await client.post(site.url("/one-more")) == 503

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,16 @@ class RabbitServer(PrivateServer):
         self._epmd_port = free_port()
         self._dist_port = free_port()
         self._epmd: subprocess.Popen[bytes] | None = None
+
+    @property
+    def limits_channels(self) -> bool:
+        """Whether one prefetch limit can cover several queues: not from RabbitMQ 4 on."""
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(b"AMQP\x00\x00\x09\x01")
+            hello = connection.recv(4096)
+        found = re.search(rb"\x07versionS....(\d+)\.", hello, re.DOTALL)
+        assert found is not None, hello
+        return int(found[1]) < 4
 
     @property
     def url(self) -> str:
