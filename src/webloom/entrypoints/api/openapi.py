@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine
-from http import HTTPStatus
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -20,7 +19,7 @@ from starlette.responses import Response
 from webloom import __version__
 from webloom.entrypoints.api.formats import IMPOSSIBLE
 from webloom.entrypoints.api.requests import BodyReader, query_of, readers, refuse_bad_query
-from webloom.entrypoints.api.responses import Json
+from webloom.entrypoints.api.responses import Json, phrase
 from webloom.entrypoints.api.schemas import Problem
 
 REFERENCE = "#/components/schemas/{name}"
@@ -137,7 +136,7 @@ def takes(body: BodyReader) -> dict[str, Any]:
 def _problem(status: int, kind: type[Problem] = Problem) -> dict[str, Any]:
     schema = {"schema": _schema(kind)}
     return {
-        "description": HTTPStatus(status).phrase, "content": {"application/problem+json": schema},
+        "description": phrase(status), "content": {"application/problem+json": schema},
     }  # fmt: skip
 
 

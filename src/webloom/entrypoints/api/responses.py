@@ -30,6 +30,13 @@ UNAVAILABLE = (
 Body = TypeVar("Body")
 Found = TypeVar("Found")
 
+# The same on every Python: 3.13 has other names for these.
+_PHRASES = {
+    413: "Request Entity Too Large",
+    414: "Request-URI Too Long",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -42,6 +49,10 @@ class Json(Response, Generic[Body]):
         super().__init__(_encoder.encode(body), status, headers, "application/json")
 
 
+def phrase(status: int) -> str:
+    return _PHRASES.get(status) or HTTPStatus(status).phrase
+
+
 def problem(
     status: int,
     detail: str,
@@ -50,7 +61,7 @@ def problem(
     kind: type[Problem] = Problem,
     **more: Any,  # fields that this kind has
 ) -> Response:
-    body = kind(title=HTTPStatus(status).phrase, status=status, detail=detail, **more)
+    body = kind(title=phrase(status), status=status, detail=detail, **more)
     return Response(_encoder.encode(body), status, headers, "application/problem+json")
 
 
