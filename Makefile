@@ -52,7 +52,7 @@ demo: setup  ## the same with a sample site on loopback and a filled inventory
 	@exec $(BIN)/webloom demo
 
 .PHONY: test
-test: $(VENV)/.dev  ## run the tests; first installs Redis, RabbitMQ, Node and Chromium where it may
+test: $(VENV)/.dev  ## run the tests; tries to install Redis, RabbitMQ, Node and Chromium first
 	@./scripts/test-servers.sh $(VENV)
 	@$(BIN)/python scripts/run_tests.py
 
@@ -71,11 +71,11 @@ quick: $(VENV)/.dev  ## lint, types, unit tests and the contracts on SQLite: the
 	@./scripts/quick.sh $(BIN)/python
 
 .PHONY: types
-types: $(VENV)/.dev  ## write the UI's types from the OpenAPI document of the API
+types: $(VENV)/.dev  ## generate the UI's types from the API's OpenAPI document
 	@./scripts/check-ui.sh $(BIN)/python --write
 
 .PHONY: screenshots
-screenshots: $(VENV)/.dev  ## take the pictures of README and docs, from the demo
+screenshots: $(VENV)/.dev  ## retake the pictures of README and docs, from the demo
 	@$(BIN)/python scripts/screenshots.py docs/images
 
 .PHONY: lint
@@ -98,14 +98,14 @@ audit: $(VENV)/.python  ## check every locked version and image for known vulner
 	@$(BIN)/python scripts/audit.py
 
 .PHONY: sbom
-sbom: $(VENV)/.dev  ## write dist/webloom.cdx.json: all that is locked, as a CycloneDX document
+sbom: $(VENV)/.dev  ## write dist/webloom.cdx.json: everything locked, as a CycloneDX document
 	@$(BIN)/python scripts/sbom.py --all dist/webloom.cdx.json
 
 .PHONY: lock
-lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
+lock: $(VENV)/.dev  ## resolve the dependencies and write the lock files
 	@$(PIP) install uv
 	@./scripts/lock.sh $(BIN)/uv
 
 .PHONY: clean
-clean:  ## remove what setup made (never your data)
+clean:  ## remove what setup created (never your data)
 	rm -rf $(VENV) src/webloom/_ui admin/node_modules admin/checks/node_modules admin/.next admin/out tests/node/node_modules bench/peers/node_import/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Makes the passwords and keys that compose.yaml wants, once, in the folder $1 (default: secrets,
-# beside this script). Changes nothing that is there.
+# Creates the passwords and keys that compose.yaml needs, once, in the folder $1 (default: secrets,
+# beside this script). Never changes existing ones.
 #
-# The folder is yours alone (mode 700). Files that a container reads are readable inside it (444):
-# Compose mounts them with the mode they have here, and the programs run as users of their own.
+# Only you can enter the folder (mode 700). The files for containers have mode 444: Compose mounts
+# them with the mode they have here, and each program runs as its own user.
 set -euo pipefail
 umask 077
 folder="${1:-$(dirname "$0")/secrets}"
 
 if ! mkdir -m 700 "$folder"; then
-    echo "Nothing was changed. If $folder is there already: new passwords would lock Webloom out of" >&2
-    echo "databases that were made with the old ones. To begin anew, move it away." >&2
+    echo "Nothing was changed. If $folder exists already: new passwords would lock Webloom out of" >&2
+    echo "databases created with the old ones. To start over, move the folder away." >&2
     exit 1
 fi
-trap 'rm -rf "$folder"' EXIT # half of them are none
+trap 'rm -rf "$folder"' EXIT # no incomplete set
 
 random() { head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n'; }
 
@@ -40,4 +40,4 @@ chmod 444 "$folder"/*
 put api_key "$key" # for you; no container gets it
 
 trap - EXIT
-echo "Made $folder. The key for clients of the API is in its file api_key."
+echo "Created $folder. The API key for clients is in its file api_key."

@@ -1,5 +1,5 @@
-// Makes the replica set of one and Webloom's user, or finds them made. A changed password in
-// deploy/secrets/mongodb_webloom_password is written at the next run.
+// Creates a replica set of one member and Webloom's user, unless they exist. A changed password in
+// deploy/secrets/mongodb_webloom_password takes effect at the next run.
 const fs = require("fs");
 const secret = (name) => fs.readFileSync(`/run/secrets/${name}`, "utf8").trim();
 const member = "mongodb:27017";
@@ -13,13 +13,13 @@ const until = (what, attempt) => {
     } catch (error) {
       if (left <= 0) throw error;
     }
-    if (left <= 0) throw new Error(`${member}: ${what} not after ${seconds} s`);
+    if (left <= 0) throw new Error(`${member}: waited ${seconds} s for it to ${what}`);
     sleep(1000);
   }
 };
 
 const address = `mongodb://root:${secret("mongodb_root_password")}@${member}/admin?directConnection=true&serverSelectionTimeoutMS=2000`;
-const admin = until("answers", () => connect(address));
+const admin = until("answer", () => connect(address));
 
 try {
   admin.runCommand({ replSetGetStatus: 1 });
@@ -27,7 +27,7 @@ try {
   if (error.codeName !== "NotYetInitialized") throw error;
   admin.runCommand({ replSetInitiate: { _id: "rs0", members: [{ _id: 0, host: member }] } });
 }
-until("is primary", () => admin.runCommand({ hello: 1 }).isWritablePrimary);
+until("become primary", () => admin.runCommand({ hello: 1 }).isWritablePrimary);
 
 const webloom = admin.getSiblingDB("webloom");
 const account = {
@@ -39,4 +39,4 @@ if (webloom.getUser("webloom") === null) {
 } else {
   webloom.updateUser("webloom", account);
 }
-print("replica set rs0 and the user webloom are there");
+print("the replica set rs0 and the user webloom exist");
