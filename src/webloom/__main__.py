@@ -1,5 +1,5 @@
-"""The command. Importing it takes a moment, and Ctrl-C ends that silently; the command line then
-handles Ctrl-C itself."""
+"""The `webloom` command. While it is being imported, Ctrl-C ends it silently; afterwards it handles
+Ctrl-C itself."""
 
 import signal
 

@@ -1,7 +1,7 @@
-"""Versions of a text in few bytes.
+"""Compressed versions of a text.
 
-A version is kept whole, or as a delta: compressed with a newer version as the dictionary, so that
-what both have costs nearly nothing. Either is read with what it was made with.
+A version is stored whole, or as a delta: compressed with a newer version as the dictionary, so that
+common parts cost nearly nothing. Reading a delta needs the same dictionary.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ def compressed(data: bytes) -> bytes:
 
 
 def restored(stored: bytes) -> bytes:
-    """Raises ValueError when it is damaged."""
+    """Raises ValueError if it is damaged."""
     return _decompressed(zstandard.ZstdDecompressor(max_window_size=1 << 31), stored)
 
 
 def delta(data: bytes, newer: bytes) -> bytes:
-    """To be read by `applied` with the same `newer`."""
+    """`applied` reads it, with the same `newer`."""
     window = max(_SMALLEST_WINDOW, (len(data) + len(newer)).bit_length())
     parameters = zstandard.ZstdCompressionParameters.from_level(
         _DELTA_LEVEL,
@@ -38,7 +38,7 @@ def delta(data: bytes, newer: bytes) -> bytes:
 
 
 def applied(stored: bytes, newer: bytes) -> bytes:
-    """Raises ValueError when it is damaged, or was made with another version."""
+    """Raises ValueError if it is damaged, or was made with another version."""
     dictionary = zstandard.ZstdCompressionDict(newer, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
     decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31)
     return _decompressed(decompressor, stored)

@@ -4,5 +4,5 @@ import random
 
 
 def jitter() -> float:
-    """From 0 to 1, so that what happens together does not happen together again."""
+    """A random number from 0 to 1, to spread retries and schedules."""
     return random.random()  # noqa: S311 - not a secret

@@ -1,15 +1,14 @@
-"""What Webloom keeps on a disk is for its own user alone: folders 0700, files 0600.
+"""Files of Webloom are private to its user: folders 0700, files 0600.
 
-keep_private()    at the start of a process: its umask, which its children and SQLite follow too
-make_folder()     puts a marker into a folder that we make, by which we know it later
-protect()         at start-up: closes what an older version or somebody else has left too open
-open_for_user()   a file that a person asked for by name follows that person's umask
+keep_private()    at the start of a process: sets its umask, which children and SQLite inherit
+make_folder()     puts a marker into a folder that we create, to recognise it later
+protect()         at start-up: closes what an older version or another program left open
+open_for_user()   a file that the user named follows the user's umask
 open_private()    unless it holds secrets
-read_trusted()    a file that tells us what to do is read only if nobody else could have written it
+read_trusted()    a configuration file is read only if no other user could have written it
 
-A folder that somebody else has made is theirs: its mode stays, and `webloom doctor` warns. Nothing
-here follows a symbolic link to a file, or opens a file of a database: closing one would end
-SQLite's locks on it.
+A folder that Webloom did not create keeps its mode, and `webloom doctor` warns. Nothing here
+follows a symbolic link to a file, or opens a database file: closing it would end SQLite's locks.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def keep_private() -> None:
 
 
 def open_for_user(path: Path, *, must_be_new: bool = False) -> BinaryIO:
-    """To be written: a file that a person asked for by name. One that exists keeps its mode."""
+    """For writing a file that the user named. An existing one keeps its mode."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         file = os.open(path, flags, 0o666 if _users_umask is None else _FILE)
@@ -87,7 +86,7 @@ def open_for_user(path: Path, *, must_be_new: bool = False) -> BinaryIO:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """To be written: a new file that only its owner can read."""
+    """For writing a new file that only its owner can read."""
     return os.fdopen(
         os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE), "wb"
     )
@@ -98,8 +97,8 @@ class NotTrusted(Exception):
 
 
 def read_trusted(path: Path) -> bytes:
-    """Of a file that was found rather than named. Raises NotTrusted where another user could have
-    put it there or written into it; root may. Raises OSError."""
+    """The content of a file that was found rather than named. Raises NotTrusted if another user
+    than root could have written it. Raises OSError."""
     place = path.absolute()
     itself = path.lstat()
     is_link = stat.S_ISLNK(itself.st_mode)
@@ -119,14 +118,14 @@ def read_trusted(path: Path) -> bytes:
 
 
 def make_folder(folder: Path) -> None:
-    """With its parents, where they are missing. Raises OSError."""
+    """With missing parents. Raises OSError."""
     missing = []
     for each in (folder, *folder.parents):
         if each.exists():
             break
         missing.append(each)
     for each in reversed(missing):
-        with suppress(FileExistsError):  # made by another process in this moment
+        with suppress(FileExistsError):  # created concurrently
             each.mkdir(mode=_FOLDER)
             _mark(each)
     folder.mkdir(exist_ok=True)  # raises if something else has this name
@@ -137,13 +136,13 @@ def make_spool(spool: Path) -> None:
     make_folder(spool.parent)
     try:
         spool.mkdir(mode=_FOLDER, exist_ok=True)
-    except FileExistsError as error:  # which says nothing of what is wrong
+    except FileExistsError as error:  # whose message is misleading
         raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(spool)) from error
 
 
 def protect(places: Places) -> list[Path]:
-    """Close what others can use and is ours. What can't be changed, or is not ours, stays as it is.
-    Several processes may do so at once."""
+    """Make our files private, and return those that were not. What can't be changed, or is not
+    ours, stays as it is. Safe to run concurrently."""
     if _is_of_older_version(places):
         _mark(places.data_dir)
     ours = [folder for folder in places.folders if _is_made_by_us(folder)]
@@ -159,7 +158,7 @@ def protect(places: Places) -> list[Path]:
 
 
 def open_to_others(places: Places) -> dict[Path, int]:
-    """The modes of folders of data that others can use, and of files in them that they can."""
+    """The modes of data folders that other users can access, and of accessible files in them."""
     folders = {each: mode for each in places.folders if (mode := _open_mode(each))}
     files: Iterable[Path] = (each for each in places.database_files if each.parent in folders)
     if places.data_dir in folders and _open_mode(places.spool):
@@ -174,7 +173,7 @@ def _found(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
 
 
 def _mark(folder: Path) -> None:
-    """Fails on a full disk, where the folder is private all the same."""
+    """May fail on a full disk; the folder is private anyway."""
     with suppress(OSError):
         os.close(os.open(folder / MARKER, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE))
 
@@ -188,8 +187,8 @@ def _is_made_by_us(folder: Path) -> bool:
 
 
 def _is_of_older_version(places: Places) -> bool:
-    """Older versions left no marker. What tells their folder: it is where they made one unless a
-    setting named another, there is nothing in it but ours, and its database is open to others."""
+    """Older versions left no marker. Their folder is the default one, contains only our files, and
+    its database is open to other users."""
     if not places.is_default or _is_made_by_us(places.data_dir):
         return False
     known = {each.name for each in places.database_files} | {places.spool.name, _DEMO}
@@ -202,7 +201,7 @@ def _is_of_older_version(places: Places) -> bool:
 
 
 def _open_mode(path: Path) -> int:
-    """0 where others can't use it, or it is not there."""
+    """0 if it is private, or does not exist."""
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
     except OSError:
@@ -211,7 +210,7 @@ def _open_mode(path: Path) -> int:
 
 
 def _close(path: Path, is_kind: Callable[[int], bool]) -> bool:
-    """Whether it was open to others and no longer is."""
+    """Whether it was open to other users and no longer is."""
     try:
         if not hasattr(os, "O_PATH"):  # macOS
             mode = _closed_mode(path.lstat(), is_kind)
@@ -226,7 +225,7 @@ def _close(path: Path, is_kind: Callable[[int], bool]) -> bool:
             return mode is not None
         finally:
             os.close(file)
-    except OSError:  # it is not there, or its file system is read-only or has no modes
+    except OSError:  # missing, or on a file system that is read-only or without modes
         return False
 
 
@@ -234,7 +233,7 @@ def _closed_mode(found: os.stat_result, is_kind: Callable[[int], bool]) -> int |
     """None: it stays as it is."""
     if not is_kind(found.st_mode) or found.st_uid != os.geteuid():
         return None
-    if stat.S_ISREG(found.st_mode) and found.st_nlink != 1:  # one of its names may not be ours
+    if stat.S_ISREG(found.st_mode) and found.st_nlink != 1:  # another name of it may not be ours
         return None
     if not found.st_mode & _OTHERS:
         return None

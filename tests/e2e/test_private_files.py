@@ -133,9 +133,9 @@ async def test_files_that_are_too_open_are_closed_at_start_up(tmp_path: Path, si
         assert set(found.values()) == {"700", "600"}, found
         assert found["."] == found["spool"] == found["spool/known"] == "700"
         assert found["spool/0123.feed"] == found["webloom.db"] == "600"
-        assert it.log.count("others on this machine could use files of Webloom") == 1
+        assert it.log.count("other users could access files of Webloom") == 1
     async with running("api", data_dir=data) as it:
-        assert "others on this machine could use files of Webloom" not in it.log
+        assert "other users could access files of Webloom" not in it.log
 
 
 async def test_a_folder_that_webloom_did_not_make_is_left_alone_and_doctor_warns(

@@ -300,7 +300,7 @@ async def test_batches_that_others_count_are_not_sent_again_and_the_run_ends(
     stored = {"WEBLOOM_STORE": mongod.url, "WEBLOOM_MONGODB_DATABASE": name}
     async with _room(tmp_path, **COMPLETE, **stored) as room:
         claim = await room.claim(enabled=True)
-        running = asyncio.create_task(replace(room.run_import, last_word=0.1)(claim))
+        running = asyncio.create_task(replace(room.run_import, third_party_end=0.1)(claim))
         await until(lambda: is_published(room, claim.run.run_id))
         async with AsyncMongoClient[dict[str, Any]](mongod.url) as client:
             counters = {"newJobs": 10 * counted, "meta.processedBatches": counted}

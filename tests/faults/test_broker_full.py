@@ -119,7 +119,6 @@ async def short_of_room(room: BrokerRoom) -> AsyncIterator[None]:
     """The server takes nothing more; what is there can be worked off."""
     if isinstance(room.private_server, RabbitServer):
         ctl = room.private_server.ctl
-        await asyncio.to_thread(ctl, "set_disk_free_limit", "1000000GB")
 
         def is_heard_of() -> bool:
             """The alarm takes a moment to reach the connections."""
@@ -127,11 +126,12 @@ async def short_of_room(room: BrokerRoom) -> AsyncIterator[None]:
             return bool(states) and set(states) <= {"blocking", "blocked"}
 
         try:
+            await asyncio.to_thread(ctl, "set_disk_free_limit", "1000000GB")
             for _ in range(100):
                 if await asyncio.to_thread(is_heard_of):
                     break
             else:
-                raise AssertionError("RabbitMQ does not tell its clients of the alarm")
+                raise AssertionError("RabbitMQ does not report the alarm to its clients")
             yield
         finally:
             await asyncio.to_thread(ctl, "set_disk_free_limit", "1MB")

@@ -9,7 +9,7 @@ import pytest
 
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.watches import SqliteWatches
-from webloom.application.watch.find_maintained import FindMaintained
+from webloom.application.watch.publish_events import FindMaintained
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Watch, WatchConfig

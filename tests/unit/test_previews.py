@@ -180,7 +180,7 @@ async def test_a_preview_that_is_cancelled_leaves_nothing_behind(tmp_path: Path)
 async def test_a_spool_that_can_not_be_written_to_is_told(tmp_path: Path, web: FakeWeb) -> None:
     spool = tmp_path / "spool"
     spool.write_text("a file")
-    with pytest.raises(FetchFailed, match="can't be made: Not a directory"):
+    with pytest.raises(FetchFailed, match="can't be created: Not a directory"):
         await preview_feed(spool, web)(FEED)
 
 

@@ -22,10 +22,10 @@ from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.watch import run_watches
 from webloom.application.watch.run_watches import (
     FORGOTTEN,
-    IDLE_LOOK_SECONDS,
+    IDLE_POLL_SECONDS,
+    LONG_POLL_PAUSE,
     LONGEST_IDLE,
     LONGEST_SILENCE,
-    REST_AFTER_LONG_LOOK,
     RunWatches,
     StartRun,
 )
@@ -44,7 +44,7 @@ PUBLISHED_AT_ONCE = 20
 
 @pytest.fixture(autouse=True)
 def small_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_watches, "ATTENDED_AT_ONCE", (SOME, MORE, 1000))
+    monkeypatch.setattr(run_watches, "RUNS_PER_POLL", (SOME, MORE, 1000))
     monkeypatch.setattr(run_watches, "PUBLISHED_AT_ONCE", PUBLISHED_AT_ONCE)
 
 
@@ -283,7 +283,7 @@ async def test_a_long_look_is_followed_by_short_ones(world: World) -> None:
     await world.look()
     await world.look()
     world.store.asked.clear()
-    world.clock.advance(2.0 * REST_AFTER_LONG_LOOK - 0.1)
+    world.clock.advance(2.0 * LONG_POLL_PAUSE - 0.1)
     await world.look()
     assert world.store.asked == [SOME]
     world.clock.advance(0.2)
@@ -344,7 +344,7 @@ async def test_a_run_that_events_opened_is_closed_when_it_is_idle_for_an_hour(
     world.clock.advance(LONGEST_IDLE.total_seconds() - 1)
     await world.look()
     assert (await world.only_run()).status is RunStatus.IN_PROGRESS
-    world.clock.advance(IDLE_LOOK_SECONDS)
+    world.clock.advance(IDLE_POLL_SECONDS)
     assert await world.look() == 0
     assert (await world.only_run()).status is RunStatus.COMPLETED
     assert (await world.watch("theirs")).last_status is RunStatus.COMPLETED

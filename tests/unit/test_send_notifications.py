@@ -377,6 +377,20 @@ async def test_a_message_is_bounded_and_says_how_much_more_there_is(
     assert len(message.payload["changes"]) == 50
 
 
+async def test_a_digest_of_bounded_messages_counts_all_changes(
+    world_of: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(send_notifications, "MOST_LINES", 3)
+    world = await world_of(MAIL)
+    await world.run("r1", *(a_change(number, "x") for number in range(5)))
+    await world.run("r2", *(a_change(number, "y", run_id="r2") for number in range(5, 11)))
+    world.clock.advance(3600)
+    await world.send.send_due()
+    [(_, message)] = world.notifier.sent
+    assert [line.rpartition(": ")[2] for line in message.lines] == ["x", "x", "x", "and 8 more"]
+    assert message.title == "My shop: 11 changes"
+
+
 def test_a_line_is_one_line_whatever_an_event_says() -> None:
     line = line_of(a_log(1, "a\r\nSubject: b\x1b[2J\u202e\u2028", "x" * 1000))
     assert line.startswith("https://shop.test/1: a  Subject: b [2J  ; xxx")

@@ -7,58 +7,22 @@ import pytest
 from webloom.application.watch import send_by_target
 from webloom.application.watch.send_by_target import SendByTarget
 from webloom.domain.errors import StoreUnavailable
-from webloom.domain.sending import Lane, Running, Sending
+from webloom.domain.sending import Lane
 from webloom.ports.notifications import DueTarget
 
 
-def sending(destination: str, *, has_failed: bool = False, name: str = "hook") -> Sending:
-    return Sending(lane=Lane(name=name, limit=4, destination=destination), has_failed=has_failed)
-
-
-A, B, C, D, E = (sending(each) for each in "abcde")
-TRIED, TRIED_TOO = sending("f", has_failed=True), sending("g", has_failed=True)
-
-
-@pytest.mark.parametrize(
-    ("new", "running", "may", "why"),
-    [
-        (A, [], True, "nothing is running"),
-        (E, [A, B, C, D], False, "the lane is full"),
-        (E, [sending("a", name="mail") for _ in range(9)], True, "another lane is full"),
-        (A, [A], True, "a destination may have half of its lane"),
-        (A, [A, A], False, "and no more"),
-        (B, [A, A], True, "the other half is for others"),
-        (sending("h", has_failed=True), [TRIED], True, "those that failed may have half"),
-        (sending("h", has_failed=True), [TRIED, TRIED_TOO], False, "and no more"),
-        (A, [TRIED, TRIED_TOO], True, "the other half is for those that answer"),
-    ],
-)
-def test_what_hangs_leaves_half_to_others(
-    new: Sending, running: list[Sending], may: bool, why: str
-) -> None:
-    now = Running()
-    for each in [*running, new]:
-        now.start(each)
-    now.end(new)
-    assert now.may_start(new) is may, why
-
-
 class Round:
-    """Targets that answer when the test says so."""
+    """Targets that answer when the test says so. The first letter is the destination; those that
+    begin with ! have failed, and @ is another lane."""
 
     def __init__(self, *targets: str) -> None:
-        self.due = [DueTarget(url=each, has_failed=False) for each in targets]
+        self.due = [DueTarget(url=each, has_failed=each.startswith("!")) for each in targets]
         self.started: list[str] = []
         self.answers: dict[str, asyncio.Future[bool]] = {}
         self.looks = 0
         self.stop = asyncio.Event()
         self.error: Exception | None = None
-        self.run = SendByTarget(
-            due=self._due,
-            send=self._send,
-            lane_of=lambda url: Lane(name="hook", limit=4, destination=url),
-            stop=self.stop,
-        )
+        self.run = SendByTarget(due=self._due, send=self._send, lane_of=_lane, stop=self.stop)
 
     async def _due(self) -> list[DueTarget]:
         self.looks += 1
@@ -75,6 +39,52 @@ class Round:
         async with asyncio.timeout(60):
             while len(self.started) < count:  # noqa: ASYNC110 - several steps of the loop
                 await asyncio.sleep(0)
+
+
+def _lane(url: str) -> Lane:
+    name = "mail" if url.startswith("@") else "hook"
+    return Lane(name=name, limit=4, destination=url.lstrip("!@")[0])
+
+
+@pytest.mark.parametrize(
+    ("running", "new", "may", "why"),
+    [
+        ("", "a", True, "nothing is running"),
+        ("a b c d", "e", False, "the lane is full"),
+        ("@a @b @c @d", "e", True, "another lane is full"),
+        ("a1", "a2", True, "a destination may have half of its lane"),
+        ("a1 a2", "a3", False, "and no more"),
+        ("a1 a2", "b", True, "the other half is for others"),
+        ("!f", "!h", True, "those that failed may have half"),
+        ("!f !g", "!h", False, "and no more"),
+    ],
+)
+async def test_slow_targets_leave_half_to_others(
+    running: str, new: str, may: bool, why: str
+) -> None:
+    some = Round(*running.split(), new)
+    task = asyncio.create_task(some.run())
+    await some.sent_to(len(running.split()) + may)
+    for _ in range(10):  # steps of the loop in which one more could start
+        await asyncio.sleep(0)
+    assert (new in some.started) is may, why
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_failed_targets_leave_half_to_those_that_answer() -> None:
+    some = Round("!f", "!g", "!h", "a", "b")
+    task = asyncio.create_task(some.run())
+    await some.sent_to(4)
+    assert some.started == ["a", "b", "!f", "!g"]
+    some.answers["a"].set_result(True)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert len(some.started) == 4
+    some.answers["!f"].set_result(True)
+    await some.sent_to(5)
+    task.cancel()
+    await asyncio.wait({task})
 
 
 async def test_a_target_starts_as_soon_as_another_ends() -> None:
@@ -106,7 +116,7 @@ async def test_what_becomes_due_is_sent_while_others_hang(monkeypatch: pytest.Mo
     await task
 
 
-async def test_after_a_stop_nothing_is_begun() -> None:
+async def test_after_a_stop_nothing_is_started() -> None:
     some = Round(*"abcdef")
     task = asyncio.create_task(some.run())
     await some.sent_to(4)
@@ -117,7 +127,7 @@ async def test_after_a_stop_nothing_is_begun() -> None:
     assert some.started == [*"abcd"]
 
 
-async def test_an_error_is_raised_when_all_that_was_begun_has_ended() -> None:
+async def test_an_error_is_raised_after_everything_started_has_ended() -> None:
     some = Round(*"abcdef")
     task = asyncio.create_task(some.run())
     await some.sent_to(4)
@@ -131,7 +141,7 @@ async def test_an_error_is_raised_when_all_that_was_begun_has_ended() -> None:
     assert some.started == [*"abcd"]
 
 
-async def test_a_round_that_is_cancelled_ends_what_it_has_begun() -> None:
+async def test_a_cancelled_round_cancels_what_it_started() -> None:
     some = Round("a")
     task = asyncio.create_task(some.run())
     await some.sent_to(1)

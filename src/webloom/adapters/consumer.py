@@ -142,7 +142,7 @@ class Consumer(Generic[H]):
                         self._hold(received)
                 else:
                     pause = await source.idle()
-            except Exception as error:  # or no more messages would come
+            except Exception as error:  # otherwise no more messages would arrive
                 self._warn("cannot receive messages", error, traced=not isinstance(error, FAILURES))
                 await _set_within(self._stopping, RECOVERY_PAUSE)
             else:
@@ -211,7 +211,7 @@ class Consumer(Generic[H]):
             self._drop(delivery)
             return
         self._warn("cannot acknowledge", error)
-        if isinstance(error, Refused):  # or it would come again and again
+        if isinstance(error, Refused):  # otherwise it would be redelivered for ever
             reason = f"the work was done, but the message can't be acknowledged: {error}"
             self._start(
                 self._insist(delivery, partial(self.source.dead_letter, delivery.handle, reason))
@@ -221,7 +221,7 @@ class Consumer(Generic[H]):
             asyncio.get_running_loop().call_later(RECOVERY_PAUSE, self._ack, delivery)
 
     async def settle(self, delivery: HeldDelivery[H], step: Step) -> None:
-        """What was begun is carried out even if the caller is cancelled meanwhile."""
+        """Carried out even if the caller is cancelled meanwhile."""
         if delivery.settling is not None:
             await asyncio.wait([delivery.settling])
         if not delivery.settled:
@@ -234,7 +234,7 @@ class Consumer(Generic[H]):
         self._drop(delivery)
 
     async def _insist(self, delivery: HeldDelivery[H], step: Step) -> None:
-        """Until it works, or the consumer stops and the lease runs out."""
+        """Retry until it works, or the consumer stops and the lease expires."""
         while True:
             try:
                 await self._settle(delivery, step)

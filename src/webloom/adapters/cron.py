@@ -49,7 +49,7 @@ def next_match(expression: str, time_zone: str, after: datetime) -> datetime:
 
 
 def _reason(error: str, fields: list[str]) -> str:
-    """`Bad minute` with the value that it is about."""
+    """`Bad minute` with the invalid value."""
     name = error.removeprefix("Bad ")
     for field, (known, values) in zip(fields, _FIELDS.items(), strict=True):
         if name == known:

@@ -1,14 +1,12 @@
-"""Whether an address is one of this machine's, as its kernel knows at this moment.
+"""Whether an address belongs to this machine now.
 
-On Linux the kernel is asked for the route to the address (RTM_GETROUTE over netlink): a route of
-the type `local` leads to this machine, whichever interface the address belongs to, also when it is
-one of a network that is routed here as a whole. Nothing is sent and nothing is remembered, as
-addresses come and go.
+On Linux the kernel is queried for the route to the address (RTM_GETROUTE over netlink): a route of
+the type `local` leads to this machine, on any interface, also if a whole network is routed here.
+Nothing is sent, and nothing is cached, because addresses change.
 
-Where there is no netlink, two questions are asked that every system answers. A socket can be bound
-to addresses of this machine only; unless the system lets it bind to any, which an address that
-nobody has shows. And a datagram socket that is connected to an address of this machine has that
-address itself; not always, as the address of another interface or the main one may be chosen.
+Without netlink there are two portable tests. A socket can be bound only to addresses of this
+machine; unless the system lets it bind to any, which an unused address reveals. And a datagram
+socket that is connected to an address of this machine usually has that address as its source.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _NO_ROUTE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES})
 
 
 def is_own_address(address: str) -> bool:
-    """Raises OSError when no socket can be opened to find out."""
+    """Raises OSError if no socket can be opened."""
     plain, _, scope = address.partition("%")
     family = socket.AF_INET6 if ":" in plain else socket.AF_INET
     index = _index_of(scope)
@@ -56,13 +54,13 @@ def _asked_by_netlink(family: socket.AddressFamily, address: str, index: int) ->
     question = _HEADER.pack(size, _RTM_GETROUTE, _NLM_F_REQUEST, 1, 0) + body
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
-            kernel.setblocking(False)  # the answer is there when the question was taken
+            kernel.setblocking(False)  # the kernel answers before sendto returns
             kernel.sendto(question, (0, 0))
             answer = kernel.recv(4096)
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
             raise
-        return None  # a sandbox without this family of sockets, or one that answers otherwise
+        return None  # a sandbox without netlink sockets
     _, kind, *_ = _HEADER.unpack_from(answer)
     if kind == _RTM_NEWROUTE:
         return answer[_TYPE_AT] == _RTN_LOCAL
@@ -90,7 +88,7 @@ def _is_source_to_itself(family: socket.AddressFamily, address: str, index: int)
         try:
             probe.connect(_socket_address(family, address, _PORT, index))
             source = str(probe.getsockname()[0]).partition("%")[0]
-        except OSError:  # there is no way to it
+        except OSError:  # unreachable
             return False
     return socket.inet_pton(family, source) == socket.inet_pton(family, address)
 
@@ -102,7 +100,7 @@ def _socket_address(
 
 
 def _index_of(scope: str) -> int:
-    """Of the interface, by its number or its name; 0 for none."""
+    """The interface's index, from its number or name; 0: none."""
     if not scope:
         return 0
     try:

@@ -1,6 +1,6 @@
-"""What the gate refuses: counted by reason, and logged within bounds.
+"""Refused connections: counted by reason, and logged with a rate limit.
 
-The log has what the caller must not see: the address that a name leads to. It names hosts only, as
+The log has what the caller must not see: the address of a host name. It has the host only, because
 the rest of a URL may be a secret.
 """
 
@@ -13,19 +13,19 @@ from webloom.domain.network_policy import Refusal, RefusalReason
 
 log = logging.getLogger(__name__)
 
-MOST_LINES = 20  # in so many seconds; more are counted and told in one line
+MOST_LINES = 20  # per period; the rest is summarised in one line
 SECONDS = 60.0
 
 
 class RefusalLog:
-    """One for a process; used on its event loop."""
+    """One per process; used on its event loop."""
 
     def __init__(self, *, most_lines: int = MOST_LINES, seconds: float = SECONDS) -> None:
         self._most_lines = most_lines
         self._seconds = seconds
         self._counts = dict.fromkeys(RefusalReason, 0)
         self._lines = 0  # since the last summary
-        self._untold = 0
+        self._unlogged = 0
         self._summary: asyncio.TimerHandle | None = None
 
     def counts(self) -> dict[str, int]:
@@ -37,7 +37,7 @@ class RefusalLog:
         if self._summary is None:
             self._summary = asyncio.get_running_loop().call_later(self._seconds, self._summarise)
         if self._lines >= self._most_lines:
-            self._untold += 1
+            self._unlogged += 1
             return
         self._lines += 1
         log.warning(
@@ -53,7 +53,7 @@ class RefusalLog:
 
     def _summarise(self) -> None:
         self._summary = None
-        if self._untold:
-            told = {"connections": self._untold, "seconds": self._seconds}
-            log.warning("refused more connections than are logged one by one", extra=told)
-        self._lines = self._untold = 0
+        if self._unlogged:
+            fields = {"connections": self._unlogged, "seconds": self._seconds}
+            log.warning("refused more connections than are logged one by one", extra=fields)
+        self._lines = self._unlogged = 0

@@ -1,4 +1,4 @@
-"""Whether this process can still open what its work needs."""
+"""Whether this process can still open files and sockets."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 from webloom.domain.exhaustion import exhaustion_in
 
-# Descriptors that connections to the web leave to all else: the store, name lookups, spool files,
-# child processes.
+# Descriptors that web connections leave for the store, DNS lookups, spool files and child
+# processes.
 RESERVED = 64
 _SHARE = 8  # at most this part of the limit
 _ANY_PORT = 9  # nothing is sent
 
 
 def require_descriptors(count: int) -> None:
-    """Raises ResourcesExhausted unless so many can be opened at this moment."""
+    """Raises ResourcesExhausted unless `count` can be opened now."""
     opened: list[int] = []
     try:
         for _ in range(count):
@@ -33,10 +33,10 @@ def require_descriptors(count: int) -> None:
 
 
 def open_web_socket(family: int, kind: int, protocol: int) -> socket.socket:
-    """Raises OSError, also when only the reserve is left."""
+    """Raises OSError, also if only the reserve is left."""
     opened = socket.socket(family, kind, protocol)
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # The lowest free number is always taken, so that it tells how many are in use.
+    # The lowest free number is always used, so it shows how many are in use.
     usable = limit - min(RESERVED, limit // _SHARE)
     if limit != resource.RLIM_INFINITY and opened.fileno() >= usable:
         opened.close()
@@ -45,9 +45,9 @@ def open_web_socket(family: int, kind: int, protocol: int) -> socket.socket:
 
 
 def is_out_of_ports(error: OSError, target: tuple[Any, ...]) -> bool:
-    """Whether a connection could not be made for want of a local port. The same error means that
-    this machine has no address to reach the target from, as without IPv6; then a datagram socket
-    can't be connected either, though it has ports of its own."""
+    """Whether a connection failed for lack of a local port. The same error means that this machine
+    has no address to reach the target from, for example without IPv6; then a datagram socket, which
+    has its own ports, can't be connected either."""
     if error.errno != errno.EADDRNOTAVAIL:
         return False
     family = socket.AF_INET6 if ":" in target[0] else socket.AF_INET

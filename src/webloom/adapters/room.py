@@ -11,7 +11,7 @@ PRUNED_FROM, PRUNED_TO = 0.80, 0.75  # of the limit
 
 
 class Room:
-    """See ports/room.py. `limit`: bytes that the whole database may take; None: it has no limit."""
+    """See ports/room.py. `limit` is in bytes, for the whole database; None: no limit."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
@@ -28,7 +28,7 @@ class Room:
         return self._refusal is not None or self.excess > 0
 
     def is_measured(self, within: float) -> bool:
-        """Or there is nothing to measure."""
+        """Also if there is no limit."""
         return self.limit is None or time.monotonic() - self._measured_at < within
 
     @property
@@ -39,7 +39,7 @@ class Room:
         return int(self._size - PRUNED_TO * self.limit)
 
     def check(self, share: float = 1.0) -> None:
-        """Before a write that takes room. Raises StoreFull when that share of the limit is used."""
+        """Before a write that needs space. Raises StoreFull if that share of the limit is used."""
         if (reason := self._beyond_limit(share)) is not None:
             raise StoreFull(reason)
 
@@ -51,13 +51,13 @@ class Room:
             log.warning("the database has reached its limit", extra={"error": reason})
 
     def note_refusal(self, reason: str) -> None:
-        """A write was refused for want of room."""
+        """A write was refused for lack of space."""
         if self._refusal is None:
             log.warning("the database is full", extra={"error": reason})
         self._refusal = reason
 
     def note_written(self) -> None:
-        """A write was made that needs room."""
+        """A write that needs space succeeded."""
         if self._refusal is not None:
             log.info("the database has room again")
         self._refusal = None

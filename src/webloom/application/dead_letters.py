@@ -11,7 +11,7 @@ from functools import partial
 from webloom.ports.broker import Broker, DeadLetter
 
 PAGE = 100
-AT_ONCE = 50  # letters that are acted on together: a database commits them in one go
+AT_ONCE = 50  # letters handled concurrently: a database commits them together
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,8 +19,8 @@ class DeadLetters:
     broker: Broker
 
     async def each(self, queue: str) -> AsyncIterator[DeadLetter]:
-        """Each once, the oldest first: RabbitMQ may hold a letter twice that was buried again after
-        a lost answer."""
+        """Each once, oldest first: RabbitMQ may hold a letter twice if an answer was lost when it
+        was buried."""
         seen: set[str] = set()
         after = None
         while True:
@@ -34,8 +34,8 @@ class DeadLetters:
             after = page[-1].id
 
     async def ids(self, queue: str, before: datetime | None = None) -> list[str]:
-        """Those that are there now: what dies again meanwhile is not chosen again. With `before`,
-        only those that were buried then or earlier."""
+        """Those that exist now, so that a letter that dies again meanwhile is not selected again.
+        With `before`, only those buried by then."""
         return [
             letter.id
             async for letter in self.each(queue)
@@ -43,11 +43,11 @@ class DeadLetters:
         ]
 
     async def put_back(self, queue: str, ids: list[str]) -> list[str]:
-        """Deliver them again, as if new. Returns the ids that were no dead letters."""
+        """Deliver them again, as if new. Returns the ids that were not found."""
         return await act_on(ids, partial(self.broker.put_back, queue))
 
     async def discard(self, queue: str, ids: list[str]) -> list[str]:
-        """Remove them for good. Returns the ids that were no dead letters."""
+        """Delete them. Returns the ids that were not found."""
         return await act_on(ids, partial(self.broker.discard, queue))
 
 

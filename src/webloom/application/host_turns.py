@@ -1,4 +1,4 @@
-"""Whose turn it is to ask a host, in this process."""
+"""Limits how often and how concurrently this process sends requests to each host."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from webloom.domain.politeness import Defer, Go, HostLimits, HostLoad, Wait, decide_turn
+from webloom.domain.retry import MAX_RETRY_AFTER
+from webloom.parsing.web_url import host_of
 
 MOST_HOSTS_REMEMBERED = 10_000
 WEIGHT_OF_NEWEST = 0.2  # in the average of how long requests take
@@ -32,7 +34,7 @@ class HostTurns:
         self._numbers = 0
 
     async def take(self, host: str) -> Turn | Defer:
-        """Wait a moment for a turn, if it is to come soon; end a turn by `Turn.end`."""
+        """Waits for a turn that is expected soon; `Turn.end` ends it."""
         if len(self._hosts) > MOST_HOSTS_REMEMBERED:
             self._forget_idle()
         state = self._hosts.setdefault(host, _Host())
@@ -61,8 +63,12 @@ class HostTurns:
                 future.result().end()
             raise
 
+    def heed(self, url: str, status_code: int, retry_after: float | None) -> None:
+        """A host whose response asks for a pause gets it for all its URLs."""
+        if status_code in (429, 503) and retry_after:
+            self.stay_away(host_of(url), min(retry_after, MAX_RETRY_AFTER))
+
     def stay_away(self, host: str, seconds: float) -> None:
-        """The host asked for a pause."""
         state = self._hosts.setdefault(host, _Host())
         state.closed_until = max(state.closed_until, self._now() + seconds)
 
@@ -79,7 +85,7 @@ class HostTurns:
         self._wake(state)
 
     def _wake(self, state: _Host) -> None:
-        """Let those in line go that may."""
+        """Start the turns that are possible now."""
         while state.waiting and len(state.started) < self._limits.concurrency:
             if self._opens(state) > self._now():
                 self._arm(state)

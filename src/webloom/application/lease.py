@@ -1,4 +1,4 @@
-"""Leases: of many processes, the one that holds the lease acts."""
+"""Leases: of many processes, only the holder acts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Lease:
         self._until = 0.0  # on the event loop's clock
 
     async def hold(self) -> bool:
-        """Whether it is ours. Renewed after half of its time: at every call, that would be most of
-        what an idle scheduler does. Raises StoreUnavailable."""
+        """Whether it is ours. Renewed after half of its time: renewing at every call would be most
+        of an idle scheduler's work. Raises StoreUnavailable."""
         now = asyncio.get_running_loop().time()
         if now < self._until - self._seconds / 2:
             return True
@@ -40,8 +40,8 @@ class Lease:
 async def while_holding(
     lock: Locks, name: str, owner: str, seconds: float, action: Callable[[], Awaitable[object]]
 ) -> None:
-    """Nothing is done where somebody else holds the lease, and no more once it is lost: another has
-    it, or it could not be renewed in time. It is not given up at the end."""
+    """Runs `action` only while the lease is held: it is cancelled when another process has the
+    lease, or it could not be renewed in time. The lease is not released at the end."""
     clock = asyncio.get_running_loop().time
     asked = clock()
     if await lock.acquire(name, owner, seconds) is None:

@@ -1,4 +1,4 @@
-"""What the previews of feeds and pages have in common: a place, a turn, and an end."""
+"""What previews of feeds and pages share: a folder, a turn at the host, and a time limit."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ LONGEST_PAUSE = 1.0  # before a busy host is tried again: a person waits
 
 @asynccontextmanager
 async def preview_folder(spool: Path) -> AsyncIterator[Path]:
-    """In the spool, and gone afterwards. Raises FetchFailed when it can't be made."""
+    """A temporary folder in the spool. Raises FetchFailed if it can't be created."""
     folder = spool / PREVIEW_FOLDERS.replace("*", uuid.uuid4().hex)
     try:
         _make(folder)
         yield folder
     finally:
-        # A thread goes on when the wait for it is cancelled.
+        # The thread finishes even if the wait for it is cancelled.
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 @asynccontextmanager
 async def turn_at_host(turns: HostTurns, url: str) -> AsyncIterator[None]:
-    """However long it takes until there is one: a preview has its limit."""
+    """Waits for a turn without a limit: the preview itself has one."""
     while True:
         turn = await turns.take(host_of(url))
         if isinstance(turn, Turn):
@@ -54,11 +54,11 @@ def too_slow(what: str, seconds: float) -> FetchFailed:
 
 
 def _make(folder: Path) -> None:
-    """In no thread: one that is left alone might make the folder after it was removed."""
+    """Not in a thread: an abandoned one might create the folder after it was removed."""
     try:
         make_spool(folder.parent)
         folder.mkdir()
     except OSError as error:
         raise FetchFailed(
-            reason=f"{folder} can't be made: {error.strerror or error}", retryable=True
+            reason=f"{folder} can't be created: {error.strerror or error}", retryable=True
         ) from error

@@ -1,4 +1,4 @@
-"""Retrying while a store or a broker is away, or this machine has run out of something."""
+"""Retrying while a store or broker is unavailable, or this machine has run out of resources."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 SERVER_AWAY = Backoff(base=0.5, cap=30.0, jitter=(0.5, 1.5))
-RESOURCES_EXHAUSTED = replace(SERVER_AWAY, cap=5.0)  # nobody else is asked meanwhile
+RESOURCES_EXHAUSTED = replace(SERVER_AWAY, cap=5.0)  # no server is contacted meanwhile
 
 
 async def retry_until_available(action: Callable[[], Awaitable[Result]]) -> Result:
-    """Do it, however long the store, the broker or this machine's resources are missing: what was
-    done is not thrown away."""
+    """Retry until the store, the broker and this machine's resources are available: the result of
+    work done before must not be lost."""
     return await _retry(action, Unavailable)
 
 
 async def when_resources_allow(action: Callable[[], Awaitable[Result]]) -> Result:
-    """Do it, however long this machine's resources are missing: their lack says nothing about what
-    is fetched or read."""
+    """Retry until this machine has resources: a lack of them says nothing about what is fetched or
+    read."""
     return await _retry(action, ResourcesExhausted)
 
 

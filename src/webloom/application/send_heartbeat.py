@@ -19,9 +19,9 @@ class SendHeartbeat:
         await self.store.beat(self.complete(beat))
 
     async def leave(self, process_id: str) -> None:
-        """The process ends. Raises StoreUnavailable."""
+        """Raises StoreUnavailable."""
         await self.store.leave(process_id)
 
     def complete(self, beat: Heartbeat) -> Heartbeat:
-        """With what is known about the process as a whole, whatever its role."""
+        """With what concerns the whole process, in any role."""
         return replace(beat, refused=self.refusals(), exhausted=shortage.reason)

@@ -20,8 +20,8 @@ from webloom.settings import Settings
 
 
 class Backends:
-    """Opens what the addresses in the settings name, each once. The library of a backend is
-    imported when an address asks for it: it is an extra."""
+    """Opens the backends that the settings name, each once. A backend's library is an extra, and
+    imported only if an address needs it."""
 
     def __init__(self, settings: Settings, clock: Clock, stack: AsyncExitStack) -> None:
         self._settings = settings
@@ -32,7 +32,7 @@ class Backends:
     async def stores(self, url: str, pipelines: Collection[Pipeline] = tuple(Pipeline)) -> Stores:
         if url.startswith(SQLITE):
             file = await self._file(url)
-            # Batches of imports that come from elsewhere than this file.
+            # Import batches come from a broker other than this file.
             is_fed_from_outside = self._settings.broker_urls[IMPORT_QUEUE] != url
             return sqlite_stores(file, self._settings, durable_batches=is_fed_from_outside)
         with extra("mongodb", url):

@@ -40,12 +40,12 @@ async def open_services(
     must_exist: bool = False,
     queues: Collection[str] | None = None,
 ) -> AsyncIterator[Services]:
-    """With `queues`, only what serving these queues needs is opened: their brokers, and the
-    collections of their pipelines.
+    """With `queues`, opens only what serving these queues needs: their brokers, and the collections
+    of their pipelines.
 
-    Raises StoreUnavailable when the embedded database can't be opened, or must exist and does
-    not. A server that can't be reached is waited for in the background; one that refuses us raises
-    BackendRefused."""
+    Raises StoreUnavailable if the embedded database can't be opened, or does not exist with
+    `must_exist`, and BackendRefused if a server refuses us. An unreachable server is retried in the
+    background."""
     clock = clock or SystemClock()
     kept_here = settings.store_url == settings.embedded_url
     if must_exist and kept_here and not settings.database.exists():
@@ -98,7 +98,7 @@ def _needed_urls(settings: Settings, queues: Collection[str] | None) -> dict[str
         return settings.broker_urls
     used = set(queues)
     if CHECK_QUEUE in used:
-        used.add(settings.input_queue)  # where a check publishes what it has found
+        used.add(settings.input_queue)  # where checks publish their results
     return {name: url for name, url in settings.broker_urls.items() if name in used}
 
 
@@ -115,7 +115,7 @@ def _pipelines(settings: Settings, queues: Collection[str] | None) -> list[Pipel
 
 @asynccontextmanager
 async def open_whole(url: str, settings: Settings) -> AsyncIterator[WholeStore]:
-    """A store, to be dumped or loaded. Raises what `open_services` does."""
+    """A store to dump or load. Raises what `open_services` raises."""
     async with AsyncExitStack() as stack:
         yield (await Backends(settings, SystemClock(), stack).stores(url)).whole
 
@@ -129,15 +129,15 @@ def dump_reader(stream: BinaryIO) -> DumpReader:
 async def open_copy(
     source: str, target: str, settings: Settings
 ) -> AsyncIterator[tuple[WholeStore, WholeStore]]:
-    """Two stores, of which the first is not in use. Raises what `open_services` does."""
+    """Two stores, the first not in use. Raises what `open_services` raises."""
     async with AsyncExitStack() as stack:
         backends = Backends(settings, SystemClock(), stack)
         origin, goal = await backends.stores(source), await backends.stores(target)
         if alive := await origin.heartbeats.seen(ALIVE_SECONDS):
             beat = alive[0].heartbeat
             raise WebloomError(
-                f"{shown(source)} is in use: {beat.role} {beat.pid} on {beat.host} was heard of "
-                f"{alive[0].age:.0f} s ago. Stop every process, so that nothing changes while it "
-                f"is copied; one that was killed is forgotten after {ALIVE_SECONDS:.0f} s"
+                f"{shown(source)} is in use: {beat.role} {beat.pid} on {beat.host} sent a "
+                f"heartbeat {alive[0].age:.0f} s ago. Stop every process, so that nothing changes "
+                f"during the copy; a killed one is forgotten after {ALIVE_SECONDS:.0f} s"
             )
         yield origin.whole, goal.whole

@@ -1,4 +1,4 @@
-"""What goes out of the process, and reads what comes back."""
+"""HTTP clients, and the readers of what they download."""
 
 from __future__ import annotations
 
@@ -79,5 +79,5 @@ def page_reader(settings: Settings) -> ProcessPageReader:
 
 
 def feed_reader(processes: int = 1) -> FeedReader:
-    """Reads as many feeds at the same time."""
+    """`processes` is the number of feeds that are read concurrently."""
     return ProcessFeedReader(processes=processes)

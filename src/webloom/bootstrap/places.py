@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 def places_of(settings: Settings, databases: Iterable[Path] | None = None) -> Places:
-    """Without `databases`, all that the settings name; the usual one is always among them."""
+    """Default for `databases`: all in the settings. The default one is always included."""
     if databases is None:
         urls = (settings.store_url, *settings.broker_urls.values())
         named = (url for url in urls if url.startswith(SQLITE))
@@ -29,10 +29,10 @@ def places_of(settings: Settings, databases: Iterable[Path] | None = None) -> Pl
 
 
 async def protect_files(settings: Settings, opened: Iterable[Path]) -> None:
-    """Only databases that were `opened` are known to be Webloom's."""
+    """`opened` are the databases that are known to be Webloom's."""
     changed = await asyncio.to_thread(protect, places_of(settings, opened))
     if changed:
         log.warning(
-            "others on this machine could use files of Webloom; they are private now",
+            "other users could access files of Webloom; they are private now",
             extra={"files": len(changed), "first": str(changed[0])},
         )

@@ -1,7 +1,8 @@
-"""What every process has, and the use cases that need nothing else."""
+"""What every process has: stores, broker, network policy; and the use cases built from them."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +11,6 @@ from webloom.adapters.notify.targets import check_target
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.application.dead_letters import DeadLetters
 from webloom.application.host_turns import HostTurns
-from webloom.application.imports.cancel_import import CancelImport
 from webloom.application.imports.clear_spool import ClearSpool
 from webloom.application.imports.manage_feeds import ManageFeeds
 from webloom.application.imports.start_import import StartImport
@@ -23,13 +23,12 @@ from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
 from webloom.application.send_heartbeat import SendHeartbeat
-from webloom.application.watch.find_maintained import STORE_SECONDS, FindMaintained
 from webloom.application.watch.manage_watches import ManageWatches
-from webloom.application.watch.prune_pages import PrunePages
-from webloom.application.watch.publish_events import PublishEvents
+from webloom.application.watch.publish_events import STORE_SECONDS, FindMaintained, PublishEvents
 from webloom.application.watch.run_watches import StartRun
 from webloom.application.watch.store_event import StoreEvent
 from webloom.bootstrap.stores import Stores
+from webloom.domain.import_run import ImportRun
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.retry import fetch_backoff
 from webloom.parsing.target_url import shown_target
@@ -46,8 +45,8 @@ class Services(Stores):
     clock: Clock
     broker: Broker
     policy: NetworkPolicy
-    refusals: RefusalLog  # of all that the process connects to
-    host_turns: HostTurns  # shared by all that the process fetches
+    refusals: RefusalLog  # of all outgoing connections of the process
+    host_turns: HostTurns  # shared by everything that the process fetches
     recent_records: RecentRecords
     broker_links: list[BrokerLink]  # the one of metadata_queue first
 
@@ -98,8 +97,8 @@ class Services(Stores):
         )
 
     @property
-    def cancel_import(self) -> CancelImport:
-        return CancelImport(store=self.imports.runs)
+    def cancel_import(self) -> Callable[[str], Awaitable[ImportRun | None]]:
+        return self.imports.runs.cancel
 
     @property
     def store_batch(self) -> StoreBatch:
@@ -131,22 +130,21 @@ class Services(Stores):
         return StartRun(watches=self.watches, runs=self.watch_runs)
 
     @property
-    def find_maintained(self) -> FindMaintained:
-        waits = self.settings.broker_urls[self.settings.input_queue] == self.settings.store_url
-        return FindMaintained(watches=self.watches, seconds=None if waits else STORE_SECONDS)
-
-    @property
     def publish_events(self) -> PublishEvents:
+        queue = self.settings.input_queue
+        waits = self.settings.broker_urls[queue] == self.settings.store_url
         return PublishEvents(
             broker=self.broker,
-            queue=self.settings.input_queue,
+            queue=queue,
             clock=self.clock,
-            find_maintained=self.find_maintained,
+            find_maintained=FindMaintained(
+                watches=self.watches, seconds=None if waits else STORE_SECONDS
+            ),
         )
 
     @property
-    def prune_pages(self) -> PrunePages:
-        return PrunePages(store=self.pages)
+    def prune_pages(self) -> Callable[[], Awaitable[int]]:
+        return self.pages.prune
 
     @property
     def dead_letters(self) -> DeadLetters:

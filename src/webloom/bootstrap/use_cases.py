@@ -1,4 +1,4 @@
-"""Use cases that need more than the services: a way out, a reader, a memory."""
+"""Use cases that need more than the services: an HTTP client, a reader, a memory."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 WebloomError
 ├── SettingsError            a setting is missing or wrong; names the variable
 ├── UrlRefused               a URL that will never be fetched: its form, or where it points
-├── BadCursor                a page cursor that this store did not hand out
+├── BadCursor                a page cursor that this store did not issue
 ├── QueueFull                the queue holds as many ready messages as it may
 ├── BackendRefused           a server answers, but not as Webloom needs it; a person has to act
 ├── Unavailable              a dependency does not answer now; trying again later can help
@@ -15,10 +15,10 @@ WebloomError
 ├── FetchFailed              a fetch ended without a usable response; says whether to try again
 ├── FeedRefused              a feed's settings are wrong; names the setting
 ├── FeedExists               a URL is a feed already; names the feed
-├── FeedBusy                 a feed is being imported, so that this must wait
+├── FeedBusy                 a feed is being imported, so this must wait
 ├── FeedUnreadable           what was fetched is not a feed, or is refused
 ├── WatchRefused             a watch's settings are wrong; names the setting
-├── NotSent                  a message to people did not get there; says whether to try again
+├── NotSent                  a notification was not delivered; says whether to try again
 ├── EventRefused             what was sent to `storage-agent` can't be stored
 ├── DumpRefused              a dump that can't be loaded: damaged, truncated, or something else
 ├── StorageFull              the budget is used up, and nothing is left to prune
@@ -52,7 +52,7 @@ class QueueFull(WebloomError):
 
 
 class BackendRefused(WebloomError):
-    """Wrong credentials, too old, set up otherwise: trying again does not help. The text says what
+    """Wrong credentials, version or configuration: trying again does not help. The text says what
     is wrong, where, and what to do, and holds no password."""
 
 
@@ -77,8 +77,7 @@ class StoreFull(StoreUnavailable):
 
 
 class ResourcesExhausted(Unavailable):
-    """No fault of what was asked for: it is waited with, and tried again. The text says what is
-    missing and what to do about it."""
+    """Whatever was tried is retried later. The text says what is missing and what to do."""
 
 
 class FetchFailed(WebloomError):

@@ -1,8 +1,8 @@
-"""Which events are stored: all of our own checker, and of other programs those that can't spoil
-what it maintains.
+"""Which events are stored: all from our own checker, and those from other programs that can't
+damage the pages it maintains.
 
-A `ts` in the far future would stay the latest of its page for years. An event of another program
-for a page that the checker maintains would be taken for a version of it.
+A `ts` in the far future would remain the latest of its page for years. An event of another program
+for a page that the checker maintains would be mistaken for a version of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from webloom.domain.errors import EventRefused
 from webloom.domain.storage_event import Origin, StorageEvent, milliseconds_of, moment_of
 from webloom.domain.watch import EVENTS, RunHead, Watch
 
-FURTHEST_AHEAD = timedelta(days=1)  # of a clock elsewhere, or a time zone that was mistaken
+FURTHEST_AHEAD = timedelta(days=1)  # for clock skew, or a wrong time zone
 
 
 def refuse_far_future(ts: int, now: datetime) -> None:
@@ -50,11 +50,11 @@ def admitted(
     run: RunHead | None,
     now: datetime,
 ) -> StorageEvent:
-    """As it may be stored. `url` is its own, normalised; `maintained` are those of its job; `run`
-    is the one that it names. Raises EventRefused.
+    """The event to store. `url` is its normalised URL; `maintained` are those of its job; `run` is
+    its run. Raises EventRefused.
 
-    An event without an origin that names a run of its watch is a worker's of an earlier version.
-    One that says that it comes from elsewhere does not count for such a run.
+    An event without an origin in a run of its watch comes from a worker of an earlier version. An
+    event from another program does not count for such a run.
     """
     is_in_run_of_ours = run is not None and run.watch_id == event.job_id and run.trigger != EVENTS
     if event.origin is Origin.CHECKER or (event.origin is None and is_in_run_of_ours):

@@ -1,4 +1,4 @@
-"""Errors that say that this machine has run out of something: what was tried is not to blame."""
+"""Errors that mean that this machine has run out of a resource, whatever was being tried."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BY_NUMBER = {
     errno.ENOBUFS: MEMORY,
     errno.ENOMEM: MEMORY,
 }
-_NO_THREAD = "can't start new thread"  # which Python gives no class of its own
+_NO_THREAD = "can't start new thread"  # Python has no class for it
 
 
 def exhaustion_in(error: BaseException) -> ResourcesExhausted | None:
@@ -50,7 +50,7 @@ def exhaustion_in(error: BaseException) -> ResourcesExhausted | None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it came of."""
+    """The error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

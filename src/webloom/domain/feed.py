@@ -6,26 +6,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from webloom.domain.backoff import Backoff
 from webloom.domain.import_run import RunStatus
+from webloom.domain.schedule import next_due
 
 AUTO = "auto"
-MOST_JITTER = 300.0  # seconds
-LONGEST_BACKOFF = timedelta(hours=24)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeedConfig:
     """What a person decides about a feed."""
 
-    url: str  # normalised; one feed for each. Its postings' keys are made of it, so that it stays
+    url: str  # normalised and unique. The keys of its postings are derived from it: never changes
     name: str
     format: str = AUTO  # or the name of a format
     interval_minutes: float | None = None  # None: IMPORT_INTERVAL_MINUTES
-    enabled: bool = True  # False: it is only imported on demand
+    enabled: bool = True  # False: imported on demand only
     mapping: dict[str, str] = field(default_factory=dict)  # field of a posting: path in the item
-    close_missing: bool = False  # the feed lists every open posting, so that others are closed
-    moved_to: str | None = None  # normalised; where it is fetched now. None: at its URL
+    close_missing: bool = False  # the feed lists every open posting: close all others
+    moved_to: str | None = None  # normalised; where it is fetched now. None: from its URL
 
     @property
     def fetch_url(self) -> str:
@@ -34,7 +32,7 @@ class FeedConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastFetch:
-    """What the next fetch can be spared by. Only of an import that was completed."""
+    """What makes the next fetch conditional. Only of a completed import."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -67,10 +65,10 @@ class UrlTaken:
 def decide_edit(
     feed: Feed, config: FeedConfig, holders: Iterable[Feed] = ()
 ) -> FeedConfig | UrlTaken:
-    """What a feed's settings become when a person wants them to be `config`.
+    """The settings of a feed after an edit to `config`.
 
     Its own URL stays; it can be fetched from another one that no other feed has. `holders` are the
-    feeds that have the URL to fetch, at any of their two.
+    feeds that have the URL to fetch as either of their two.
     """
     moved_to = None if config.moved_to == feed.config.url else config.moved_to
     config = replace(config, url=feed.config.url, moved_to=moved_to)
@@ -82,7 +80,7 @@ def decide_edit(
 
 
 def failures_after(before: int, status: RunStatus, *, is_cancelled: bool) -> int:
-    """Failed runs in a row. A run that a person ended says nothing about its feed."""
+    """Failed runs in a row. A cancelled run says nothing about its feed."""
     if is_cancelled:
         return before
     return before + 1 if status is RunStatus.FAILED else 0
@@ -97,15 +95,8 @@ def next_run(
     jitter: float,
     retry_after: float | None = None,
 ) -> datetime | None:
-    """When a feed is due after a run that ended now; None when it is paused.
-
-    `jitter`, from 0 to 1, is the caller's randomness. After failures the interval doubles each
-    time, up to a day; a feed is never given up.
-    """
+    """When a feed is due after a run that ended now (`next_due`); None: it is paused."""
     if not config.enabled:
         return None
     interval = timedelta(minutes=config.interval_minutes or usual_minutes)
-    longest = max(LONGEST_BACKOFF, interval).total_seconds()
-    backoff = Backoff(base=interval.total_seconds(), cap=longest, longest_retry_after=longest)
-    wait = backoff.delay(failures + 1, retry_after=retry_after)
-    return now + timedelta(seconds=wait + jitter * min(wait / 10, MOST_JITTER))
+    return next_due(now, interval, failures=failures, jitter=jitter, retry_after=retry_after)

@@ -1,8 +1,8 @@
 """One import of one feed, and how its records are counted.
 
-A posting remembers the batch that first wrote it and the batch that last changed it; each batch
-leaves one row in the run's ledger. All counters are sums over the ledger, so that a batch which is
-delivered twice, or whose worker dies half-way, ends with the same numbers:
+A posting records the batch that created it and the batch that last changed it; each batch has one
+row in the run's ledger. All counters are sums over the ledger, so a batch that is delivered twice,
+or whose worker dies half-way, ends with the same numbers:
 
     totalFetched = newJobs + updatedJobs + unchangedJobs + duplicateJobs + failedJobs
 """
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 IMPORT_QUEUE = "import-feed"
 IMPORT_BATCH = "IMPORT_FEED_BATCH"  # what a message of that queue is called
-MOST_FAILURES = 100  # that a run shows; all are counted
+MOST_FAILURES = 100  # listed in a run; all are counted
 MOST_REASONS = 50
 LONGEST_SAMPLE = 500
 NEVER_STORED = "fetched, but never stored"
@@ -28,11 +28,11 @@ class RunStatus(StrEnum):
     RUNNING = "running"
     COMPLETED = "completed"
     PARTIAL = "partial"  # some records failed
-    FAILED = "failed"  # the feed could not be fetched or read, or nothing of it be stored
+    FAILED = "failed"  # the feed could not be fetched or read, or nothing could be stored
 
 
 class Phase(StrEnum):
-    """How far a running import has got."""
+    """The progress of a running import."""
 
     WAITING = "waiting"
     FETCHING = "fetching"
@@ -47,12 +47,12 @@ class Failure:
     """One record that was not imported."""
 
     reason: str
-    sample: str  # what there was of it, shortened
+    sample: str  # the record, shortened
     index: int | None = None  # its place in the feed, from 0
 
 
 class Counts(NamedTuple):
-    """What became of the records of a batch."""
+    """Records of a batch or run by outcome."""
 
     new: int = 0
     updated: int = 0
@@ -72,7 +72,7 @@ class Counts(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What was counted of a run."""
+    """Counters of a run."""
 
     counts: Counts = Counts()
     batches: int = 0
@@ -89,7 +89,7 @@ class Mark(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a store knows of a posting when a batch brings it again."""
+    """A stored posting, as far as `judge` needs it."""
 
     content_hash: str
     created_by: Mark
@@ -103,11 +103,11 @@ class Verdict(StrEnum):
     WAS_NEW = "was new"  # this batch has inserted it before
     WAS_UPDATED = "was updated"  # this batch has changed it before
     UNCHANGED = "unchanged"
-    DUPLICATE = "duplicate"  # another batch of the run brought it
+    DUPLICATE = "duplicate"  # another batch of the run contains it
 
 
 def judge(known: Known | None, content_hash: str, mark: Mark) -> Verdict:
-    """What a record of the batch `mark` means for what is stored under its key."""
+    """How a record of the batch `mark` changes the posting with its key."""
     if known is None:
         return Verdict.INSERT
     if known.created_by == mark:
@@ -124,8 +124,8 @@ def judge(known: Known | None, content_hash: str, mark: Mark) -> Verdict:
 def judge_known(
     stored: Iterable[tuple[Known | None, str]], mark: Mark
 ) -> dict[Verdict, int] | None:
-    """For postings that are said to be stored, each with its content hash. None: one of them is
-    not, is closed, or has another hash."""
+    """For postings that the producer assumes to be stored, each with its content hash. None: one of
+    them is missing, closed, or has another hash."""
     verdicts: dict[Verdict, int] = {}
     for known, content_hash in stored:
         verdict = judge(known, content_hash, mark)
@@ -150,8 +150,8 @@ def count(verdicts: dict[Verdict, int], *, failed: int = 0) -> Counts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reading:
-    """What the producer has done for a run so far. The counts are of records that it put into no
-    batch: duplicates within the feed, and records that lack what a posting needs."""
+    """The producer's progress. Its counts are of records that are in no batch: duplicates within
+    the feed, and records that lack a required field."""
 
     phase: Phase
     fetched: int = 0  # records read from the feed
@@ -160,14 +160,14 @@ class Reading:
     failures: list[Failure] = field(default_factory=list)  # the first MOST_FAILURES
     failure_reasons: dict[str, int] = field(default_factory=dict)  # at most MOST_REASONS
     repairs: dict[str, int] = field(default_factory=dict)  # by what was repaired
-    published: int = 0  # batches that are on the queue, the first so many
+    published: int = 0  # number of batches published, in order
     all_published: bool = False
-    batches: int | None = None  # that the feed makes, where they were counted before the first
+    batches: int | None = None  # of the whole feed, if counted before publishing
     bytes_read: int = 0
     bytes_total: int | None = None
     format: str | None = None  # of the feed, once it is recognised
     content_hash: str | None = None  # of its body
-    is_unmodified: bool = False  # the server, or the body, says that nothing has changed
+    is_unmodified: bool = False  # by the server's response, or the body's hash
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,21 +179,21 @@ class ImportRun:
     status: RunStatus
     trigger: str  # schedule, manual, cli, retry
     started_at: datetime
-    updated_at: datetime  # the last change that a reader sees
+    updated_at: datetime  # the last visible change
     batch_size: int
     concurrency: int
     reading: Reading
     counts: Counts  # all of the run's, the producer's included
     processed_batches: int = 0
-    closed_jobs: int = 0  # postings that vanished from the feed
+    closed_jobs: int = 0  # postings no longer in the feed
     failures: list[Failure] = field(default_factory=list)  # the producer's, then the workers'
     failure_reasons: dict[str, int] = field(default_factory=dict)
     finished_at: datetime | None = None
     duration_ms: int | None = None
-    error: str | None = None  # why it failed, or what is left to know about it
+    error: str | None = None  # why it failed, or what else went wrong
     retry_of: str | None = None
     cancel_requested: bool = False
-    third_party: Tally = NOTHING  # what workers of other programs counted of it
+    third_party: Tally = NOTHING  # counted by workers of other programs
 
     @property
     def total_batches(self) -> int | None:
@@ -201,7 +201,7 @@ class ImportRun:
 
 
 def status_at_end(counts: Counts, *, error: str | None) -> RunStatus:
-    """Of a run that ended, by what came of it."""
+    """The status of an ended run, by its counters."""
     stored = counts.total - counts.failed
     if error is not None:
         return RunStatus.PARTIAL if stored else RunStatus.FAILED
@@ -211,7 +211,7 @@ def status_at_end(counts: Counts, *, error: str | None) -> RunStatus:
 
 
 def error_at_end(run: ImportRun, error: str | None) -> str | None:
-    """Of a balanced run. One that failed without an error failed by its records."""
+    """For a balanced run. Without an error, a failed run failed because of its records."""
     if error is not None or status_at_end(run.counts, error=None) is not RunStatus.FAILED:
         return error
     reasons = run.failure_reasons
@@ -219,9 +219,9 @@ def error_at_end(run: ImportRun, error: str | None) -> str | None:
 
 
 def balanced(run: ImportRun) -> ImportRun:
-    """A run at its end, so that the identity holds. What was fetched and never stored has failed;
-    what the ledger has beyond was fetched by a producer that died before it could say so. Where
-    workers of other programs counted, nobody knows what was stored, and all stays as it is."""
+    """A run at its end, adjusted so that the identity holds. What was fetched and never stored has
+    failed; what the ledger has beyond was fetched by a producer that died before it could record
+    it. If workers of other programs counted, nothing is adjusted: what they stored is unknown."""
     if run.third_party != NOTHING:
         return run
     missing = run.reading.fetched - run.counts.total
@@ -241,7 +241,7 @@ def merged_failures(
 
 
 def merged_reasons(kept: dict[str, int], more: dict[str, int]) -> dict[str, int]:
-    """Beyond MOST_REASONS different ones, the rest is counted together."""
+    """Reasons beyond MOST_REASONS are counted together."""
     merged = dict(kept)
     for reason, times in more.items():
         name = reason if reason in merged or len(merged) < MOST_REASONS else "other reasons"

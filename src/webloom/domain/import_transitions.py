@@ -1,15 +1,15 @@
 """How an import run and its feed change: decide(state, event, now) -> new state, answer.
 
-A feed and its active run are two documents, and a process may die between two writes:
+A feed and its active run are two documents, and a process may die between the two writes:
 
-    start    the feed names its run, with all that the run begins with -> the run
-    end      the run, with what its end means for the feed -> batches that came meanwhile are
-             counted -> the feed is free
+    start    the feed, with its run's initial state -> the run
+    end      the run, with what its end means for the feed -> late batches are counted
+             -> the feed is free
 
-Every function accepts a pair of which only the first half is written, and completes it.
+If only the first document was written, every function completes the pair.
 
-A run belongs to the producer that holds its lease. What an older fencing token writes is ignored.
-Workers of other programs may set the status of a run (`third_party`). It is closed only when its
+A run belongs to the producer that holds its lease. Writes with an older fencing token are ignored.
+Workers of other programs may set the status of a run (`third_party`). It is closed only after its
 producer has ended it for Webloom too.
 """
 
@@ -72,11 +72,11 @@ class Ending:
 class RunState:
     run: ImportRun
     started: float  # on the timeline
-    lease: Lease | None = None  # None: nobody has claimed it yet
-    revision: int | None = None  # of the feed when the run began
+    lease: Lease | None = None  # None: never claimed
+    revision: int | None = None  # of the feed when the run started
     is_closed: bool = False  # Webloom has ended it
-    ending: Ending | None = None  # of a run that is closed, where it is known
-    noted: Tally = NOTHING  # what of `run.third_party` was there at the last write
+    ending: Ending | None = None  # of a closed run, if known
+    noted: Tally = NOTHING  # `run.third_party` at the last write
 
     @property
     def token(self) -> int:
@@ -87,7 +87,7 @@ class RunState:
 class FeedState:
     feed: Feed
     revision: int = 0  # grows with every edit
-    begun: RunState | None = None  # the active run as it began, until it is stored
+    begun: RunState | None = None  # the active run's initial state, until it is stored
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,12 +101,12 @@ class Sums:
 
 
 class RunHead(NamedTuple):
-    """A run that can be claimed, as far as the choice needs it."""
+    """What decides whether a run is claimed."""
 
     run_id: str
     lease: Lease | None
     cancel_requested: bool
-    host: str  # that its feed is fetched from
+    host: str  # of its feed
 
 
 class Stale(NamedTuple):
@@ -125,11 +125,11 @@ MaybeFeed = FeedState | None
 def start(
     feed: MaybeFeed, run: MaybeRun, new: NewRun, now: Now
 ) -> tuple[MaybeFeed, MaybeRun, ImportRun | Stale | None]:
-    """`run` is the feed's active run, or else the one that is to be started."""
+    """`run` is the feed's active run, or else one with the id of the new run."""
     if feed is None:
         return None, run, None
     if feed.feed.active_run_id is None:
-        if run is not None:  # the same call, made again
+        if run is not None:  # a repeated call
             return feed, run, run.run
         if new.due is not None and not _is_due(feed.feed, new.due):
             return feed, None, None
@@ -147,8 +147,8 @@ def start(
 def complete(
     feed: MaybeFeed, run: MaybeRun, event: None, now: Now
 ) -> tuple[MaybeFeed, MaybeRun, MaybeRun]:
-    """The active run of a feed, which is stored where it is missing. A feed without any record of
-    its run becomes free."""
+    """The active run of a feed, which is stored if it is missing. If its initial state is unknown,
+    the feed becomes free."""
     if feed is not None:
         feed, run = _completed(feed, run)
     return feed, run, run
@@ -166,7 +166,7 @@ def _completed(feed: FeedState, run: MaybeRun) -> tuple[FeedState, MaybeRun]:
 def edited(
     state: FeedState, config: FeedConfig, *, next_run_at: datetime | None, now: datetime
 ) -> FeedState:
-    """`config` is of `decide_edit`. What an earlier fetch left is forgotten."""
+    """`config` comes from `decide_edit`. The next fetch is unconditional."""
     feed = replace(
         state.feed,
         config=config,
@@ -215,7 +215,7 @@ def choice(
     run_id: str | None = None,
     busy_hosts: Collection[str] = (),
 ) -> list[str]:
-    """Runs to claim, the most wanted first. `heads` are in the order in which they were started."""
+    """Runs to claim, in order of preference. `heads` are in the order of their start."""
     own, free = [], []
     for head in heads:
         if run_id not in (None, head.run_id):
@@ -234,7 +234,7 @@ class Take(NamedTuple):
 
 
 def claim(run: MaybeRun, take: Take, now: Now) -> tuple[MaybeRun, MaybeRun]:
-    """The answer is the claimed run; None: somebody else holds it, or it ended."""
+    """The answer is the claimed run; None: another producer holds it, or it has ended."""
     if run is None or run.is_closed:
         return run, None
     until = now.timeline + take.lease
@@ -247,7 +247,7 @@ def claim(run: MaybeRun, take: Take, now: Now) -> tuple[MaybeRun, MaybeRun]:
 
 class Renew(NamedTuple):
     token: int
-    lease: float | None  # None: the producer gives the run up
+    lease: float | None  # None: the producer releases the run
 
 
 def renew(run: MaybeRun, event: Renew, now: Now) -> tuple[MaybeRun, bool]:
@@ -258,12 +258,12 @@ def renew(run: MaybeRun, event: Renew, now: Now) -> tuple[MaybeRun, bool]:
 
 
 def is_held(run: MaybeRun, token: int) -> bool:
-    """Also after its lease has expired, until somebody else claims the run."""
+    """Also after the lease has expired, until another producer claims the run."""
     return run is not None and not run.is_closed and run.token == token
 
 
 def removed_feed(run: ImportRun) -> Feed:
-    """What a claim shows of a feed that was removed."""
+    """What stands for a removed feed in a claim."""
     return Feed(
         feed_id=run.feed_id,
         config=FeedConfig(url=run.source_url, name=run.source_name, enabled=False),
@@ -300,7 +300,7 @@ def cancel(run: MaybeRun, event: None, now: Now) -> tuple[MaybeRun, ImportRun | 
 
 
 def counted(run: ImportRun, reading: Reading, sums: Sums) -> ImportRun:
-    """With what the producer says, what the ledger adds up to, and what others counted."""
+    """With the producer's counts, the ledger's sums, and what other programs counted."""
     producer = Counts(duplicate=reading.duplicates, failed=reading.failed)
     own = replace(
         run,
@@ -326,7 +326,7 @@ class End(NamedTuple):
     reading: Reading
     ending: Ending
     sums: Sums
-    closed_jobs: int  # postings that the run has closed
+    closed_jobs: int  # postings that the run closed
 
 
 def end(
@@ -359,20 +359,20 @@ def _ended(run: RunState, event: End, now: Now) -> RunState:
 
 
 def misses_batches(run: ImportRun) -> bool:
-    """Whether a batch may have come while the end of the run was written."""
+    """Whether a batch may have arrived while the end of the run was written."""
     return not run.reading.all_published or run.processed_batches < run.reading.published
 
 
 class Settle(NamedTuple):
-    sums: Sums | None  # of after the end; None: no batch is late
-    # The feed does not wait until the producer has closed a run that others have ended.
+    sums: Sums | None  # after the end; None: no batch is late
+    # Free the feed although the producer has not closed a run that another program ended.
     is_abandoned: bool = False
 
 
 def settle(
     run: MaybeRun, feed: MaybeFeed, event: Settle, now: Now
 ) -> tuple[MaybeRun, MaybeFeed, ImportRun | None]:
-    """A run that has ended: batches that came late are counted, and its feed becomes free."""
+    """After the end of a run: counts late batches and frees its feed."""
     if run is None or run.run.status is RunStatus.RUNNING:
         return run, feed, None if run is None else run.run
     if event.sums is not None:
@@ -390,19 +390,19 @@ def _recounted(run: RunState, sums: Sums, now: Now) -> RunState:
     if (new.processed_batches, new.counts) == (old.processed_batches, old.counts):
         return run
     status = status_at_end(new.counts, error=new.error)
-    if new.third_party != NOTHING:  # who ended it has decided
+    if new.third_party != NOTHING:  # the program that ended it decided
         status = old.status
     return _updated(run, replace(new, status=status), now)[0]
 
 
 def _has_lost_rows(old: ImportRun, new: ImportRun) -> bool:
-    """The rows of a run that has ended are not kept for ever."""
+    """The rows of ended runs expire."""
     before, after = (run.counts._replace(failed=0) for run in (old, new))
     return new.processed_batches < old.processed_batches or any(map(lt, after, before))
 
 
 def _after_run(state: FeedState, run: RunState) -> FeedState:
-    """What a run that has ended means for its feed. An edit since the run began stands."""
+    """The feed after its run. An edit made during the run stands."""
     feed, after = state.feed, run.run
     if feed.active_run_id != after.run_id:
         if feed.last_run_id != after.run_id:
@@ -431,7 +431,7 @@ def _after_run(state: FeedState, run: RunState) -> FeedState:
 
 
 def reasons_of(failures: Sequence[Failure], failed: int) -> dict[str, int]:
-    """Why the records of a batch failed. There may be more of them than failures."""
+    """Counts by reason. More records may have failed than `failures` lists."""
     reasons = merged_reasons({}, Counter(each.reason for each in failures))
     if rest := failed - len(failures):
         last = failures[-1].reason if failures else NOT_HANDLED

@@ -8,11 +8,11 @@ from typing import NamedTuple
 class Lease(NamedTuple):
     owner: str
     token: int  # grows with every change of owner, and when a lease had expired
-    until: float  # on the timeline; not later than now: it has expired or was released
+    until: float  # on the timeline; not later than now: expired or released
 
 
 def acquired(lease: Lease | None, owner: str, *, now: float, until: float) -> Lease | None:
-    """The lease of `owner`; None while somebody else holds it."""
+    """The lease of `owner`; None while another owner holds it."""
     if lease is None:
         return Lease(owner, 1, until)
     is_held = lease.until > now
@@ -22,7 +22,7 @@ def acquired(lease: Lease | None, owner: str, *, now: float, until: float) -> Le
 
 
 def released(lease: Lease | None, owner: str) -> Lease | None:
-    """Unchanged unless `owner` has it. It is kept for its token."""
+    """Unchanged unless `owner` has it. The lease is kept for its token."""
     if lease is None or lease.owner != owner:
         return lease
     return lease._replace(until=0.0)

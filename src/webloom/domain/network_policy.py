@@ -1,9 +1,9 @@
 """Which addresses Webloom may connect to.
 
-A user names URLs; without this policy they could name the machine's own services, its neighbours
-and the cloud's metadata service through Webloom. Only public addresses of other machines are open,
-the operator may name exceptions, and what is most dangerous must be named exactly. What the
-operator denies is refused whatever else is said.
+Users submit URLs; without this policy they could reach this machine's services, its neighbours and
+the cloud's metadata service through Webloom. Only public addresses of other machines are allowed.
+The operator may allow exceptions; the most dangerous ones must be named exactly. What the operator
+denies is always refused.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ class Refusal:
 
 
 def refusal_of_name(host: str, port: int) -> str:
-    """What the caller is told when a name leads to a refused address. It depends on the URL alone:
-    neither the address nor its kind can be learnt from it."""
+    """The message for the caller if a name leads to a refused address. It depends on the URL alone
+    and reveals neither the address nor its kind."""
     if port in _REFUSED_PORTS:
         return f"port {port} of {host} {_NO_WEB_PORT}"
     return (
@@ -144,7 +144,7 @@ class AddressList:
 
     @classmethod
     def parse(cls, entries: Iterable[str]) -> AddressList:
-        """Raises ValueError, with a sentence that names the entry, when one cannot be read."""
+        """Raises ValueError, whose text names the invalid entry."""
         addresses: set[Address] = set()
         networks: list[Network] = []
         endpoints: set[tuple[Address, int]] = set()
@@ -167,7 +167,7 @@ class AddressList:
         )
 
     def entries(self) -> list[str]:
-        """What `parse` makes the same list of."""
+        """`parse` turns them into the same list."""
         return [
             *map(str, sorted(self.addresses, key=str)),
             *map(str, self.networks),
@@ -188,8 +188,8 @@ def _nobody_knows(address: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkPolicy:
-    allowed: AddressList  # although not public; an endpoint whatever else is refused
-    denied: AddressList  # whatever is allowed
+    allowed: AddressList  # although not public; an endpoint always, unless it is denied
+    denied: AddressList  # even if allowed
     own: tuple[
         tuple[Address, int], ...
     ]  # Webloom's own listeners; an unspecified one is everywhere
@@ -201,7 +201,7 @@ class NetworkPolicy:
         own: tuple[tuple[str, int], ...] = (),
         deny: Iterable[str] = (),
     ) -> NetworkPolicy:
-        """Raises ValueError, with a sentence that names the entry, when one cannot be read."""
+        """Raises ValueError, whose text names the invalid entry."""
         return cls(
             allowed=AddressList.parse(allow),
             denied=AddressList.parse(deny),
@@ -211,8 +211,8 @@ class NetworkPolicy:
     def refusal(
         self, address: str, port: int, is_own: Callable[[str], bool] = _nobody_knows
     ) -> Refusal | None:
-        """None when a connection may be made. `is_own` says whether an address is one of this
-        machine's now; it is asked only where the answer decides."""
+        """None: the connection is allowed. `is_own` says whether an address belongs to this machine
+        now; it is called only if the result decides."""
         target = _unwrap(ip_address(address))
         if any(self.denied.holds(each, port) for each in (target, *_carried(target))):
             return Refusal(
@@ -251,7 +251,7 @@ class NetworkPolicy:
         return None
 
     def contradictions(self) -> list[str]:
-        """Addresses that are allowed by name, and denied: they are refused."""
+        """Addresses that are both allowed and denied: they are refused."""
         named = {*((address, None) for address in self.allowed.addresses), *self.allowed.endpoints}
         return sorted(
             f"{address}" if port is None else f"{address} port {port}"

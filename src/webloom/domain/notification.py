@@ -1,4 +1,4 @@
-"""Notifications wait in an outbox until they are sent, or given up after many attempts."""
+"""Notifications, which wait in an outbox until they are sent, or given up after many attempts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ RETRIES = Backoff(base=60.0, cap=6 * 3600.0, longest_retry_after=24 * 3600.0)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Notification:
-    """What one target of a watch is to be sent."""
+    """A message to one target of a watch."""
 
-    notification_id: str  # derived from content and target: the same twice is one
+    notification_id: str  # derived from content and target, so a repeat is the same one
     watch_id: str
     target_url: str
     run_id: str

@@ -1,4 +1,4 @@
-"""How hard one host may be asked, decided from what is known of it now."""
+"""Limits on the requests to one host, decided from its current load."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class HostLimits:
 class HostLoad:
     active: int  # requests running now
     waiting: int  # slots waiting for a turn
-    until_next_start: float  # seconds until the minimum delay has passed, 0 when it has
-    until_open: float  # seconds that the host asked us to stay away, 0 when it did not
-    usual_seconds: float  # how long a request takes here, lately
+    until_next_start: float  # seconds left of the minimum delay
+    until_open: float  # seconds left of a pause that the host asked for
+    usual_seconds: float  # recent average duration of a request
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,11 +37,11 @@ class Wait:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Defer:
-    seconds: float  # put the URL back and come again then
+    seconds: float  # put the URL back for that long
 
 
 def decide_turn(load: HostLoad, limits: HostLimits) -> Go | Wait | Defer:
-    """Ask the host now, wait in the slot, or free the slot for other hosts?"""
+    """Send the request now, wait in the slot, or free the slot for other hosts?"""
     if load.until_open > 0:
         return Defer(seconds=load.until_open)
     if load.waiting == 0 and load.active < limits.concurrency and load.until_next_start <= 0:
@@ -58,8 +58,8 @@ def decide_turn(load: HostLoad, limits: HostLimits) -> Go | Wait | Defer:
 
 
 def slots_of_one_host(slots: int) -> int:
-    """How many of the slots for imports the feeds of one host may use at the same time: half of
-    them, so that a slow host leaves some to others."""
+    """How many import slots the feeds of one host may use: half of them, so that a slow host leaves
+    some to others."""
     return max(1, slots // 2)
 
 

@@ -27,14 +27,14 @@ class PriceSource(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Price:
-    current: Decimal  # what one pays now; never negative
-    list: Decimal | None = None  # what it is reduced from
+    current: Decimal  # never negative
+    list: Decimal | None = None  # the price before a reduction
     currency: str | None = None  # ISO 4217; None: the page does not say
     source: PriceSource
 
 
 def change_percent(previous: Decimal | None, current: Decimal) -> Decimal | None:
-    """Rounded to two places; None where there is nothing to compare with."""
+    """Rounded to two places; None without a previous price."""
     if previous is None or previous == 0:
         return None
     return ((current - previous) * 100 / previous).quantize(Decimal("0.01"))

@@ -1,4 +1,4 @@
-"""When, if ever, to try again."""
+"""Whether and when to retry a fetch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from webloom.domain.backoff import Backoff
 from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import MAX_ATTEMPTS, Completed, Failed, Outcome, Received, RetryLater
 
-MAX_RETRY_AFTER = 3600.0  # a server may ask for more; an hour is what it gets
+MAX_RETRY_AFTER = 3600.0  # seconds; a server may ask for more
 
 
 def fetch_backoff(first_delay: float) -> Backoff:

@@ -1,4 +1,4 @@
-"""When something is due: every so many minutes, or as a cron expression says in a time zone."""
+"""Schedules: an interval in minutes, or a cron expression in a time zone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from webloom.domain.backoff import Backoff
+
 SHORTEST_MINUTES, LONGEST_MINUTES = 0.05, 525_600.0
+MOST_JITTER = 300.0  # seconds
+LONGEST_BACKOFF = timedelta(hours=24)
 LONGEST_CRON = 200
 
 # (expression, time zone, after) -> the next time that matches, in UTC: the port `Cron`.
@@ -20,7 +24,7 @@ class Schedule:
     time_zone: str = "UTC"  # for `cron`
 
     def refuse_bad(self, next_match: NextMatch) -> None:
-        """Raises ValueError with a sentence that says what is wrong."""
+        """Raises ValueError, whose text says what is wrong."""
         if (self.every_minutes is None) == (self.cron is None):
             raise ValueError("a schedule has either an interval or a cron line")
         if self.cron is not None and len(self.cron) > LONGEST_CRON:
@@ -38,3 +42,22 @@ class Schedule:
         if self.cron is None:
             return moment + timedelta(minutes=self.every_minutes or 0.0)
         return next_match(self.cron, self.time_zone, moment)
+
+
+def next_due(
+    now: datetime,
+    interval: timedelta,
+    *,
+    failures: int,
+    jitter: float,
+    retry_after: float | None = None,
+) -> datetime:
+    """The time of the next run, after `failures` failed runs in a row.
+
+    The interval doubles with each of them, up to a day; it is never given up. `jitter`, from 0 to
+    1, is the caller's randomness; `retry_after` the seconds that a server asked for.
+    """
+    longest = max(LONGEST_BACKOFF, interval).total_seconds()
+    backoff = Backoff(base=interval.total_seconds(), cap=longest, longest_retry_after=longest)
+    wait = backoff.delay(failures + 1, retry_after=retry_after)
+    return now + timedelta(seconds=wait + jitter * min(wait / 10, MOST_JITTER))

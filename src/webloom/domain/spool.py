@@ -1,15 +1,15 @@
-"""How much room feeds have while they are read, and what a lack of it means."""
+"""Disk space for feeds while they are read, and what a lack of it means."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-KNOWN_FOLDER = "known"  # in the spool: what was learnt of feeds, which only saves time
+KNOWN_FOLDER = "known"  # in the spool: what imports learnt about feeds, which saves time
 USUAL_BUDGET = 8 << 30
 _SHARE_OF_DISK = 20  # 5 %
 _MOST_LEFT_FREE = 1 << 30
 _LEAST_STEP, _LARGEST_STEP = 64 << 10, 16 << 20
-_GROWTH = 2  # of what a download asks for, each time that it has to start again
+_GROWTH = 2  # of what a download requests, each time it has to start again
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,7 +18,7 @@ class SpoolLimits:
     free_space: int | None = None  # bytes of its disk that stay free; None: by the disk's size
 
     def left_free(self, disk: int) -> int:
-        """A small disk keeps 5 % free, a large one 1 GB: more would be lost on it."""
+        """A small disk keeps 5 % free, a large one 1 GB."""
         if self.free_space is not None:
             return self.free_space
         return min(disk // _SHARE_OF_DISK, _MOST_LEFT_FREE)
@@ -26,7 +26,7 @@ class SpoolLimits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpoolUse:
-    used: int  # bytes in the spool, and those that downloads in progress may still write
+    used: int  # bytes in the spool, including those reserved by downloads in progress
     free: int  # bytes of its disk, without those
     disk: int  # its size
 
@@ -37,24 +37,25 @@ def room_for(use: SpoolUse, limits: SpoolLimits) -> int:
 
 
 def most_of_one(use: SpoolUse, limits: SpoolLimits) -> int:
-    """Bytes that a feed can have when it is alone. What else is on the disk may go some day."""
+    """Bytes that a single feed can have at most. Other files on the disk don't count: they may be
+    removed some day."""
     return min(limits.budget, use.disk - limits.left_free(use.disk))
 
 
 def next_request(written: int, most: int) -> int:
-    """What a download that had to stop for want of room waits for before it starts again: more
-    than it had, so that it gets further, and in the end all that there can be."""
+    """Bytes that a download needs before it restarts after running out of space: more than it had,
+    so that it gets further, and finally the whole spool."""
     return max(1, min(written * _GROWTH, most))
 
 
 def step(limits: SpoolLimits) -> int:
-    """Bytes that a download is promised at a time: few enough that many can go on in a small
-    spool, many enough that it does not have to ask all the time."""
+    """Bytes that a download reserves at a time: few enough for many downloads in a small spool,
+    many enough that reserving is rare."""
     return max(_LEAST_STEP, min(_LARGEST_STEP, limits.budget // 64))
 
 
 def shortage(use: SpoolUse, limits: SpoolLimits, needed: int = 1) -> str | None:
-    """Why so many bytes can't be written now; None: they can."""
+    """Why `needed` bytes can't be written now; None: they can."""
     if use.used + needed > limits.budget:
         return (
             f"the spool takes {shown_bytes(use.used)} of the {shown_bytes(limits.budget)} that it "
@@ -70,7 +71,7 @@ def shortage(use: SpoolUse, limits: SpoolLimits, needed: int = 1) -> str | None:
 
 
 def never_fits(use: SpoolUse, limits: SpoolLimits) -> str:
-    """What is wrong with a feed that needs more than `most_of_one`."""
+    """For a feed that needs more than `most_of_one`."""
     most = most_of_one(use, limits)
     why = "WEBLOOM_SPOOL_BUDGET"
     if most < limits.budget:

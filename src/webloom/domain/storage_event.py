@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Origin(StrEnum):
-    """Who put an event on the queue. The API sets it, so that nobody can pretend over HTTP."""
+    """Who put an event on the queue. The API sets it, so it can't be forged over HTTP."""
 
     CHECKER = "checker"  # a worker of ours, of a page that it has read
     API = "api"  # POST /api/watch/events
@@ -50,7 +50,7 @@ class EventPrice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StorageEvent:
-    """A message of `storage-agent`, made whole: what its sender left out is reckoned or None."""
+    """A message of `storage-agent`. What its sender left out is computed, or None."""
 
     job_id: str
     url: str
@@ -65,7 +65,7 @@ class StorageEvent:
     availability: str | None = None
     run_id: str | None = None
     closes_run: RunStatus | None = None  # its run is over, and this is how it went
-    alerts: list[str] = field(default_factory=list)  # what its watch wants to be told of
+    alerts: list[str] = field(default_factory=list)  # sentences for the watch's targets
     validators: Mapping[str, str] = field(default_factory=dict)  # etag, lastModified, bodyHash
     has_ts: bool = True  # False: `ts` is when it was received
     origin: Origin | None = None  # None: another program's, or of a version that did not say
@@ -77,43 +77,42 @@ class StorageEvent:
 
     @property
     def snapshot_key(self) -> str:
-        """What is the same for events that bring one version. Without a number it is the moment
-        that tells two visits with one content apart."""
+        """The same for all events of one version. Without a number, the time tells two visits with
+        the same content apart."""
         stamp = self.ts if self.claimed == 0 and self.has_ts else ""
-        return _digest(self.job_id, self.url, str(self.claimed), self.snapshot_hash, str(stamp))
+        return digest(self.job_id, self.url, str(self.claimed), self.snapshot_hash, str(stamp))
 
     @property
     def price_key(self) -> str:
-        """Of a price record: the same moment and value are one. A check whose worker died comes
-        again, at another moment: there it is the version."""
-        assert self.price is not None  # noqa: S101 - who has no price asks for no key
+        """Of a price record: one for each time and value. A check whose worker died is repeated at
+        another time: there the version takes its place."""
+        assert self.price is not None  # noqa: S101 - asked for events with a price only
         by_version = not self.has_ts or (self.run_id is not None and self.claimed > 0)
         stamp = f"version {self.claimed}" if by_version else self.ts
-        return _digest(self.job_id, self.url, str(stamp), f"{self.price.current.normalize():f}")
+        return digest(self.job_id, self.url, str(stamp), f"{self.price.current.normalize():f}")
 
     @property
     def counted_as(self) -> str:
-        """What makes two deliveries one, for the counters. A run counts each page once."""
+        """The same for deliveries that count once. A run counts each page once."""
         if self.run_id is not None:
-            return _digest(self.url)
+            return digest(self.url)
         stamp = self.ts if self.has_ts else ""
-        return _digest(self.url, str(self.claimed), self.snapshot_hash, str(stamp))
+        return digest(self.url, str(self.claimed), self.snapshot_hash, str(stamp))
 
     @property
     def counting_run(self) -> str:
-        """The run that it counts for. Events that name none count for one run a day and job."""
+        """The run that it counts for. Events that name none count for one run per job and day."""
         return self.run_id or run_of_day(self.job_id, self.ts)
 
     @property
     def without_run(self) -> StorageEvent:
-        """As it counts if the run that it names is another job's: programs may number the runs of
-        each job."""
+        """As it counts if its run belongs to another job: programs may number the runs of each job
+        separately."""
         return replace(self, run_id=None, closes_run=None)
 
     @property
     def opening_status(self) -> RunStatus:
-        """Of the run that it counts for, where that is not known yet. A day of events is never
-        waited for."""
+        """Of a new run that it counts for. Nobody waits for the end of a day of events."""
         return RunStatus.COMPLETED if self.run_id is None else RunStatus.IN_PROGRESS
 
 
@@ -139,7 +138,7 @@ def run_of_day(job_id: str, ts: int) -> str:
 
 
 def page_key(job_id: str, url: str) -> str:
-    return _digest(job_id, url)
+    return digest(job_id, url)
 
 
 def moment_of(ts: int) -> datetime:
@@ -150,6 +149,7 @@ def milliseconds_of(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _digest(*parts: str) -> str:
+def digest(*parts: str) -> str:
+    """A key that is the same for the same parts."""
     joined = "\0".join(parts).encode(errors="replace")
     return hashlib.blake2b(joined, digest_size=16).hexdigest()

@@ -1,13 +1,13 @@
-"""Workers of other programs, which count into a run by themselves.
+"""Workers of other programs, which count into a run directly.
 
-Webloom's own workers leave a row in the ledger for each batch, and the counters are the sums of
-these rows. A worker of another program knows no ledger. It adds to the counters that everybody can
-read, and ends the run when the last batch is counted. So there is one rule for every counter:
+Webloom's own workers add a row to the ledger for each batch, and the counters are the sums of these
+rows. A worker of another program knows no ledger: it increments the public counters, and ends the
+run when the last batch is counted. So there is one rule for every counter:
 
     what others counted = what the run shows - what Webloom last wrote there
     what the run shows  = the producer's + the ledger's + what others counted
 
-A counter that is lower than Webloom wrote it counts as nothing, never as less than nothing.
+A counter that is lower than Webloom wrote it counts as 0, never as negative.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _FROM_GOOD_TO_BAD = [RunStatus.COMPLETED, RunStatus.PARTIAL, RunStatus.FAILED]
 
 
 def counted_by_others(shown: Tally, written: Tally | None) -> Tally:
-    """`written` is what Webloom itself counted when it last wrote the run; None: that is not
-    known, as an earlier version wrote it, which knew only its own workers."""
+    """`written` is what Webloom itself counted when it last wrote the run; None: unknown, because
+    an earlier version wrote it, which supported only its own workers."""
     if written is None:
         return NOTHING
     counts = (max(0, now - own) for now, own in zip(shown.counts, written.counts, strict=True))
@@ -45,8 +45,8 @@ def counted_by_others(shown: Tally, written: Tally | None) -> Tally:
 
 
 def counted(run: ImportRun, own: ImportRun) -> ImportRun:
-    """What a run shows. `own` is the run as Webloom's producer and workers have counted it; `run`
-    is the run as it was read, with what others counted and the failures that they added."""
+    """The public counters of a run. `own` is the run as Webloom's producer and workers counted it;
+    `run` is the run as it was read, with the counts and failures that others added."""
     others = run.third_party
     if others == NOTHING:
         return replace(own, third_party=NOTHING)
@@ -68,11 +68,11 @@ def counted(run: ImportRun, own: ImportRun) -> ImportRun:
 
 
 def at_end(run: ImportRun, error: str | None) -> ImportRun:
-    """A run that is counted, as it ends: its status, its error, and the identity of its counters.
+    """A counted run at its end: its status, its error, and the identity of its counters.
 
-    Where only Webloom's workers took part, the identity is made to hold (`balanced`). What workers
-    of other programs counted is left as it is, and where it does not add up, the error says so. If
-    one of them has ended the run, the worse of its status and ours stands.
+    If only Webloom's workers took part, the identity is made to hold (`balanced`). The counts of
+    other programs stay, and if they do not add up, the error says so. If one of them ended the run,
+    the worse of its status and ours stands.
     """
     is_ended = run.status is not RunStatus.RUNNING
     if run.third_party == NOTHING and not is_ended:
@@ -88,9 +88,9 @@ def at_end(run: ImportRun, error: str | None) -> ImportRun:
 
 
 def _difference(run: ImportRun) -> str | None:
-    """A sentence for a person, where the counters are not those of the records that were read."""
+    """A sentence if the counters differ from the number of records read."""
     fetched, total = run.reading.fetched, run.counts.total
     if total == fetched:
         return None
-    told = f"the workers of another program counted {total:,} records of {fetched:,}"
-    return f"{told}: some batch was counted twice" if total > fetched else told
+    counted = f"the workers of another program counted {total:,} records of {fetched:,}"
+    return f"{counted}: some batch was counted twice" if total > fetched else counted

@@ -1,4 +1,4 @@
-"""How slowly a server may send a body before the transfer is ended."""
+"""The minimum rate at which a server has to send a body."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ USUAL_MIN_RATE = 1024  # bytes per second
 
 
 class TransferRate:
-    """Measures one transfer in windows that follow each other, on the caller's clock.
+    """Measures one transfer in consecutive windows, on the caller's clock.
 
-    A window in which less came than `minimum` asks for ends the transfer. One that is not over
-    when the body ends is not judged, so that a body which ends within the first is never refused.
+    A window below the `minimum` rate ends the transfer. An incomplete window does not count, so a
+    body that ends within the first is never refused.
     """
 
     def __init__(self, minimum: float, *, now: float, window: float = RATE_WINDOW) -> None:
@@ -25,20 +25,21 @@ class TransferRate:
 
     @property
     def deadline(self) -> float:
-        """When the transfer is too slow, if nothing more comes until then."""
+        """When the transfer is too slow, unless more arrives before."""
         if self.minimum <= 0 or self._paused_at is not None:
             return math.inf
         return self._ends + self.window if self._is_enough else self._ends
 
     def received(self, count: int, now: float) -> None:
-        """Before the deadline, or later where the caller was busy: that is not the server's."""
+        """May be called after the deadline, if the caller was busy: that is not the server's
+        fault."""
         if now >= self._ends:
             self._ends += self.window * (1 + (now - self._ends) // self.window)
             self._bytes = 0
         self._bytes += count
 
     def pause(self, now: float) -> None:
-        """The server is not asked for more until `resume`."""
+        """The caller reads nothing until `resume`."""
         if self._paused_at is None:
             self._paused_at = now
 

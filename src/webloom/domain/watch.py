@@ -1,6 +1,6 @@
-"""Watches: pages that are checked on a schedule, and what is told of them.
+"""Watches: pages that are checked on a schedule, and notifications about them.
 
-The documents that other programs exchange call a watch a job: its id is their `jobId`.
+On the wire a watch is called a job: its id is `jobId`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-from webloom.domain.backoff import Backoff
 from webloom.domain.errors import WatchRefused
 from webloom.domain.page import Selection
-from webloom.domain.schedule import NextMatch, Schedule
+from webloom.domain.schedule import NextMatch, Schedule, next_due
 
-MOST_JITTER = 300.0  # seconds
-LONGEST_BACKOFF = timedelta(hours=24)
 MOST_FAILURES = 100  # that a run shows; all are counted
-EVENTS = "events"  # the trigger of runs that are made of other programs' events
+EVENTS = "events"  # the trigger of runs that consist of other programs' events
 
 
 class RunStatus(StrEnum):
@@ -30,7 +27,7 @@ class RunStatus(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of one page in a run."""
+    """The result for one page of a run."""
 
     UNCHANGED = "unchanged"
     CHANGED = "changed"
@@ -39,20 +36,20 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Thresholds:
-    """When a change is worth telling. Nothing set: always."""
+    """Which changes cause notifications. Nothing set: all."""
 
-    text_contains: list[str] = field(default_factory=list)  # in what was added, whatever the case
+    text_contains: list[str] = field(default_factory=list)  # in added text, case-insensitive
     price_below: Decimal | None = None
-    price_change_percent: Decimal | None = None  # up or down by so much or more
+    price_change_percent: Decimal | None = None  # minimum, up or down
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """Where people are told: an Apprise URL, or a webhook."""
+    """Where notifications go: an Apprise URL, or a webhook."""
 
     url: str
-    secret: str | None = None  # signs what a webhook is sent
-    digest_minutes: float | None = None  # collected for so long; None: at the end of each run
+    secret: str | None = None  # signs webhook requests
+    digest_minutes: float | None = None  # length of a digest; None: send after each run
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,17 +59,17 @@ class WatchConfig:
     name: str
     urls: list[str]  # normalised, each once
     schedule: Schedule
-    enabled: bool = True  # False: it is only checked on demand
+    enabled: bool = True  # False: checked on demand only
     selection: Selection = field(default_factory=Selection)
     thresholds: Thresholds = field(default_factory=Thresholds)
     targets: list[Target] = field(default_factory=list)
-    accepts_events: bool = False  # True: other programs may send events for its pages, too
+    accepts_events: bool = False  # also from other programs, for its pages
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Metrics:
-    """What the runs of a watch have counted since it was added: those that have ended, and those
-    of events. No number ever gets smaller."""
+    """Totals over the runs of a watch: those that have ended, and those of events. They only
+    grow."""
 
     pages_processed: int = 0
     changes: int = 0
@@ -108,7 +105,7 @@ class Watch:
     failures: int = 0  # failed runs in a row
     metrics: Metrics = field(default_factory=Metrics)
     is_external: bool = False  # another program checks its pages and sends events: no schedule
-    # The active run, until a store that writes it after its watch is known to have done so.
+    # The active run, until it is known to be stored too.
     begun: Begun | None = field(default=None, compare=False, repr=False)
 
 
@@ -120,9 +117,9 @@ class PageFailure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tally:
-    """Each page of a run once."""
+    """Counts each page of a run once."""
 
-    processed: int = 0  # whatever became of it
+    processed: int = 0  # with any outcome
     failed: int = 0
     changes: int = 0
     price_changes: int = 0
@@ -181,8 +178,8 @@ class WatchRun:
 
 
 def is_counted(job_id: str, run: RunHead | None, *, is_event: bool) -> bool:
-    """Whether a page of this job counts for the run that it names. An event opens a run that is not
-    known. What comes after the end counts for a run of events only: they come in any order."""
+    """Whether a page of this job counts for its run. An event opens an unknown run. What arrives
+    after the end counts only for runs of events, which arrive in any order."""
     if run is None:
         return is_event
     if run.watch_id != job_id:
@@ -191,14 +188,14 @@ def is_counted(job_id: str, run: RunHead | None, *, is_event: bool) -> bool:
 
 
 def external_config(job_id: str) -> WatchConfig:
-    """Of a watch that is made by the first event of another program's job."""
+    """For a watch that is created by the first event of another program's job."""
     return WatchConfig(name=job_id, urls=[], schedule=Schedule(every_minutes=60.0), enabled=False)
 
 
 def edited(
     watch: Watch, config: WatchConfig, *, now: datetime, next_run_at: datetime | None
 ) -> Watch:
-    """The next run stays when it is unless `enabled` or the schedule differs."""
+    """The time of the next run changes only with `enabled` or the schedule."""
     old = watch.config
     if (config.enabled, config.schedule) == (old.enabled, old.schedule):
         next_run_at = watch.next_run_at
@@ -235,15 +232,8 @@ def status_at_end(tally: Tally) -> RunStatus:
 def next_run(
     config: WatchConfig, *, now: datetime, failures: int, jitter: float, next_match: NextMatch
 ) -> datetime | None:
-    """When a watch is due after a run that ended now; None when it is paused.
-
-    `jitter`, from 0 to 1, is the caller's randomness. After failed runs the wait doubles each time,
-    up to a day; a watch is never given up.
-    """
+    """When a watch is due after a run that ended now (`next_due`); None: it is paused."""
     if not config.enabled:
         return None
-    due = config.schedule.next_after(now, next_match)
-    wait = (due - now).total_seconds()
-    backoff = Backoff(base=wait, cap=max(wait, LONGEST_BACKOFF.total_seconds()))
-    longer = backoff.delay(failures + 1)
-    return now + timedelta(seconds=longer + jitter * min(wait / 10, MOST_JITTER))
+    interval = config.schedule.next_after(now, next_match) - now
+    return next_due(now, interval, failures=failures, jitter=jitter)

@@ -1,11 +1,11 @@
 """How a run of a watch starts and ends, and what that means for its watch.
 
-A run and its watch are two documents, and a process may die after it has written the first of them:
+A run and its watch are two documents, and a process may die after writing the first:
 
-    start   the watch names its run, and how that began -> the run
-    end     the run, and when its watch is due next     -> the watch is free, and has counted it
+    start   the watch, with its run's id and start -> the run
+    end     the run, with its watch's next due time -> the watch is free, and has counted the run
 
-Each decision accepts such a pair and returns what completes it. So it can be repeated at any time.
+Each decision completes such a pair, so it can be repeated at any time.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _BETTER = {Outcome.FAILED: 0, Outcome.UNCHANGED: 1, Outcome.CHANGED: 2}
 class NewRun:
     run_id: str
     trigger: str
-    due: datetime | None = None  # only if the watch is due by then
+    due: datetime | None = None  # start only if the watch is due by then
 
 
 class NextRun(NamedTuple):
     """When a watch is due after a run, unless it was edited meanwhile."""
 
     at: datetime | None
-    instead_of: datetime | None  # the next run of the watch as the scheduler saw it
+    instead_of: datetime | None  # the value that the scheduler read
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,8 +54,8 @@ class RunState:
     """A run as a store keeps it."""
 
     run: WatchRun
-    unchecked: Sequence[str] = ()  # URLs without an outcome, of a run that is new or to be ended
-    published_at: datetime | None = None  # when all its checks were on the queue
+    unchecked: Sequence[str] = ()  # URLs without an outcome, when it starts or ends
+    published_at: datetime | None = None  # when all its checks had been published
     last_event_at: datetime | None = None  # of a run of events
     next_run: NextRun | None = None  # of its watch, once it has ended
     expires_at: datetime | None = None
@@ -66,7 +66,7 @@ class RunState:
 
 class Started(NamedTuple):
     run: WatchRun | None  # the active run of the watch; None: there is nothing to start
-    is_freed: bool = False  # the watch named a run that is over: start again
+    is_freed: bool = False  # the active run had ended: start again
 
 
 def active_run_id(watch: Watch | None) -> str | None:
@@ -80,7 +80,7 @@ def started(
     if watch is None or watch.is_external:
         return watch, active, Started(None)
     if watch.active_run_id is None:
-        if active is not None:  # the same start again, after its run has ended
+        if active is not None:  # a repeated start, after its run has ended
             return watch, active, Started(active.run)
         if new.due is not None and (watch.next_run_at is None or watch.next_run_at > new.due):
             return watch, None, Started(None)
@@ -93,7 +93,7 @@ def started(
 
 
 def repaired(watch: Watch, active: RunState | None) -> tuple[Watch, RunState | None]:
-    """The watch and its active run, of which only the first may have been written."""
+    """The watch and its active run, completed if only the watch was written."""
     if watch.active_run_id is None:
         return watch, active
     if active is None and watch.begun is not None and watch.begun.run_id == watch.active_run_id:
@@ -146,14 +146,14 @@ def ended(
 
 def freed(watch: Watch, state: RunState | None) -> Watch:
     """The watch without its active run, which counts unless it is gone (None). Unchanged if another
-    run is active, or this one is in progress. What an edit has set meanwhile stands."""
+    run is active, or this one is in progress. An edit made meanwhile stands."""
     if state is None:
         return replace(watch, active_run_id=None, begun=None)
     run = state.run
     if watch.active_run_id != run.run_id or run.status is RunStatus.IN_PROGRESS:
         return watch
     free = replace(watch, active_run_id=None, begun=None)
-    if watch.last_run_id == run.run_id:  # it has counted
+    if watch.last_run_id == run.run_id:  # already counted
         return free
     next_run_at = watch.next_run_at
     if state.next_run is not None and next_run_at == state.next_run.instead_of:
@@ -172,7 +172,7 @@ def freed(watch: Watch, state: RunState | None) -> Watch:
 def removed(
     watch: Watch, active: RunState | None, *, now: datetime, expires_at: datetime
 ) -> RunState | None:
-    """The active run of a watch that is removed: it ends."""
+    """The ended run of a watch that is removed."""
     _, active = repaired(watch, active)
     if active is None:
         return None
@@ -180,7 +180,7 @@ def removed(
 
 
 class EventRun(NamedTuple):
-    """What an event changes of its run, beside the counters."""
+    """What an event changes in its run, beside the counters."""
 
     status: RunStatus
     first: int  # milliseconds since 1970, of the earliest event
@@ -188,8 +188,8 @@ class EventRun(NamedTuple):
 
 
 def with_event(run: EventRun | None, event: StorageEvent) -> EventRun:
-    """A run of events and one more event, which opens it if it is the first, and may close it. What
-    comes after the end counts, too: events come in any order."""
+    """A run of events after one more event, which opens it if it is the first, and may close it.
+    Events after the end count too: they arrive in any order."""
     if run is None:
         run = EventRun(event.opening_status, event.ts, event.ts)
     status = run.status
@@ -199,8 +199,8 @@ def with_event(run: EventRun | None, event: StorageEvent) -> EventRun:
 
 
 def closed(state: RunState, status: RunStatus | None = None) -> RunState:
-    """A run of events, with the status that it was given or as its pages went. Unchanged unless it
-    is in progress."""
+    """A run of events, with the given status or the one that follows from its pages. Unchanged
+    unless it is in progress."""
     run = state.run
     if run.status is not RunStatus.IN_PROGRESS or run.trigger != EVENTS:
         return state
@@ -223,7 +223,7 @@ def last_run_noted(watch: Watch, state: RunState) -> Watch:
 
 
 def latest(known: LastRun | None, run: LastRun) -> LastRun:
-    """The last run of an external watch: the one with the latest event. Closed, it stays closed."""
+    """The last run of an external watch: the one with the latest event. It never reopens."""
     if known is None:
         return run
     if run.at < known.at:
@@ -236,7 +236,7 @@ def latest(known: LastRun | None, run: LastRun) -> LastRun:
 
 
 class PageOutcome(NamedTuple):
-    """What is known of one page in a run."""
+    """The outcome of one page in a run."""
 
     outcome: Outcome
     is_price_change: bool = False
@@ -252,8 +252,7 @@ class PageOutcome(NamedTuple):
 
 
 def merged(known: PageOutcome | None, new: PageOutcome) -> PageOutcome:
-    """A page that is looked at twice in a run counts once, with the better outcome: what one worker
-    failed to read and another one read was read."""
+    """A page that is checked twice in a run counts once, with the better outcome."""
     if known is None:
         return new
     return PageOutcome(

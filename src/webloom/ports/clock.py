@@ -13,4 +13,4 @@ class Clock(Protocol):
         until it restarts. It counts while the machine sleeps."""
 
     def boot_id(self) -> str:
-        """Changes when `steady` starts anew."""
+        """Changes when `steady` restarts."""

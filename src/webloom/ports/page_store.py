@@ -193,7 +193,7 @@ class PageStore(Protocol):
         newer one and gets its date of expiry.
 
         Raises StorageFull when the budget is used up and nothing superseded is left to prune; or
-        EventRefused when the store can't hold it, whoever asks and whenever.
+        EventRefused when the store can never hold it.
         """
 
     async def note_checked(self, checked: Checked) -> None:

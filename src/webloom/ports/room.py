@@ -20,8 +20,8 @@ class DatabaseSize:
 
 
 class Room(Protocol):
-    """Whether the store has room. Every process finds that out by its own writes, of which the
-    heartbeat is the most regular."""
+    """Whether the store has room. Every process learns that from its own writes; the heartbeat is
+    the most regular one."""
 
     @property
     def full(self) -> str | None:

@@ -1,8 +1,8 @@
 """Durable queues as BullMQ keeps them in Redis, so that Node's workers and producers take part.
 
-A message is a job with the message's id. It waits (`wait`, or `delayed` until its time), is held
-(`active`, with a lock that its holder renews), is dead (`failed`) or gone. A job whose lock has run
-out has *stalled*: it waits again, and its counter says so for ever.
+A message is a job with the message's id. It waits (`wait`, or `delayed`), is held (`active`, with a
+lock that its holder renews), is dead (`failed`) or gone. A job whose lock has expired has
+*stalled*: it waits again, and its stall counter never resets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from webloom.ports.connection import Connection
 async def open_bullmq(
     url: str, clock: Clock, *, limits: Mapping[str, int], lease: float
 ) -> AsyncIterator[BullmqBroker]:
-    """Raises BackendRefused. A server that is not there now is reached as soon as it is."""
+    """Raises BackendRefused. An unreachable server is retried in the background."""
     async with Server(url, clock).opened() as server:
         yield BullmqBroker(server, limits=limits, lease=lease)
 

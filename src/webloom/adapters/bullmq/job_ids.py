@@ -1,9 +1,9 @@
 """Message ids as BullMQ's job ids, and back.
 
-A job's id is a part of the names of its keys in Redis, where some names are taken, and Node's
+A job's id is a part of the names of its keys in Redis, where some names are reserved, and Node's
 package refuses whole numbers and colons. Such ids are written as "~" and a percent-encoded form.
-Ids that others have given to their jobs stay as they are, except for those that are no text: they
-are shown in that form too.
+Ids of other programs' jobs stay as they are, except for those that are not UTF-8: they are shown in
+that form too.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote
 from bullmq.queue_keys import QueueKeys
 
 _MARK = "~"
-_KEEPING = "surrogateescape"  # bytes that are no text go through a string and come out again
-_TAKEN = frozenset(QueueKeys().getKeys("any"))  # "wait", "active", "meta" and their like
+_KEEPING = "surrogateescape"  # keeps bytes that are not UTF-8
+_RESERVED = frozenset(QueueKeys().getKeys("any"))  # "wait", "active", "meta" and so on
 
 
 def job_id_from(raw: bytes) -> str:
@@ -23,7 +23,7 @@ def job_id_from(raw: bytes) -> str:
 
 def to_job_id(message_id: str) -> str:
     if (
-        message_id in _TAKEN
+        message_id in _RESERVED
         or message_id.removeprefix("-").isdecimal()
         or ":" in message_id
         or message_id.startswith(_MARK)
@@ -42,8 +42,7 @@ def to_message_id(job_id: str) -> str:
 
 
 def possible_job_ids(message_id: str) -> list[str]:
-    """Under which the job of a message can be found: its own, and those that others may have given
-    to it."""
+    """Ids that the job of a message may have: Webloom's, or another program's."""
     ids = [to_job_id(message_id), message_id]
     if message_id.startswith(_MARK):
         raw = unquote(message_id.removeprefix(_MARK), errors=_KEEPING)

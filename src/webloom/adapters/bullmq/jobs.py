@@ -1,4 +1,4 @@
-"""The jobs of one BullMQ queue: what can be done to them, each as one atomic step in Redis."""
+"""The jobs of one BullMQ queue, and the operations on them, each atomic in Redis."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from webloom.domain.import_run import IMPORT_BATCH, IMPORT_QUEUE
 from webloom.ports.broker import Message
 
 PREFIX = "bull"  # the default of Node's package
-JOB_NAMES = {IMPORT_QUEUE: IMPORT_BATCH}  # other jobs are called like their queue
-# For a worker of Node's: ours settles what it takes.
+JOB_NAMES = {IMPORT_QUEUE: IMPORT_BATCH}  # other jobs have the name of their queue
+# For Node's workers: Webloom's settle jobs explicitly.
 OPTIONS = {
     "attempts": 3,
     "backoff": {"type": "exponential", "delay": 2000},
@@ -37,17 +37,17 @@ OPTIONS = {
 }
 MOST_REASON = 4000  # characters
 MOST_COUNT = 1 << 31  # for BullMQ's scripts
-OFTEN = 1_000_000_000  # however often its consumers vanish, a job comes again
+UNLIMITED = 1_000_000_000  # stalls, after each of which a job is redelivered
 
 
 @dataclass(frozen=True, slots=True)
 class HeldJob:
-    """A job in this process's hands, as long as the lock in Redis has its token."""
+    """A job that this process holds, as long as the lock in Redis has its token."""
 
     job: Any  # of the bullmq package
     token: str
     fields: dict[bytes, bytes]  # as Redis has them
-    removal: bool | int | dict[str, int]  # once it is done, in BullMQ's words
+    removal: bool | int | dict[str, int]  # BullMQ's removeOnComplete
 
     @property
     def id(self) -> str:
@@ -72,7 +72,7 @@ class HeldJob:
 
     @property
     def unfit(self) -> str | None:
-        """Why it can't be handled: others gave it up before it was taken, or removed its fields."""
+        """Why it can't be handled: its failure was already decided, or its fields were removed."""
         if reason := self.fields.get(b"defa"):
             return reason.decode(errors="replace")
         return None if b"data" in self.fields else "the job was removed while it waited"
@@ -87,7 +87,7 @@ class Nothing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Direct:
-    """Stands in for the package's connection: its scripts go through `Server.call`."""
+    """In place of the package's connection: its scripts go through `Server.call`."""
 
     server: Server
     conn: None = None
@@ -115,7 +115,7 @@ class _Options(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _options(options: bytes) -> _Options:
-    """Of options that anybody may have written: what BullMQ's scripts can't use is left out."""
+    """Other programs write options too: what BullMQ's scripts can't use is left out."""
     try:
         asked = json.loads(options)
     except (ValueError, RecursionError):
@@ -138,7 +138,7 @@ def _is_count(value: object) -> TypeGuard[int]:
 
 
 def _cut(reason: str) -> str:
-    """As Redis can carry it: no lone surrogates."""
+    """Shortened, and without lone surrogates, which Redis can't store."""
     return reason[:MOST_REASON].encode(errors="replace").decode()
 
 
@@ -153,14 +153,14 @@ class Jobs:
         self._name = JOB_NAMES.get(queue, queue)
         self._scripts = Scripts(PREFIX, queue, _Direct(server))
         self.keys: dict[str, str] = self._scripts.keys
-        # What the package's jobs ask of their queue.
+        # Attributes that the package's jobs read from their queue.
         self.backend = None
         self.qualifiedName = f"{PREFIX}:{queue}"
         self.opts = {"lockDuration": self._lock_ms}
 
     def add(self, message: Message, delay: float) -> asyncio.Future[Any]:
-        """Answers with lua.FULL when there is no room. A job with the message's id stands for it:
-        a repeat adds nothing."""
+        """Answers with lua.FULL if there is no room. The job has the message's id: a repeat adds
+        nothing."""
         delay_ms = max(1, round(delay * 1000)) if delay > 0 else 0
         job = Job(self, self._name, None, OPTIONS | {"delay": delay_ms}, to_job_id(message.id))
         job.timestamp = round(self.server.now() * 1000)
@@ -199,10 +199,10 @@ class Jobs:
         with suppress(CommandRefused):
             if await self.server.call(lua.FINISH, keys, arguments) not in lua.UNLOCKED:
                 return
-        await self.put_aside(held, reason)  # this attempt, or one before, may have got half-way
+        await self.put_aside(held, reason)  # after this or an earlier attempt failed half-way
 
     def put_aside(self, held: HeldJob, reason: str) -> asyncio.Future[Any]:
-        """To the failed ones, without an event and without telling jobs that depend on it."""
+        """To the failed jobs, without an event and without notifying dependent jobs."""
         keys = [
             *self._keys("active", "stalled"), self._scripts.toKey(held.id),
             *self._keys("wait", "delayed", "prioritized", "completed", "failed"),
@@ -226,16 +226,16 @@ class Jobs:
         return self.server.call(lua.GIVE_BACK, keys, arguments)
 
     def renew(self, held: Sequence[HeldJob]) -> asyncio.Future[Any]:
-        """Answers with the tokens of those that are lost."""
+        """Answers with the tokens of lost jobs."""
         arguments: list[str | bytes | int] = [self.keys[""], self._lock_ms]
         for each in held:
             arguments += [each.id, each.token, each.fields[b"ats"]]
         return self.server.call(lua.RENEW, self._keys("stalled", "active"), arguments)
 
     async def free_stalled(self, interval: float) -> list[bytes]:
-        """Make jobs ready whose locks have expired; once per interval, whichever process asks."""
+        """Make jobs with expired locks ready again; once per interval over all processes."""
         freed: list[bytes] = await self._scripts.moveStalledJobsToWait(
-            OFTEN, max(1, round(interval * 1000))
+            UNLIMITED, max(1, round(interval * 1000))
         )
         return freed
 

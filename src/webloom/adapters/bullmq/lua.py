@@ -1,9 +1,9 @@
-"""The scripts that run inside Redis: those of the bullmq package, some with words put before them.
+"""The scripts that run inside Redis: those of the bullmq package, some with code put before them.
 
-What BullMQ promises to Node's workers and to ours is in its scripts: which list a job is on, its
-lock, its counters, its events, who is woken. So they are used as they are. Where Webloom promises
-more, the addition runs first, in the same atomic step. It can go when BullMQ promises the same.
-tests/unit/test_patched_libraries.py fails when a script changes that has one.
+BullMQ's guarantees for Node's workers and ours are in its scripts: which list a job is on, its
+lock, its counters, its events, who is woken. So they are used unchanged. Where Webloom guarantees
+more, the addition runs first, in the same atomic step. Remove it when BullMQ guarantees the same.
+tests/unit/test_patched_libraries.py fails when a script with an addition changes.
 """
 
 from __future__ import annotations

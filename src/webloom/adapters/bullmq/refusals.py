@@ -1,4 +1,4 @@
-"""What Redis and its client say, as errors of Webloom. The only place that knows both."""
+"""Translates errors of Redis and its client into Webloom's errors."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from redis.exceptions import (
 from webloom.adapters.consumer import Refused
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
 
-OLDEST = (7, 0)  # older ones hide why a script failed
-# How replies begin that say what passes.
-PASSING = ("NOREPLICAS", "MISCONF", "BUSY ", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN")
+OLDEST = (7, 0)  # older versions hide why a script failed
+# Prefixes of replies about temporary conditions.
+TEMPORARY = ("NOREPLICAS", "MISCONF", "BUSY ", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN")
 
 
 class CommandRefused(Refused):
-    """Of one command or script: what it was to work on is not as it must be."""
+    """One command or script can't be applied to its data."""
 
 
 def translated(error: Exception, address: str) -> BrokerUnavailable | BackendRefused:
-    """Unavailable is what can heal without a person."""
+    """BrokerUnavailable is temporary; BackendRefused needs a person."""
     match error:
         case AuthenticationError():
             return BackendRefused(
@@ -40,24 +40,22 @@ def translated(error: Exception, address: str) -> BrokerUnavailable | BackendRef
             )
         case NoPermissionError():
             return BackendRefused(
-                f"Redis at {address} does not let its user do what queues need ({error}): "
+                f"Redis at {address} denies commands that queues need ({error}): "
                 "give that user the keys ~bull:* and the commands +@all -@dangerous +info"
             )
         case OutOfMemoryError():
             return BrokerUnavailable(
-                f"Redis at {address} is full: it takes new messages when workers have emptied its "
-                "queues, or after maxmemory was raised"
+                f"Redis at {address} is full: it accepts messages again when workers have emptied "
+                "its queues, or after maxmemory was raised"
             )
         case InvalidResponse():
-            return BackendRefused(
-                f"what answers at {address} is not a Redis server: check host and port"
-            )
+            return BackendRefused(f"the server at {address} is not Redis: check host and port")
         case BusyLoadingError():
-            return BrokerUnavailable(f"Redis at {address} is still reading its data")
+            return BrokerUnavailable(f"Redis at {address} is still loading its data")
         case ReadOnlyError():
             return BrokerUnavailable(f"Redis at {address} is a replica, which can't be written to")
-        case ResponseError() if str(error).startswith(PASSING):
-            return BrokerUnavailable(f"Redis at {address} can't do it now: {error}")
+        case ResponseError() if str(error).startswith(TEMPORARY):
+            return BrokerUnavailable(f"Redis at {address} is temporarily unavailable: {error}")
         case ResponseError():
             return CommandRefused(f"Redis at {address} refuses a command: {error}")
     if isinstance(_root(error), ssl.SSLCertVerificationError):
@@ -75,7 +73,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def check_server(info: Mapping[str, Any], address: str) -> None:
-    """Refuse a server that would lose or mix up messages; `info` is its answer to INFO."""
+    """Raises BackendRefused for a server that could lose messages; `info` is its answer to INFO."""
     version = str(info.get("redis_version", "0"))
     numbers = [int(number) for number in re.findall(r"\d+", version)]
     if (*numbers, 0, 0)[:2] < OLDEST:
@@ -85,7 +83,7 @@ def check_server(info: Mapping[str, Any], address: str) -> None:
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         raise BackendRefused(
-            f"Redis at {address} may throw messages away when it is full: its maxmemory-policy is "
+            f"Redis at {address} may evict messages when it is full: its maxmemory-policy is "
             f"{policy}; set it to noeviction in redis.conf, or with CONFIG SET"
         )
     if info.get("cluster_enabled"):
@@ -95,5 +93,5 @@ def check_server(info: Mapping[str, Any], address: str) -> None:
         )
 
 
-# What the client raises when it can't do what it was asked; a host that can't be a name included.
+# What the client raises; UnicodeError for an invalid host name.
 FOREIGN = (RedisError, OSError, UnicodeError)

@@ -1,8 +1,8 @@
-"""One Redis server: the connection to it, what it must be like, and calls of scripts on it.
+"""One Redis server: the connection, its requirements, and script calls.
 
-Calls that are made while others are on their way wait for them, and then travel together, in their
-order, on one connection. Nothing is tried twice: a call whose answer was lost has perhaps been
-carried out, and its caller knows whether it can be repeated.
+Calls made while others are in flight wait for them, and are then pipelined in order on one
+connection. Nothing is retried: a call whose answer was lost may have been executed, and its caller
+knows whether it can be repeated.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from webloom.ports.connection import Connection
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 1.0
-ANSWER_SECONDS = 5.0  # a server that takes longer counts as lost
+ANSWER_SECONDS = 5.0  # after which the server counts as lost
 LOOK_SECONDS = 5.0  # between health checks of an idle connection
 QUIET_SECONDS = 1.0  # after a timeout, calls fail at once
 RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))
-MOST_CALLS, MOST_BYTES = 500, 1 << 20  # that travel together
-TURNS = 2  # of the event loop in which others join: an ack and the look for the next job
+MOST_CALLS, MOST_BYTES = 500, 1 << 20  # per pipeline
+TURNS = 2  # of the event loop, for other calls to join: an ack and the request for the next job
 
-# Options that an address may have. Those that are set here are ignored.
+# Options allowed in an address. Those that Webloom sets itself are ignored.
 OPTIONS = frozenset((
     "db", "username", "password", "client_name", "ssl_ca_certs", "ssl_ca_path", "ssl_ca_data",
     "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs", "ssl_check_hostname",
@@ -56,12 +56,12 @@ Argument = str | bytes | int | float
 @dataclass(frozen=True, slots=True)
 class Script:
     text: str
-    refusals: Mapping[int, str] = field(default_factory=dict)  # what an answer means
+    refusals: Mapping[int, str] = field(default_factory=dict)  # meaning of an answer
     sha: str = field(init=False)
 
     def __post_init__(self) -> None:
         digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
-        object.__setattr__(self, "sha", digest)  # the name that Redis knows it by
+        object.__setattr__(self, "sha", digest)  # by which Redis identifies it
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Server:
         self.address = shown(url)
         self._url = url
         self._clock = clock
-        self._ahead: float | None = None  # of the steady clock is the server's
+        self._ahead: float | None = None  # the server's clock minus the steady clock
         self._client = self.client(ANSWER_SECONDS)
         self._calls: deque[_Call] = deque()
         self._sender: asyncio.Task[None] | None = None
@@ -95,7 +95,7 @@ class Server:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Server]:
-        """Raises BackendRefused. A server that is not there may come later."""
+        """Raises BackendRefused. An unreachable server is retried."""
         keeper = None
         try:
             with suppress(BrokerUnavailable):
@@ -119,7 +119,7 @@ class Server:
         ours: dict[str, Any] = {
             "protocol": 2,
             "encoding": "utf-8",
-            "encoding_errors": "surrogateescape",  # as in ids of jobs that are no text
+            "encoding_errors": "surrogateescape",  # for job ids that are not UTF-8
             "decode_responses": False,
             "socket_connect_timeout": CONNECT_SECONDS,
             "socket_timeout": answer_seconds,
@@ -132,8 +132,8 @@ class Server:
             named = parse_qs(urlsplit(self._url).query).keys()
         except ValueError:
             raise BackendRefused(
-                f"{self.address} is no address of a Redis server: it looks like "
-                "redis://user:password@host:6379/0, with a password that is percent-encoded"
+                f"{self.address} is not the address of a Redis server: use "
+                "redis://user:password@host:6379/0, with a percent-encoded password"
             ) from None
         try:
             if not named <= OPTIONS | ours.keys():
@@ -142,15 +142,15 @@ class Server:
             pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
         except (TypeError, ValueError, RedisError):
             raise BackendRefused(
-                f"the address of Redis at {self.address} has an option that Webloom does not "
-                "know, or a value that is none: it takes db and client_name, and with rediss:// "
-                "those of redis-py that begin with ssl_"
+                f"the address of Redis at {self.address} has an unknown option or a bad value: it "
+                "takes db and client_name, and with rediss:// the options of redis-py that begin "
+                "with ssl_"
             ) from None
         return Redis.from_pool(pool)
 
     def now(self) -> float:
-        """Seconds since 1970 by the server's clock, which is the same for all who share a queue.
-        A jump of the clock here does not move it."""
+        """Seconds since 1970 by the server's clock, which all users of a queue share. A jump of the
+        local clock does not change it."""
         if self._ahead is None:
             return self._clock.now().timestamp()
         return self._clock.steady() + self._ahead
@@ -158,8 +158,8 @@ class Server:
     def call(
         self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]
     ) -> asyncio.Future[Any]:
-        """Its answer raises BrokerUnavailable or BackendRefused. The call is made even if nobody
-        waits for the answer any more."""
+        """The future raises BrokerUnavailable or BackendRefused. The call is made even if nobody
+        awaits it."""
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
         if self._closed:
@@ -174,14 +174,14 @@ class Server:
         return answer
 
     def _is_quiet(self, now: float) -> bool:
-        """A server that did not answer in time is tried by one call now and then."""
+        """After a timeout, only one call at a time tries the server."""
         if self._quiet_until is None or self._calls:
             return False
         is_tried = self._sender is not None and not self._sender.done()
         return is_tried or now < self._quiet_until
 
     async def look(self) -> None:
-        """See whether the server answers, and whether it is as it must be."""
+        """Check that the server answers and meets the requirements."""
         try:
             await self._client.ping()
             asked = self._clock.steady()
@@ -203,7 +203,7 @@ class Server:
         self._succeeded()
 
     async def _keep(self) -> None:
-        """Know how the server is, and find it again after a loss."""
+        """Monitor the server, and reconnect after a loss."""
         failures = 0
         while True:
             if self._failure is None:
@@ -231,7 +231,7 @@ class Server:
                     await self.look()
                 answers = await self._answers(together)
             except Exception as error:
-                # Those that wait would fail the same way, only later.
+                # Waiting calls would fail the same way, only later.
                 while self._calls:
                     together.append(self._calls.popleft())
                 answers = [error] * len(together)
@@ -280,7 +280,7 @@ class Server:
 
     def _failed(self, error: BrokerUnavailable | BackendRefused) -> WebloomError:
         if self._failure is None:
-            log.warning("no way to Redis", extra={"address": self.address, "error": str(error)})
+            log.warning("cannot reach Redis", extra={"address": self.address, "error": str(error)})
         self._failure = str(error)
         self._checked = False
         self.reached.clear()

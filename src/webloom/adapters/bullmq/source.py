@@ -1,8 +1,8 @@
 """Jobs of a BullMQ queue for one consumer.
 
 A consumer that finds no job waits for the queue's *marker*, a sorted set in Redis. Its member "0"
-says that there are jobs, "1" when the next delayed one is due. The consumer that removes the marker
-has to act on what it says, or put it back for another.
+means that there are jobs, "1" when the next delayed one is due. The consumer that removes the
+marker has to act on it, or put it back for another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from webloom.adapters.consumer import FAILURES, RECOVERY_PAUSE, RENEWALS, Receiv
 
 log = logging.getLogger(__name__)
 
-BLOCK_SECONDS = 5.0  # then the queue is looked at anyway: a consumer may have died with the marker
+BLOCK_SECONDS = 5.0  # then the queue is polled: a consumer may have died with the marker
 
 
 class Marker(NamedTuple):
@@ -40,8 +40,8 @@ class BullmqSource:
         self._server = jobs.server
         name = uuid.uuid4().hex
         self._tokens = (f"{name}:{number}" for number in count())
-        self._ask = 1  # for so many jobs at a time
-        self._look_at = 0.0  # by Redis's clock; before that, unless the marker says so, no job
+        self._batch = 1  # jobs requested at a time
+        self._poll_at = 0.0  # by Redis's clock; before that, only if there is a marker
         self._is_limited = False  # by the queue's rate limit
         self._blocking = jobs.server.client(BLOCK_SECONDS + ANSWER_SECONDS)
         self._wake_key = f"{jobs.keys['']}wake:{name}"
@@ -54,15 +54,15 @@ class BullmqSource:
 
     async def receive(self, most: int) -> tuple[Sequence[Received[HeldJob]], float | None]:
         if not self.is_connected:
-            with suppress(*FAILURES):  # of the wait that the loss has ended
+            with suppress(*FAILURES):  # of the wait, which the loss ended
                 self._collect()
             return [], RECOVERY_PAUSE
         self._collect()
         found: list[HeldJob] = []
-        if self._look_at <= self._server.now():
-            found = await self._take(min(self._ask, most))
-        # The delay is kept here and not by the server's timeout, which is not as punctual.
-        pause = self._look_at - self._server.now()
+        if self._poll_at <= self._server.now():
+            found = await self._take(min(self._batch, most))
+        # Timed here, because the server's timeout is less precise.
+        pause = self._poll_at - self._server.now()
         if pause > 0 and self._block is None and not self._is_limited:
             self._block = asyncio.create_task(self._wait_for_marker())
             self._block.add_done_callback(lambda _: self.woken.set())
@@ -72,18 +72,18 @@ class BullmqSource:
         return received, None if pause == math.inf else pause + 0.001 * (pause > 0)
 
     async def _take(self, most: int) -> list[HeldJob]:
-        self._marker = None  # this is the look that it asks for
+        self._marker = None  # this poll acts on it
         answers = await asyncio.gather(
             *(self._jobs.take(next(self._tokens)) for _ in range(most)), return_exceptions=True
         )
         found = [answer for answer in answers if isinstance(answer, HeldJob)]
-        # Every look at an empty queue is one too many: ask for more while there is more.
-        self._ask = 2 * most
+        # Avoid polling an empty queue: request more only while there are more.
+        self._batch = 2 * most
         for answer in answers:
             if isinstance(answer, Nothing):
-                self._ask = 1
+                self._batch = 1
                 self._is_limited = answer.pause > 0
-                self._look_at = answer.due or math.inf
+                self._poll_at = answer.due or math.inf
                 if self._is_limited:
                     self._pause(answer.pause)
         for answer in answers:
@@ -94,11 +94,11 @@ class BullmqSource:
         return [job for job in found if await self._is_fit(job)]
 
     def _pause(self, seconds: float) -> None:
-        self._look_at = self._server.now() + min(seconds, BLOCK_SECONDS)
+        self._poll_at = self._server.now() + min(seconds, BLOCK_SECONDS)
 
     async def _is_fit(self, job: HeldJob) -> bool:
         if job.unfit is not None:
-            with suppress(*FAILURES):  # then its lock runs out, and it is tried again
+            with suppress(*FAILURES):  # its lock expires, and it is tried again
                 await self._jobs.fail(job, job.unfit)
         return job.unfit is None
 
@@ -124,10 +124,10 @@ class BullmqSource:
     def _collect(self) -> None:
         if self._block is not None and self._block.done():
             block, self._block = self._block, None
-            self._look_at = 0.0
+            self._poll_at = 0.0
             self._marker = block.result() or self._marker
             if self._marker is not None:
-                self._look_at = self._marker.score / 1000
+                self._poll_at = self._marker.score / 1000
 
     async def renew(self, held: Sequence[HeldJob]) -> Collection[HeldJob]:
         lost = {each.decode() for each in await self._jobs.renew(held)} if held else set()
@@ -137,7 +137,7 @@ class BullmqSource:
     async def _free_stalled(self) -> None:
         connected_for = asyncio.get_running_loop().time() - self._server.reached_at
         if not self.is_connected or connected_for < self.lease / 2:
-            return  # others could not extend their locks while Redis was away: they go first
+            return  # consumers first extend locks that expired while Redis was away
         try:
             await self._jobs.free_stalled(self.lease / RENEWALS)
         except FAILURES as error:

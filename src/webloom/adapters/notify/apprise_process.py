@@ -1,4 +1,4 @@
-"""Apprise in a process of its own for each message, as it opens its own connections."""
+"""Apprise, in a separate process for each message, because it opens its own connections."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AppriseNotifier:
             result = await self._ask(msgspec.json.encode(order))
         for each in result.refused:
             refusal = Refusal(reason=each.reason, detail=each.detail)
-            # The target is a secret, and may be the name of a host.
+            # The target is a secret, and may be a host name.
             self._refusals.note(refusal, host="(Apprise)", address=each.address, port=each.port)
         if result.exhausted:
             raise ResourcesExhausted(result.exhausted)
@@ -69,7 +69,7 @@ class AppriseNotifier:
             ) from error
         except OutOfFiles as error:
             raise ResourcesExhausted(FILES_OF_THE_MACHINE) from error
-        except (ChildFailed, msgspec.MsgspecError):  # what it wrote last may quote the target
+        except (ChildFailed, msgspec.MsgspecError):  # its output may quote the target
             raise NotSent(reason="Apprise ended without a result", retryable=True) from None
         finally:
             await child.close()

@@ -1,6 +1,6 @@
-"""The process that sends one message by Apprise.
+"""The process that sends one message through Apprise.
 
-order -> read the target -> close all ways out but the policy's -> send -> result
+order -> read the target -> confine the process to the network policy -> send -> result
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from apprise import Apprise, NotifyFormat, OverflowMode
 
 from webloom.adapters.notify.confinement import Confinement
-from webloom.adapters.notify.frames import Order, Refused, Result
+from webloom.adapters.notify.frames import RETRYABLE_STATUSES, Order, Refused, Result
 from webloom.adapters.notify.services import SCHEMES, ports_of, service_of
 from webloom.adapters.resources import require_descriptors
 from webloom.adapters.sandbox.child import run
@@ -24,33 +24,32 @@ from webloom.domain.errors import ResourcesExhausted
 from webloom.domain.network_policy import SETTING, NetworkPolicy
 from webloom.parsing.target_url import scheme_of
 
-_DESCRIPTORS = 8  # that a connection may need: a lookup, certificates, the socket
-_MARGIN = 50  # characters that a service puts around a message
+_DESCRIPTORS = 8  # for one connection: a DNS lookup, certificates, the socket
+_MARGIN = 50  # characters that a service adds to a message
 _REST = "and more"
 _ELSEWHERE = (
     "its name leads to an address or port that Webloom does not connect to; the log says which and "
     f"why, and whether {SETTING} can allow it"
 )
 _STATUS = re.compile(r"error=([1-5][0-9][0-9])\b")
-_WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
 
 
-class _Heard(logging.Handler):
-    """The HTTP statuses in what Apprise logs; no word of it goes further, as it may be secret.
+class _AppriseLog(logging.Handler):
+    """Keeps the HTTP status in what Apprise logs, and none of its text, which may be secret.
 
-    Each service logs what it has sent as information, and what went wrong as a warning."""
+    Each service logs what it sent as information, and what went wrong as a warning."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self.status: int | None = None
-        self.has_news = False
+        self.has_infos = False
         self.has_warnings = False
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
             self.has_warnings = True
         else:
-            self.has_news = True
+            self.has_infos = True
         if found := _STATUS.search(record.getMessage()):
             self.status = int(found[1])
 
@@ -73,11 +72,11 @@ def _send(order: Order) -> Result:
     service = service_of(order.url) if scheme in SCHEMES else None
     if service is None:
         return Result(sent=False, reason="Apprise can't read the target, or it is refused")
-    heard = _Heard()
-    log = logging.getLogger("apprise")
-    log.disabled, log.propagate = False, False
-    log.setLevel(logging.INFO)
-    log.addHandler(heard)
+    log = _AppriseLog()
+    logger = logging.getLogger("apprise")
+    logger.disabled, logger.propagate = False, False
+    logger.setLevel(logging.INFO)
+    logger.addHandler(log)
     sender = Apprise()
     sender.add(service)
     mimetypes.init()
@@ -89,15 +88,15 @@ def _send(order: Order) -> Result:
     body = _fitted(order.lines, service.body_maxlen - len(order.title) - _MARGIN)
     # As text: services that show HTML get it escaped.
     if sender.notify(body=body, title=order.title, body_format=NotifyFormat.TEXT):
-        outcome = _nothing_sent(str(service.service_name), heard, confinement) or Result(sent=True)
+        outcome = _nothing_sent(str(service.service_name), log, confinement) or Result(sent=True)
         return msgspec.structs.replace(outcome, refused=confinement.refused)
-    failure = _failure(str(service.service_name), heard.status, _told(order, confinement))
+    failure = _failure(str(service.service_name), log.status, _refusal(order, confinement))
     return msgspec.structs.replace(failure, refused=confinement.refused)
 
 
-def _told(order: Order, confinement: Confinement) -> str | None:
-    """Why a connection was not made. The target's owner gets to know an address only where the
-    target names it."""
+def _refusal(order: Order, confinement: Confinement) -> str | None:
+    """Why a connection was refused. The target's owner learns an address only if the target
+    contains it."""
     refusal = confinement.refusal
     if isinstance(refusal, Refused):
         return refusal.detail if refusal.address in order.url else _ELSEWHERE
@@ -105,7 +104,7 @@ def _told(order: Order, confinement: Confinement) -> str | None:
 
 
 def _fitted(lines: list[str], most: int) -> str:
-    """As many whole lines as a service takes, and at least the beginning of one."""
+    """As many whole lines as a service accepts, and at least the start of one."""
     if len("\n".join(lines)) <= most:
         return "\n".join(lines)
     kept: list[str] = []
@@ -118,15 +117,15 @@ def _fitted(lines: list[str], most: int) -> str:
     return "\n".join([*(kept or [lines[0][: max(most - len(_REST) - 1, 20)]]), _REST])
 
 
-def _nothing_sent(name: str, heard: _Heard, confinement: Confinement) -> Result | None:
-    """Some services report success when there is nobody whom they could tell."""
+def _nothing_sent(name: str, log: _AppriseLog, confinement: Confinement) -> Result | None:
+    """Some services report success although there is no recipient."""
     if not confinement.connections:
         return Result(
             sent=False,
             reason=f"{name} sent nothing to anybody: its URL names no recipient, or an action that "
             "does not apply to new messages",
         )
-    if heard.has_warnings and not heard.has_news:
+    if log.has_warnings and not log.has_infos:
         reason = f"{name} was reached, and sent the message to nobody: it has no recipient now"
         return Result(sent=False, reason=reason, retryable=True)
     return None
@@ -137,11 +136,11 @@ def _failure(name: str, status: int | None, refusal: str | None) -> Result:
         return Result(
             sent=False,
             reason=f"{name} answered {status}",
-            retryable=status in _WORTH_ANOTHER_TRY or status >= 500,
+            retryable=status in RETRYABLE_STATUSES or status >= 500,
         )
     if refusal is not None:
         return Result(sent=False, reason=f"{name} is not used: {refusal}")
-    try:  # Apprise does not tell what it could not open
+    try:  # Apprise does not report what it could not open
         require_descriptors(_DESCRIPTORS)
     except ResourcesExhausted as exhausted:
         return Result(sent=False, exhausted=str(exhausted))

@@ -1,8 +1,8 @@
-"""A gate around code that opens its own connections.
+"""Applies the network policy to code that opens its own connections.
 
-Python reports what it is about to do to audit hooks, and a hook that raises prevents it. One that
-was added stays. It sees all that is done in Python, by whatever library; what a library does in
-machine code of its own, it does not.
+Python reports events to audit hooks before they happen, and a hook that raises prevents them. A
+hook can't be removed. It sees everything done in Python by any library, but not what native code
+does directly.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _WEB_PORT = 443
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PYTHON = ("stdlib", "platstdlib", "purelib", "platlib")
 _READABLE_DEVICES = ("/dev/null", "/dev/urandom")
-_MOST_REFUSED = 50  # that are told
+_MOST_REFUSED = 50  # that are reported
 
-# Events, or the beginnings of their names. Reading and connecting are looked at more closely.
+# Events, or prefixes of their names. Reading and connecting are checked in detail.
 _REFUSED = (
     "ctypes.",
     "fcntl.",
@@ -66,26 +66,26 @@ _REFUSED = (
 
 
 class Confined(PermissionError):
-    """An OSError, as libraries expect one where a connection or a file can't be opened."""
+    """An OSError, which libraries expect when a connection or file can't be opened."""
 
 
 class Confinement:
-    """Keeps a process to connections that the policy lets through, and to reading Python's own
-    files. `ports` are let through for public addresses although web requests may not use them."""
+    """Confines a process to connections that the policy allows, and to reading Python's own files.
+    `ports` are also allowed for public addresses, although web requests may not use them."""
 
     def __init__(self, policy: NetworkPolicy, ports: frozenset[int]) -> None:
         self._policy = policy
         self._ports = ports
-        # The latest since a connection was let through.
+        # The latest since a connection was allowed.
         self.refusal: Refused | str | None = None
         self.refused: list[Refused] = []  # by the gate
-        self._asking = threading.local()  # whether an address is this machine's: by sockets, too
-        self.connections = 0  # that were let through
+        self._asking = threading.local()  # set while our own check uses sockets
+        self.connections = 0  # that were allowed
         places = {*filter(None, sys.path), *map(sysconfig.get_path, _PYTHON)}
         self._readable = tuple(os.path.realpath(each) + os.sep for each in places)
 
     def begin(self) -> None:
-        """For the rest of the process's life."""
+        """Until the process ends."""
         sys.addaudithook(self._look)
 
     def _look(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -96,7 +96,7 @@ class Confinement:
             reason = self._of_file(*arguments)
         elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
             connection, address = arguments
-            if address is None:  # it is connected already
+            if address is None:  # already connected
                 return
             reason = self._of_connection(connection, address)
             self.refusal = None
@@ -122,10 +122,10 @@ class Confinement:
             return None
         if refusal.reason is RefusalReason.PORT and port in self._ports and is_public:
             return None
-        told = Refused(address=host, port=port, reason=refusal.reason, detail=refusal.detail)
+        refused = Refused(address=host, port=port, reason=refusal.reason, detail=refusal.detail)
         if len(self.refused) < _MOST_REFUSED:
-            self.refused.append(told)
-        return told
+            self.refused.append(refused)
+        return refused
 
     def _is_own(self, address: str) -> bool:
         self._asking.now = True
@@ -135,7 +135,7 @@ class Confinement:
             self._asking.now = False
 
     def _of_file(self, path: Any, mode: Any, flags: int) -> str | None:
-        if isinstance(path, int):  # it is open already
+        if isinstance(path, int):  # already open
             return None
         place = os.path.realpath(os.fsdecode(path))
         if place in _READABLE_DEVICES:

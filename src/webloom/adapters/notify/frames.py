@@ -1,10 +1,12 @@
-"""An order to send a message by Apprise, and its result. Nobody else sees what is in a pipe."""
+"""An order to send a message through Apprise, and its result. The pipe is private."""
 
 from __future__ import annotations
 
 import msgspec
 
 from webloom.domain.network_policy import RefusalReason
+
+RETRYABLE_STATUSES = frozenset({408, 425, 429})  # and 500 to 599
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,4 +32,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     retryable: bool = False
     refused: list[Refused] = []
-    exhausted: str = ""  # what was missing: then nothing was sent, and nobody else is to blame
+    exhausted: str = ""  # the resource that was missing: nothing was sent

@@ -1,4 +1,4 @@
-"""The Notifier port: webhooks, and everything else by Apprise."""
+"""Sends notifications: webhooks directly, everything else through Apprise."""
 
 from __future__ import annotations
 

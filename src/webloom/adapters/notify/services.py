@@ -1,4 +1,4 @@
-"""Apprise, as far as Webloom uses it: services on the network, and nothing of this machine."""
+"""The part of Apprise that Webloom uses: services on the network, nothing on this machine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from apprise import NotifyBase
 
-# Left out on purpose: what reaches this machine rather than the network (syslog, dbus, gnome,
-# glib, macosx, windows, blink1), what speaks datagrams (rsyslog), what needs files (vapid).
+# Left out on purpose: services of this machine (syslog, dbus, gnome, glib, macosx, windows,
+# blink1), datagrams (rsyslog), and what needs files (vapid).
 SCHEMES = frozenset(
     """
     46elks amqp amqps apprise apprises atalk azure bark barks betterstack bluesky brevo bsky bulksms
@@ -39,7 +39,7 @@ SCHEMES = frozenset(
     """.split()  # noqa: SIM905 - two hundred quoted names are harder to read
 )
 
-# Ports that the network policy keeps web requests away from, and that are right for these.
+# Ports that the network policy refuses to web requests, and these services need.
 _PORTS = {
     "mailto": {25, 465, 587},
     "mailtos": {25, 465, 587},
@@ -50,7 +50,7 @@ _PORTS = {
 }
 
 
-_turn = threading.Lock()  # filters of warnings are of the whole process
+_turn = threading.Lock()  # warning filters are global
 
 
 def ports_of(scheme: str) -> frozenset[int]:
@@ -58,14 +58,14 @@ def ports_of(scheme: str) -> frozenset[int]:
 
 
 def service_of(url: str) -> NotifyBase | None:
-    """None: Apprise can't read it. Nothing is opened or connected to. Any thread may ask."""
-    with _turn, warnings.catch_warnings():  # some of its many plugins lean on deprecated modules
+    """None: Apprise can't read it. Opens and connects to nothing. Thread-safe."""
+    with _turn, warnings.catch_warnings():  # some plugins use deprecated modules
         warnings.simplefilter("ignore")
         import apprise
 
         # It writes URLs to its log.
         logging.getLogger("apprise").disabled = True
-        # What a target's owner did not ask for in its URL: redirects, templates, a longer wait.
+        # Not what a target's URL does not ask for: redirects, templates, a longer timeout.
         asset = apprise.AppriseAsset(
             service_timeout=0, storage_mode="memory", allow_templates=False
         )
@@ -81,8 +81,8 @@ def service_of(url: str) -> NotifyBase | None:
 
 @contextmanager
 def _quiet_destructors() -> Iterator[None]:
-    """A service that refuses its URL is not complete, and some of them fail when they are removed:
-    Python would print that with its traceback."""
+    """A service that refuses its URL is incomplete, and the destructors of some raise: Python would
+    print their tracebacks."""
     before = sys.unraisablehook
 
     def report(unraisable: sys.UnraisableHookArgs) -> None:
@@ -97,7 +97,7 @@ def _quiet_destructors() -> Iterator[None]:
 
 
 def native_scheme(url: str) -> str | None:
-    """Of the service that a web URL belongs to, such as that of a Discord webhook."""
+    """The scheme of the service that a web URL belongs to, such as a Discord webhook."""
     service = service_of(url)
     if service is None:
         return None

@@ -1,4 +1,4 @@
-"""Which targets of notifications there are."""
+"""Which notification targets are accepted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]")
 
 
 def check_target(url: str) -> None:
-    """Raises ValueError with a sentence that holds no secret. Nothing is sent or looked up."""
+    """Raises ValueError, whose text holds no secret. Sends and resolves nothing."""
     scheme = scheme_of(url)
     if len(url) > LONGEST_TARGET:
         raise ValueError(f"a target is longer than {LONGEST_TARGET} characters")
@@ -27,13 +27,13 @@ def check_target(url: str) -> None:
         _check_webhook(url)
     elif scheme not in SCHEMES:
         raise ValueError(
-            f"{shown_target(url)} is refused: targets are webhooks (https://) and those services of"
-            " Apprise that are on the network"
+            f"{shown_target(url)} is refused: targets are webhooks (https://) and Apprise's network"
+            " services"
         )
     elif service_of(url) is None:
         raise ValueError(
-            f"{shown_target(url)} can't be read: something is missing in it or wrong; see"
-            f" Apprise's documentation of {scheme}://"
+            f"{shown_target(url)} can't be read: a part of it is missing or wrong; see Apprise's"
+            f" documentation of {scheme}://"
         )
 
 
@@ -44,5 +44,5 @@ def _check_webhook(url: str) -> None:
         raise ValueError(f"a webhook: {refused}") from refused
     if native := native_scheme(url):
         raise ValueError(
-            f"{shown_target(url)} expects messages of its own form: give the target as {native}://"
+            f"{shown_target(url)} expects its own message format: give the target as {native}://"
         )

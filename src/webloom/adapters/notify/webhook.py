@@ -1,6 +1,6 @@
-"""Webhooks: a signed POST through the gate.
+"""Webhooks: a signed POST, subject to the network policy.
 
-Webloom-Id: the message; the same when it is sent again
+Webloom-Id: of the message; the same if it is sent again
 Webloom-Timestamp: seconds since 1970
 Webloom-Signature: v1=<hex of HMAC-SHA256(secret, id.timestamp.body)>, where the target has a secret
 """
@@ -20,6 +20,7 @@ from aiohttp.abc import AbstractResolver
 from webloom.adapters.http.client import GatedClient
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
+from webloom.adapters.notify.frames import RETRYABLE_STATUSES
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed, NotSent, ResourcesExhausted
 from webloom.domain.network_policy import NetworkPolicy
@@ -31,7 +32,6 @@ TOTAL_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
 AT_ONCE = 256  # messages, and connections
 _json = msgspec.json.Encoder(decimal_format="number")
-_WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
 
 
 class WebhookNotifier:
@@ -79,7 +79,7 @@ class WebhookNotifier:
                 if isinstance(explained, ResourcesExhausted):
                     raise explained from error
                 failure = explained
-            # A certificate that has run out is renewed, sooner or later.
+            # An expired certificate will probably be renewed.
             retryable = failure.retryable or isinstance(error, ClientSSLError)
             raise NotSent(reason=failure.reason, retryable=retryable) from error
         if not 200 <= status <= 299:
@@ -106,9 +106,9 @@ def _headers(target: Target, message: NotificationMessage, body: bytes) -> dict[
 def _refusal(status: int, retry_after: str | None) -> NotSent:
     reason = f"the receiver answered {status}"
     if 300 <= status <= 399:
-        reason += "; redirects are not followed, so that the target must be the final URL"
+        reason += "; redirects are not followed: the target must be the final URL"
     return NotSent(
         reason=reason,
-        retryable=status in _WORTH_ANOTHER_TRY or 500 <= status <= 599,
+        retryable=status in RETRYABLE_STATUSES or 500 <= status <= 599,
         retry_after=None if retry_after is None else seconds_to_wait(retry_after),
     )

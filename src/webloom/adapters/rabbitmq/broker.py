@@ -24,11 +24,11 @@ from webloom.ports.connection import Connection
 async def open_rabbitmq(
     url: str, clock: Clock, *, limits: Mapping[str, int], quorum: bool = False
 ) -> AsyncIterator[RabbitBroker]:
-    """A server that is not there is waited for in the background; until then every call raises
-    BrokerUnavailable at once. Raises BackendRefused for what waiting can't heal.
+    """An unreachable server is retried in the background; until then every call raises
+    BrokerUnavailable at once. Raises BackendRefused for what a retry can't fix.
 
     `limits` are the queues' numbers of ready messages; queues without one are unbounded. With
-    `quorum` the queues are replicated; then a limit can be exceeded by what is under way at once.
+    `quorum` the queues are replicated; then concurrent publishes can exceed a limit.
     """
     read_anything()
     connection = RabbitConnection(url)
@@ -92,7 +92,7 @@ class RabbitBroker:
 
     @asynccontextmanager
     async def deliveries(self, queue: str, slots: int) -> AsyncIterator[AsyncIterator[Delivery]]:
-        """Raises BackendRefused when a queue was declared in another way."""
+        """Raises BackendRefused if a queue was declared with other arguments."""
         layout = self._layout(queue)
         with suppress(BrokerUnavailable):
             await self._connection.session().declare(layout)
@@ -113,7 +113,7 @@ class RabbitBroker:
         self, queue: str, *, limit: int, after: str | None = None
     ) -> list[DeadLetter]:
         found: dict[str, DeadLetter] = {}
-        awaited = after  # None: what comes now is wanted
+        awaited = after  # None: the following letters are wanted
         async with letters(self._connection.session(), self._layout(queue)) as dead:
             async for message in dead:
                 letter = envelope.dead_letter(message)
@@ -133,7 +133,7 @@ class RabbitBroker:
         return await self._remove(queue, message_id, revive=False)
 
     async def _remove(self, queue: str, message_id: str, *, revive: bool) -> bool:
-        """The oldest that has the id: a message can have been buried twice."""
+        """The oldest with this id: a message may have been buried twice."""
         layout = self._layout(queue)
         publisher = self._connection.publisher()
         async with letters(self._connection.session(), layout) as dead:
@@ -142,7 +142,7 @@ class RabbitBroker:
                 if read.message_id != message_id:
                     continue
                 if revive:
-                    # Like a retry, it is not refused by a full queue.
+                    # Like a retry, not refused by a full queue.
                     await publisher.send(layout, layout.to_again(0), message.body, read.revived())
                 await dead.remove(message)
                 return True

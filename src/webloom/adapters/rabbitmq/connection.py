@@ -1,4 +1,4 @@
-"""One connection to RabbitMQ, which is opened again whenever it is lost.
+"""One connection to RabbitMQ, which reconnects whenever it is lost.
 
 DISCONNECTED -> CONNECTING -> CONNECTED -> CHANNEL_OPEN -> READY
      ^              |             |             |            |
@@ -31,13 +31,13 @@ from webloom.ports.connection import Connection
 log = logging.getLogger(__name__)
 
 OLDEST_VERSION = (3, 10)
-# A prefetch limit over several queues (global QoS) is deprecated there, and not permitted in 4.3.
+# Where a prefetch limit over several queues (global QoS) is deprecated; 4.3 does not permit it.
 NO_CHANNEL_LIMITS = (4, 0)
 CONNECT_SECONDS = 10.0
 HEARTBEAT = 15  # seconds
-QUICK_PAUSE = 0.1  # before the first try to come back
+QUICK_PAUSE = 0.1  # before the first attempt to reconnect
 RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))
-STABLE_SECONDS = 5.0  # a connection that lived so long was a good one
+STABLE_SECONDS = 5.0  # after which a connection counts as a success
 
 
 class State(StrEnum):
@@ -54,15 +54,15 @@ class RabbitConnection:
         self.heartbeat = float(HEARTBEAT)
         self._url = _with_heartbeat(url, self.address)
         self._state = State.DISCONNECTED
-        self._trouble: BrokerUnavailable | BackendRefused | None = None
+        self._failure: BrokerUnavailable | BackendRefused | None = None
         self._session: Session | None = None
         self._publisher: ConfirmingChannel | None = None
         self.watchers: set[asyncio.Event] = set()  # set at each change of the state
 
     def status(self) -> Connection:
         detail = None
-        if self._state is not State.READY and self._trouble is not None:
-            detail = str(self._trouble)
+        if self._state is not State.READY and self._failure is not None:
+            detail = str(self._failure)
         return Connection(kind="rabbitmq", address=self.address, state=self._state, detail=detail)
 
     @property
@@ -81,25 +81,25 @@ class RabbitConnection:
         return self._session
 
     def publisher(self) -> ConfirmingChannel:
-        """Raises at once when there is none: the caller can ask its client to come back later."""
+        """Raises at once if there is none: the caller can ask its client to retry later."""
         if self.is_ready and self._publisher is not None:
             return self._publisher
         if self._is_connected:
             raise BrokerUnavailable(f"the channel to RabbitMQ at {self.address} is being reopened")
-        if isinstance(self._trouble, BackendRefused):
-            raise BackendRefused(str(self._trouble)) from self._trouble
-        reason = f" ({self._trouble})" if self._trouble else ""
+        if isinstance(self._failure, BackendRefused):
+            raise BackendRefused(str(self._failure)) from self._failure
+        reason = f" ({self._failure})" if self._failure else ""
         raise BrokerUnavailable(
             f"not connected to RabbitMQ at {self.address}{reason}; trying again"
-        ) from self._trouble
+        ) from self._failure
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Raises BackendRefused if the first try shows that a person has to act."""
+        """Raises BackendRefused if the first attempt shows that a person has to act."""
         try:
             await self._connect()
         except BrokerUnavailable as error:
-            self._fall(error)
+            self._disconnected(error)
         keeper = asyncio.create_task(self._keep())
         try:
             yield
@@ -120,23 +120,23 @@ class RabbitConnection:
         while True:
             since = time.monotonic()
             if self._session is not None and self._publisher is not None:
-                await self._or_fall(self._stay(self._session, self._publisher))
+                await self._attempt(self._stay(self._session, self._publisher))
             stable = time.monotonic() - since > STABLE_SECONDS
             failures = 1 if stable else failures + 1
             await asyncio.sleep(pause(failures))
-            await self._or_fall(self._connect())
+            await self._attempt(self._connect())
 
-    async def _or_fall(self, step: Coroutine[object, object, None]) -> None:
+    async def _attempt(self, step: Coroutine[object, object, None]) -> None:
         try:
             await step
         except (BrokerUnavailable, BackendRefused) as error:
-            self._fall(error)
-        except Exception as error:  # or the connection would never come back
+            self._disconnected(error)
+        except Exception as error:  # otherwise nothing would reconnect
             log.exception("unexpected error of a connection", extra={"broker": self.address})
-            self._fall(BrokerUnavailable(f"unexpected {type(error).__name__}"))
+            self._disconnected(BrokerUnavailable(f"unexpected {type(error).__name__}"))
 
     async def _stay(self, session: Session, publisher: ConfirmingChannel) -> None:
-        """Until the connection is lost; a channel alone is opened again."""
+        """Until the connection is lost; a lost channel is reopened."""
         connection_lost = asyncio.create_task(session.lost())
         try:
             while session.alive:
@@ -154,11 +154,11 @@ class RabbitConnection:
             f"the connection to RabbitMQ at {self.address} is lost: {await session.lost()}"
         )
 
-    def _fall(self, error: BrokerUnavailable | BackendRefused) -> None:
+    def _disconnected(self, error: BrokerUnavailable | BackendRefused) -> None:
         if self._session is not None:
             self._session.drop("it was closed")
         self._session = self._publisher = None
-        self._trouble = error
+        self._failure = error
         self._move(State.DISCONNECTED)
         log.warning(
             "not connected to RabbitMQ", extra={"broker": self.address, "error": str(error)}
@@ -195,7 +195,7 @@ class RabbitConnection:
         channel = await session.channel()
         self._move(State.CHANNEL_OPEN)
         publisher = await session.confirming(channel)
-        self._trouble = None
+        self._failure = None
         self._move(State.READY)
         log.info("connected to RabbitMQ", extra={"broker": self.address})
         return publisher
@@ -227,7 +227,7 @@ def _with_heartbeat(url: str, address: str) -> URL:
 
 
 def pause(failures: int) -> float:
-    """Seconds until the next try, after so many in a row."""
+    """Seconds until the next attempt."""
     if failures <= 1:
         return QUICK_PAUSE
     return RECONNECT.delay(failures - 1, jitter=jitter())

@@ -1,4 +1,4 @@
-"""The channel of one consumer, and what is held on it."""
+"""The channel of one consumer, and the messages held on it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ QUEUES = 2  # ready, again: a consumer subscribes to both
 
 
 class ConsumerChannel:
-    """To the server, the channel is the proof of who holds what.
+    """For the server, the channel identifies the holder of a message.
 
-    Copies of what is held are published on the same channel. Once the server has closed it and
-    delivered the messages to others, it does not take a copy either.
+    Copies of held messages are published on the same channel. Once the server has closed it and
+    delivered the messages to others, it accepts no copy either.
     """
 
     def __init__(self, session: Session, publisher: ConfirmingChannel) -> None:
@@ -34,25 +34,25 @@ class ConsumerChannel:
 
     @property
     def is_receiving(self) -> bool:
-        """Nothing is left to be done for messages to arrive."""
+        """Whether messages can arrive without further steps."""
         return len(self.subscriptions) == QUEUES and not self._settled and not self.lost
 
     def settle(self, tag: int) -> None:
-        """It is acknowledged later, by `acknowledge`: a consumer that stops right afterwards is not
-        to be sent another message in its place."""
+        """`acknowledge` sends the acknowledgement later: a consumer that stops right afterwards
+        should not be sent another message."""
         self.held -= 1
         self._settled.append(tag)
 
     async def acknowledge(self) -> None:
         with translating(self.session.address):
             while self._settled:
-                # Closing the connection would overtake what is not written yet; unsubscribing,
-                # which comes before that, would not.
+                # Closing the connection would overtake unwritten data; unsubscribing, which comes
+                # before that, would not.
                 wait = not self.subscriptions
                 await self.raw.basic_ack(self._settled.popleft(), wait=wait)
 
     async def requeue(self, tag: int) -> None:
-        """To its old place in the queue, where it counts as redelivered."""
+        """Return the message to its place in the queue, as redelivered."""
         self.held -= 1
         with suppress(BrokerUnavailable), translating(self.session.address):
             await self.raw.basic_nack(tag, requeue=True)
@@ -66,9 +66,9 @@ class ConsumerChannel:
                 await self.raw.basic_cancel(tag, timeout=ANSWER_SECONDS)
 
     async def leave(self) -> None:
-        """Nothing more is to arrive; the channel stays open for what is held."""
+        """No more messages arrive; the channel stays open for those that are held."""
         self.is_leaving = True
-        with suppress(BrokerUnavailable):  # then the server delivers to others what it still has
+        with suppress(BrokerUnavailable):  # the server redelivers what is not settled
             await self.acknowledge()
             if self.held == 0 and not self.lost:
                 await self.session.close_channel(self.raw)

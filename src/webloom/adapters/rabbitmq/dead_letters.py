@@ -1,8 +1,8 @@
-"""Looking through the dead letters of a queue.
+"""Reads the dead letters of a queue.
 
-RabbitMQ can't list a queue: messages are taken one by one, and go back to their places when the
-channel is closed. Meanwhile they are hidden from others, so only the process that owns the queue
-Q.dead.reader reads.
+RabbitMQ can't list a queue: messages are fetched one by one, and return to their places when the
+channel is closed. Meanwhile they are hidden from others, so a process reads only while it owns the
+exclusive queue Q.dead.reader.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from webloom.adapters.rabbitmq.layout import Layout
 from webloom.adapters.rabbitmq.session import ANSWER_SECONDS, Session
 from webloom.domain.errors import BrokerUnavailable
 
-LOCK_SECONDS = 10.0  # that a reader waits for another
-PAUSE = 0.05
+LOCK_SECONDS = 10.0  # for which a reader waits for another one
+LOCK_PAUSE = 0.05
 
 
 class Letters:
@@ -45,15 +45,15 @@ class Letters:
 
 @asynccontextmanager
 async def letters(session: Session, layout: Layout) -> AsyncIterator[Letters]:
-    """All dead letters, oldest first; those that are not removed stay where they are."""
-    await session.count(layout.dead)  # which declares it again if it was deleted
+    """All dead letters, oldest first; those that are not removed stay in place."""
+    await session.count(layout.dead)  # also declares it again if it was deleted
     async with _reader(session, f"{layout.dead.name}.reader") as channel:
         yield Letters(session, channel, layout.dead.name)
 
 
 @asynccontextmanager
 async def _reader(session: Session, name: str) -> AsyncIterator[aiormq.Channel]:
-    async with session.reading:  # the other processes' readers are kept out by the queue
+    async with session.reading:  # readers in other processes are excluded by the queue
         channel = await _locked(session, name)
         try:
             yield channel
@@ -70,20 +70,14 @@ async def _locked(session: Session, name: str) -> aiormq.Channel:
         channel = await session.channel()
         try:
             with session.answering():
-                try:
-                    await channel.queue_declare(name, exclusive=True, timeout=ANSWER_SECONDS)
-                except ChannelLockedResource as error:
-                    raise _Locked from error
-        except _Locked:
+                await channel.queue_declare(name, exclusive=True, timeout=ANSWER_SECONDS)
+            return channel
+        except BrokerUnavailable as error:
+            if not isinstance(error.__cause__, ChannelLockedResource):
+                raise
             if asyncio.get_running_loop().time() > deadline:
                 raise BrokerUnavailable(
                     f"another process is reading the dead letters of RabbitMQ at"
                     f" {session.address}: try again"
                 ) from None
-            await asyncio.sleep(PAUSE)
-        else:
-            return channel
-
-
-class _Locked(Exception):
-    pass
+        await asyncio.sleep(LOCK_PAUSE)

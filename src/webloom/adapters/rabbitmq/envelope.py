@@ -1,6 +1,6 @@
-"""What is written on a message beside its body, and what is read from it.
+"""The properties and headers of messages.
 
-Other programs publish to these queues too: whatever a header holds is only looked at.
+Other programs publish to these queues too, so a header may hold anything.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pamqp.common import FieldTable, FieldValue
 from webloom.ports.broker import DeadLetter, Message
 
 ATTEMPTS = "x-webloom-attempts"  # deliveries so far
-REDELIVERED = "x-webloom-redelivered"  # a consumer vanished with it at least once
-WAIT = "x-webloom-wait"  # seconds that it still has to wait
+REDELIVERED = "x-webloom-redelivered"  # a consumer died with it at least once
+WAIT = "x-webloom-wait"  # seconds left to wait
 QUEUE = "x-webloom-queue"
 REASON = "x-webloom-reason"
 BURIED_AT = "x-webloom-buried-at"
 
 LONGEST_REASON = 4000  # characters; a header has to fit into a frame
 LONGEST_FOREIGN = 64 * 1024  # bytes of headers that are copied, for the same reason
-LONGEST_REST = 10 * 365 * 86400.0  # seconds; more is not meant as a delay
+LONGEST_REST = 10 * 365 * 86400.0  # seconds; a longer delay is ignored
 PERSISTENT = 2
-# They would send a copy to other queues too, or are the server's own notes.
+# They would send a copy to other queues too, or are written by the server.
 NOT_COPIED = {"CC", "BCC", "x-death", "x-delivery-count", ATTEMPTS, REDELIVERED, WAIT}
 NOT_COPIED |= {QUEUE, REASON, BURIED_AT}
 NOT_COPIED_PREFIXES = ("x-first-death-", "x-last-death-")
@@ -51,7 +51,7 @@ class Envelope:
     properties: Basic.Properties
 
     def passed_on(self, rest: float) -> Basic.Properties:
-        """For a message that no handler has seen: this delivery does not count."""
+        """For a message that no handler has seen: the delivery does not count."""
         return self._copy(self._history(self.attempt - 1), rest)
 
     def given_back(self, rest: float) -> Basic.Properties:
@@ -70,7 +70,8 @@ class Envelope:
         return {ATTEMPTS: attempts, **({REDELIVERED: True} if self.redelivered else {})}
 
     def _copy(self, headers: FieldTable, rest: float = 0.0) -> Basic.Properties:
-        """As it came, without what the server would act upon: expiration, user and copies."""
+        """The original properties, except those that the server acts on: expiration, user and
+        copies."""
         foreign = {
             name: value
             for name, value in (self.properties.headers or {}).items()
@@ -124,12 +125,12 @@ def dead_letter(message: DeliveredMessage) -> DeadLetter:
 
 
 def _id(given: str | None, body: bytes) -> str:
-    """The same one each time for a message that has none."""
+    """A stable id for a message without one."""
     return given or hashlib.sha256(body).hexdigest()[:32]
 
 
 def _can_be_sent(value: FieldValue) -> bool:
-    """The library reads some values, text that is not UTF-8 for one, that it can't write."""
+    """The library can read some values that it can't write, such as text that is not UTF-8."""
     try:
         encode.encode_table_value(value)
     except (TypeError, ValueError, OverflowError, RecursionError):

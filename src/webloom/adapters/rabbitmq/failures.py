@@ -1,4 +1,4 @@
-"""What the client library raises, as Webloom's own errors. Nothing of it leaves this package."""
+"""Translates the client library's exceptions into Webloom's errors."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ NOT_ALLOWED = 530
 
 @contextmanager
 def translating(address: str) -> Iterator[None]:
-    """Around every call of the library that talks to the server."""
+    """Around every library call that talks to the server."""
     task = asyncio.current_task()
     cancelled = 0 if task is None else task.cancelling()
     try:
         yield
         if task is not None and task.cancelling() > cancelled:
-            raise asyncio.CancelledError  # which the library has swallowed
+            raise asyncio.CancelledError  # which the library swallowed
     except asyncio.CancelledError as error:
-        # The library hands its own cancellations on when a connection ends.
+        # The library cancels its callers when a connection ends.
         if task is None or task.cancelling():
             raise
         raise BrokerUnavailable(f"the connection to RabbitMQ at {address} is lost") from error
@@ -41,12 +41,12 @@ def translating(address: str) -> Iterator[None]:
         raise _declared_otherwise(address, str(error)) from error
     except ChannelAccessRefused as error:
         raise BackendRefused(
-            f"RabbitMQ at {address} does not let this user in: {error}. Give it configure, write"
+            f"RabbitMQ at {address} denies access to this user: {error}. Give it configure, write"
             " and read permissions on its virtual host (rabbitmqctl set_permissions)."
         ) from error
     except TimeoutError as error:
         raise BrokerUnavailable(f"RabbitMQ at {address} does not answer") from error
-    except RuntimeError as error:  # of a channel or a connection that is closed
+    except RuntimeError as error:  # of a closed channel or connection
         raise BrokerUnavailable(f"the connection to RabbitMQ at {address} is lost") from error
     except (AMQPError, OSError) as error:
         raise BrokerUnavailable(f"RabbitMQ at {address}: {text_of(error)}") from error
@@ -65,10 +65,10 @@ def _declared_otherwise(address: str, text: str) -> BackendRefused | BrokerUnava
 
 
 def refusal(error: Exception, transport: Transport, address: str) -> BackendRefused | None:
-    """Why a connection can't be made until a person acts. None: trying again can help."""
+    """Why connecting fails until a person acts. None: a retry can help."""
     if transport.is_other_protocol:
         return BackendRefused(
-            f"what answers at {address} is not RabbitMQ, or expects another protocol: check host,"
+            f"the server at {address} is not RabbitMQ, or expects another protocol: check host,"
             " port and amqp:// or amqps:// in WEBLOOM_BROKER"
         )
     if isinstance(error, ssl.SSLError):
@@ -81,7 +81,7 @@ def refusal(error: Exception, transport: Transport, address: str) -> BackendRefu
             f"RabbitMQ at {address} refuses the user or the password: check them in WEBLOOM_BROKER"
         )
     code, words = transport.refusal() or (0, "")
-    if code == NOT_ALLOWED and "limit" not in words:  # the number of connections can fall again
+    if code == NOT_ALLOWED and "limit" not in words:  # a limit on connections is temporary
         return BackendRefused(
             f"RabbitMQ at {address} refuses the virtual host: {words}. Create it, or give the user"
             " permissions on it (rabbitmqctl add_vhost, set_permissions)."

@@ -1,16 +1,16 @@
 """The queues of RabbitMQ that make up one queue of Webloom.
 
-    publish ----------------------> Q        what is ready; the limit holds here
-    retry, put back --------------> Q.again  what comes again; never full
+    publish ----------------------> Q        ready messages; the limit applies here
+    retry, put back --------------> Q.again  returned messages; never full
     publish or retry with a delay
         -> Q.wait.<largest> -> ... -> Q.wait.<smallest> -> Q.again
     bury -------------------------> Q.dead
 
-A delay is written as a binary number. Each of its digits has a queue in which every message waits
-equally long, so that nobody waits behind a longer delay, and the server itself passes a message on
-from digit to digit: by exchanges that look at the digits in the routing key, from the largest to
-the smallest. These queues are quorum queues because only those pass on without a moment in which a
-killed server has the message nowhere.
+A delay is written as a binary number. Each digit has a queue in which every message waits equally
+long, so none waits behind a longer delay, and the server itself forwards a message from digit to
+digit: through exchanges that match the digits in the routing key, from the largest to the smallest.
+These are quorum queues because only those forward a message without a moment in which a killed
+server would lose it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from functools import cached_property
 
 UNIT_MS = 125  # delays are rounded up to a multiple of it
 DIGITS = 15
-LONGEST = UNIT_MS * (2**DIGITS - 1) / 1000  # seconds; a longer delay is waited in parts
+LONGEST = UNIT_MS * (2**DIGITS - 1) / 1000  # seconds; a longer delay is split
 UNLIMITED_DELIVERIES = 1_000_000_000  # RabbitMQ 4 drops a message after 20 by default
 
 Arguments = Mapping[str, str | int]
@@ -40,7 +40,7 @@ class Route:
 
     exchange: str = ""
     key: str
-    rest: float = 0.0  # seconds that are still to be waited when it has come through
+    rest: float = 0.0  # seconds left to wait afterwards
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""What belongs to one connection to RabbitMQ, and is gone with it."""
+"""State that belongs to one connection to RabbitMQ."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from webloom.adapters.rabbitmq.layout import Layout, QueueSpec, Route
 from webloom.adapters.rabbitmq.transport import Transport
 from webloom.domain.errors import BrokerUnavailable
 
-ANSWER_SECONDS = 10.0  # a server that takes longer counts as lost
+ANSWER_SECONDS = 10.0  # after which the server counts as lost
 CLOSE_SECONDS = 3.0
-REDECLARE_PAUSE = 0.1  # a quorum queue that is declared as it vanishes loses what it confirms
+REDECLARE_PAUSE = 0.1  # a quorum queue redeclared while being deleted loses confirmed messages
 
 
 class Refused(Exception):
-    """The server did not take a message: the queue is full, or can't be written."""
+    """The server rejected a message: the queue is full, or can't be written."""
 
 
 class Unroutable(Exception):
-    """The queue of the message does not exist: it was deleted."""
+    """The queue of the message was deleted."""
 
 
 class Session:
@@ -52,7 +52,7 @@ class Session:
         return self._why_dropped is None and self._connection.is_opened
 
     async def lost(self) -> str:
-        """Returns when the connection is gone, and says why."""
+        """Returns when the connection is lost, with the reason."""
         closing = self._connection.closing
         await asyncio.wait([closing])
         error = None if closing.cancelled() else closing.exception()
@@ -91,7 +91,7 @@ class Session:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Around what the server has to answer: if it does not, the connection is given up."""
+        """Around calls that the server has to answer: after a timeout the connection is dropped."""
         with translating(self.address):
             try:
                 yield
@@ -113,7 +113,7 @@ class Session:
                 self._declared.add(delayed)
 
     async def count(self, *specs: QueueSpec) -> list[int]:
-        """How many messages are ready in each. Declaring is what asks without an error."""
+        """Ready messages in each queue. A declaration returns that without an error."""
         async with self._declarations() as channel:
             return [await _declare(channel, spec) for spec in specs]
 
@@ -130,7 +130,7 @@ class Session:
 
     @asynccontextmanager
     async def _declarations(self) -> AsyncIterator[aiormq.Channel]:
-        """A channel of its own, because the server closes it to refuse a declaration."""
+        """A separate channel, because the server closes it to refuse a declaration."""
         async with self._declaring:
             self.check_blocked()
             if self._declarer is None or self._declarer.is_closed:
@@ -139,30 +139,30 @@ class Session:
                 with self.answering():
                     yield self._declarer
             except BaseException:
-                self._declarer = None  # a call that was refused or cancelled closes it
+                self._declarer = None  # a refused or cancelled call closes it
                 raise
 
     def check_blocked(self) -> None:
-        """Raises BrokerUnavailable while an alarm of the server keeps publishers waiting."""
+        """Raises BrokerUnavailable while the server blocks publishers because of an alarm."""
         if _is_blocked(self._connection):
             raise BrokerUnavailable(
                 f"RabbitMQ at {self.address} takes no messages: it is short of memory or disk space"
             )
 
     def unanswered(self) -> None:
-        """An answer did not come in time: the server has said why, or the connection is dead."""
+        """After a timeout: the server has blocked us, or the connection is dead."""
         if not _is_blocked(self._connection):
             self.drop(f"no answer within {ANSWER_SECONDS:.0f} s")
 
 
 class ConfirmingChannel:
-    """Sends messages, and knows that the server has them on disk."""
+    """Publishes messages with confirmation that the server has them on disk."""
 
     def __init__(self, channel: aiormq.Channel, session: Session) -> None:
         channel.publisher_confirms = True
         self.raw = channel
         self._session = session
-        # The library tells returned messages apart by their ids: one of each at a time.
+        # The library identifies returned messages by their ids: one of each at a time.
         self._under_way: dict[str, asyncio.Future[None]] = {}
 
     async def send(
@@ -242,8 +242,8 @@ async def _declare_delays(channel: aiormq.Channel, layout: Layout) -> None:
 
 
 def _is_blocked(connection: aiormq.Connection) -> bool:
-    """The library only tells by making its caller wait. This can go when it has a property for it:
-    tests/unit/test_patched_libraries.py tells."""
+    """The library only makes its caller wait. Remove this when it has a property for it:
+    tests/unit/test_patched_libraries.py then fails."""
     waiting = connection.ready()
     try:
         waiting.send(None)

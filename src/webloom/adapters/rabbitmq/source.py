@@ -1,11 +1,11 @@
 """Messages of a RabbitMQ queue for one consumer.
 
-The server sends as many messages as there are slots while one of them waits. When none has waited
-for a moment although some are free, the consumer unsubscribes and gives back what no slot has asked
-for: another consumer could serve it.
+While a slot waits, the server sends as many messages as there are slots. If none has waited for a
+moment although some are free, the consumer unsubscribes and returns messages that no slot has
+taken: another consumer could serve them.
 
 Quorum queues have no prefetch limit over two queues, and RabbitMQ 4 has none at all. There each
-queue has its own, and a message may wait here for a slot that is busy.
+queue has its own limit, and a message may wait here for a busy slot.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from webloom.ports.clock import Clock
 
 log = logging.getLogger(__name__)
 
-# A classic queue that is deleted and declared again at once would silently keep its consumer, which
-# then never gets a message (seen with RabbitMQ 3.10). Despite its name the argument has the server
+# A classic queue that is deleted and declared again at once silently keeps its consumer, which then
+# never gets a message (seen with RabbitMQ 3.10). Despite its name, this argument makes the server
 # cancel the consumer whenever its queue is deleted. Quorum queues refuse it, and don't need it.
 CANCEL_ON_DELETION: FieldTable = {"x-cancel-on-ha-failover": True}
-# Without a slot that waits: until acknowledgements are sent (a consumer that stops right after one
-# is not to be sent another message in its place), and until it unsubscribes.
+# While no slot waits: until acknowledgements are sent (a consumer that stops right after one should
+# not be sent another message), and until it unsubscribes.
 ACK_SECONDS, IDLE_SECONDS = 0.01, 0.25
 
 T = TypeVar("T")
@@ -63,8 +63,8 @@ class RabbitSource:
         self._slots = slots
         self._clock = clock
         self._channel: ConsumerChannel | None = None
-        self._arrived: deque[Received[Handle]] = deque()  # for which no slot has asked
-        self.offer: Callable[[Received[Handle]], bool] = lambda _: False  # to a slot that waits
+        self._arrived: deque[Received[Handle]] = deque()  # not yet handed to a slot
+        self.offer: Callable[[Received[Handle]], bool] = lambda _: False  # to a waiting slot
         self._idle_since: float | None = None
         connection.watchers.add(self.woken)
 
@@ -76,7 +76,7 @@ class RabbitSource:
         self._idle_since = None
         if self._channel is None or not self._channel.is_receiving:
             await self._or_leave(self._subscribe())
-        # Slots that waited when this was called may have got a message meanwhile.
+        # Slots that waited when this was called may have a message by now.
         while self._arrived:
             received = self._arrived[0]
             if not (received.handle.channel.lost or self.offer(received)):
@@ -88,7 +88,7 @@ class RabbitSource:
         return await self._or_leave(self._unsubscribe_if_idle())
 
     async def _or_leave(self, step: Coroutine[object, object, T]) -> T:
-        """The channel is useless after an error, and a queue may be gone."""
+        """After an error the channel is unusable, and a queue may be gone."""
         try:
             return await step
         except BaseException:
@@ -145,7 +145,7 @@ class RabbitSource:
             )
 
     def _unsubscribed(self, channel: ConsumerChannel, frame: Basic.Cancel) -> None:
-        """The server ended a subscription, because its queue was deleted."""
+        """The server cancelled a subscription, because its queue was deleted."""
         for queue, tag in list(channel.subscriptions.items()):
             if tag == frame.consumer_tag:
                 del channel.subscriptions[queue]
@@ -156,7 +156,7 @@ class RabbitSource:
         channel, since, self._idle_since = self._channel, self._idle_since, None
         if channel is None or channel.lost:
             return None
-        if channel.held - len(self._arrived) >= self._slots:  # none is free
+        if channel.held - len(self._arrived) >= self._slots:  # no slot is free
             return None
         now = asyncio.get_running_loop().time()
         since = now if since is None else since
@@ -185,13 +185,13 @@ class RabbitSource:
             if self._arrived or not self.offer(received):
                 self._arrived.append(received)
                 self.woken.set()
-        except Exception:  # or it would keep its place here for as long as the connection lives
-            log.exception("cannot take a message", extra={"queue": self._layout.queue})
+        except Exception:  # otherwise it would stay held until the connection ends
+            log.exception("cannot receive a message", extra={"queue": self._layout.queue})
             await asyncio.sleep(RECOVERY_PAUSE)
             await channel.requeue(tag)
 
     async def _delay_further(self, held: Handle) -> None:
-        """It waited for the longest possible delay, and has to wait for the rest."""
+        """It has waited for the longest possible delay, and has to wait for the rest."""
         route = self._layout.to_again(held.envelope.rest)
         while not held.channel.lost:
             try:
@@ -222,7 +222,7 @@ class RabbitSource:
         await self._move(held, self._layout.to_dead, properties)
 
     async def release(self, held: Handle) -> None:
-        """If it can't go back as it came, it goes back as redelivered."""
+        """If that fails, the message returns as redelivered."""
         try:
             await self._move(held, self._layout.to_again(0), held.envelope.passed_on(0))
         except FAILURES:
@@ -237,8 +237,8 @@ class RabbitSource:
             await held.channel.publisher.send(self._layout, route, held.body, properties)
         except Refused as error:
             raise BrokerUnavailable(
-                f"RabbitMQ at {self._connection.address} did not take a message of"
-                f" {self._layout.queue} back"
+                f"RabbitMQ at {self._connection.address} did not accept a returned message of"
+                f" {self._layout.queue}"
             ) from error
         if (leaving := self.ack(held)) is not None:
             await leaving

@@ -40,7 +40,7 @@ class Transport(TransportFactory):
 
     @property
     def is_other_protocol(self) -> bool:
-        """A server answered, and not in AMQP."""
+        """The server does not speak AMQP."""
         return self._reader.first_bytes[:1] not in (b"", AMQP_BEGINS_WITH)
 
     def refusal(self) -> tuple[int, str] | None:
@@ -57,7 +57,7 @@ class Transport(TransportFactory):
         return None
 
     def abort(self) -> None:
-        """Without a closing handshake: the server may not answer any more."""
+        """Without a closing handshake, because the server may not answer."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -66,7 +66,7 @@ def read_anything() -> None:
     """Other programs may write text that is not UTF-8, and times that Python can't represent. The
     library would end the connection over such a message, and the next one over the same message.
 
-    This can go when pamqp reads such values itself: tests/unit/test_patched_libraries.py tells.
+    Remove this when pamqp reads such values: tests/unit/test_patched_libraries.py then fails.
     """
     pamqp.decode.METHODS.update(shortstr=_text, table=_table, timestamp=_moment)
 

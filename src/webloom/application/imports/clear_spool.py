@@ -1,6 +1,6 @@
-"""Remove files of runs that have ended: of producers that died, and of runs that another machine
-has gone on with. And parts of feeds that nobody writes to any more, what was learnt of feeds that
-are no more, and pages and previews whose time is over."""
+"""Remove files that are no longer needed from the spool: of runs that have ended (because their
+producer died, or another machine continued them), of abandoned downloads, pages and previews, and
+of feeds that were removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webloom.domain.import_run import RunStatus
 from webloom.domain.spool import KNOWN_FOLDER
 from webloom.ports.imports import Imports
 
-PAGE_SECONDS = 3600.0  # far longer than a check of a page or a preview takes
+PAGE_SECONDS = 3600.0  # far longer than a check or a preview takes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +59,7 @@ class ClearSpool:
 def _written(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except OSError:  # gone meanwhile
+    except OSError:  # removed meanwhile
         return math.inf
 
 

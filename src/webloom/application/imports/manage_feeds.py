@@ -11,6 +11,7 @@ from typing import Any
 
 from webloom.domain.errors import FeedBusy, FeedExists, FeedRefused
 from webloom.domain.feed import AUTO, Feed, FeedConfig, UrlTaken, next_run
+from webloom.domain.schedule import LONGEST_MINUTES, SHORTEST_MINUTES
 from webloom.jitter import jitter
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.feeds.mapping import check_mapping
@@ -18,7 +19,6 @@ from webloom.ports.clock import Clock
 from webloom.ports.feeds import Feeds
 
 LONGEST_NAME = 200
-SHORTEST_MINUTES, LONGEST_MINUTES = 0.05, 525_600.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,9 +29,9 @@ class ManageFeeds:
     usual_minutes: float
 
     async def add(self, url: str, name: str | None = None, **settings: Any) -> tuple[Feed, bool]:
-        """The feed of the URL, and whether it is new; one that was there stays as it is.
+        """The feed of the URL, and whether it is new; an existing one stays unchanged.
 
-        `settings` are fields of FeedConfig. Its first scheduled run is an interval from now.
+        `settings` are fields of FeedConfig. The first scheduled run is one interval from now.
         Raises UrlRefused, FeedRefused, StoreUnavailable.
         """
         normal = self.check(url)
@@ -40,8 +40,8 @@ class ManageFeeds:
         return await self.store.add(feed_id_of(normal), config, next_run_at=self._next_run(config))
 
     async def edit(self, feed_id: str, *, url: str | None = None, **changes: Any) -> Feed | None:
-        """None: there is no such feed. With `url` it is fetched from there, and stays the feed that
-        it is. Raises UrlRefused, FeedRefused, FeedExists, FeedBusy, StoreUnavailable."""
+        """None: there is no such feed. With `url`, the same feed is fetched from there. Raises
+        UrlRefused, FeedRefused, FeedExists, FeedBusy, StoreUnavailable."""
         feed = await self.store.find(feed_id)
         if feed is None:
             return None
@@ -64,8 +64,8 @@ class ManageFeeds:
         return edited
 
     async def remove(self, feed_id: str) -> bool:
-        """False: there is no such feed. Its runs and postings stay; a run that is under way is
-        asked to end. Raises StoreUnavailable."""
+        """False: there is no such feed. Its runs and postings stay; a run in progress is cancelled.
+        Raises StoreUnavailable."""
         return await self.store.remove(feed_id)
 
     def _next_run(self, config: FeedConfig) -> datetime | None:
@@ -104,7 +104,7 @@ def refuse_bad(config: FeedConfig) -> None:
 
 
 def _moved(config: FeedConfig, url: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A feed that is called by its URL is called by the new one."""
+    """A feed that has its URL as its name gets the new URL as its name."""
     moved = {"moved_to": None if url == config.url else url}
     if config.name == config.fetch_url and "name" not in changes:
         moved["name"] = url[:LONGEST_NAME]

@@ -1,4 +1,4 @@
-"""Get a feed's file into the spool, if there is anything new to read."""
+"""Download a feed to the spool, unless it is unmodified."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FETCH_ATTEMPTS = 2
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Obtained:
     path: Path
-    fetched: LastFetch  # what spares the next run a fetch
+    fetched: LastFetch  # makes the next fetch conditional
     bytes: int | None = None
     content_type: str | None = None
     is_unmodified: bool = False  # then there is no file
@@ -41,9 +41,9 @@ class ObtainFeed:
         return self.spool / f"{run_id}.feed"
 
     async def __call__(self, claim: Claim) -> Obtained:
-        """Raises FetchFailed, ResourcesExhausted. A file that an earlier producer of the run has
-        left is used as it is; otherwise, when that one has read some of it, the feed is asked for
-        whatever it says of itself."""
+        """Raises FetchFailed, ResourcesExhausted. The file of an earlier producer of the run is
+        used as it is. If it is gone although that producer had read some of it, the feed is fetched
+        unconditionally."""
         path = self.path_of(claim.run.run_id)
         expected = claim.run.reading.content_hash
         if expected is not None and (left := await asyncio.to_thread(_left, path, expected)):
@@ -63,26 +63,26 @@ class ObtainFeed:
         return _obtained(path, got, is_unmodified=is_unmodified)
 
     def known(self, claim: Claim) -> Path | None:
-        """What an earlier import has learnt of the feed, unless all of it is to be read."""
+        """What an earlier import learnt about the feed, unless everything is to be read again."""
         if claim.feed.last_run_id is None or claim.run.retry_of is not None:
             return None
         return self.spool / KNOWN_FOLDER / claim.feed.feed_id
 
     async def keep(self, claim: Claim, learnt: Path) -> None:
-        """For `known` of the next import. Without it that one only takes longer."""
+        """For `known` of the next import, which only takes longer without it."""
         path = self.spool / KNOWN_FOLDER / claim.feed.feed_id
         with suppress(OSError):
             await asyncio.to_thread(path.parent.mkdir, exist_ok=True)
             await asyncio.to_thread(learnt.replace, path)
 
     async def forget(self, claim: Claim) -> None:
-        """So that the next import reads all records, where nobody knows what is stored of them."""
+        """So that the next import reads all records, because it is unknown which are stored."""
         path = self.spool / KNOWN_FOLDER / claim.feed.feed_id
-        with suppress(OSError):  # then the store finds out
+        with suppress(OSError):  # then the store compares them
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def clear(self, run_id: str) -> None:
-        with suppress(OSError):  # then `ClearSpool` tries again
+        with suppress(OSError):  # `ClearSpool` tries again
             for path in await asyncio.to_thread(list, self.spool.glob(f"{run_id}.*")):
                 await asyncio.to_thread(path.unlink, missing_ok=True)
 
@@ -91,7 +91,7 @@ class ObtainFeed:
         try:
             await asyncio.to_thread(make_spool, self.spool)
             await asyncio.to_thread(_remove_others, part)
-            got = await self._insist(claim.feed.config.fetch_url, part, known)
+            got = await self._download_with_retry(claim.feed.config.fetch_url, part, known)
             if 200 <= got.status_code <= 299:
                 await asyncio.to_thread(_answer(path).write_bytes, msgspec.json.encode(got))
                 await asyncio.to_thread(part.replace, path)
@@ -104,7 +104,7 @@ class ObtainFeed:
         finally:
             await asyncio.to_thread(part.unlink, missing_ok=True)
 
-    async def _insist(self, url: str, part: Path, known: LastFetch) -> Downloaded:
+    async def _download_with_retry(self, url: str, part: Path, known: LastFetch) -> Downloaded:
         for _ in range(FETCH_ATTEMPTS - 1):
             try:
                 got = await self.downloader.download(url, part, known=known)
@@ -119,7 +119,7 @@ class ObtainFeed:
 
 
 def _remove_others(part: Path) -> None:
-    """Left by producers of the run that are gone; they would take room from this one."""
+    """Of earlier producers of the run: they would take up space."""
     for other in part.parent.glob(f"{part.name.partition('.')[0]}.*.part"):
         if other != part:
             other.unlink(missing_ok=True)
@@ -136,12 +136,12 @@ def _obtained(path: Path, got: Downloaded, *, is_unmodified: bool = False) -> Ob
 
 
 def _answer(path: Path) -> Path:
-    """What the server said of the file: its charset decides how it is read."""
+    """The file with the response's metadata: its charset decides how the feed is read."""
     return path.with_name(path.name + ".answer")
 
 
 def _left(path: Path, expected: str) -> Downloaded | None:
-    """What an earlier producer of the run has downloaded, if it is there and whole."""
+    """The download of an earlier producer of the run, if it is complete."""
     try:
         got = msgspec.json.decode(_answer(path).read_bytes(), type=Downloaded)
         with path.open("rb") as file:

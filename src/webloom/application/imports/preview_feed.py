@@ -1,4 +1,4 @@
-"""What a feed would give: fetch -> read the beginning in a child process -> what was seen."""
+"""What an import of a feed would find: fetch -> read the beginning in a child process."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class PreviewFeed:
     seconds: float = PREVIEW_SECONDS
 
     async def __call__(self, config: FeedConfig) -> tuple[FeedSeen, ReadBatch]:
-        """What was seen, and the last batch of it. Raises FetchFailed, FeedUnreadable."""
+        """The preview, and its last batch. Raises FetchFailed, FeedUnreadable."""
         seen = FeedSeen()
         async with preview_folder(self.spool) as folder:
-            with suppress(TimeoutError):  # what was read until then is shown
+            with suppress(TimeoutError):  # shows what was read until then
                 async with asyncio.timeout(self.seconds):
                     await self._look(config, folder / "feed", seen)
         if seen.last is None:

@@ -1,4 +1,4 @@
-"""Put the batches of a feed on the queue, a few at a time and in their order."""
+"""Publish the batches of a feed, a few at a time and in order."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from webloom.application.retrying import retry_until_available
-from webloom.domain.errors import QueueFull
+from webloom.application.deliveries import publish_when_room
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.import_run import IMPORT_QUEUE, ImportRun
-from webloom.jitter import jitter
 from webloom.ports.broker import Broker, Message
 from webloom.ports.feed_reader import ReadBatch
 
-FULL_SECONDS = 0.05  # between two looks at a full queue
+FULL_PAUSE = 0.075  # seconds between two attempts on a full queue
 AT_ONCE = 4
 
 
@@ -34,15 +33,15 @@ class PublishBatches:
         on_read: Callable[[ReadBatch], None],
         on_published: Callable[[], None],
     ) -> None:
-        """Those whose index is wanted. `total` is the number of all batches, if it is known: then
-        each message has it, and else the last one. `on_published` hears of each, in order, once the
-        broker has it. Waits, however long, while the queue is full or the broker away."""
-        on_their_way: deque[asyncio.Task[None]] = deque()
+        """Those whose index is wanted. `total` is the number of all batches, if known: then every
+        message carries it, otherwise only the last. `on_published` is called for each, in order,
+        once the broker has it. Waits while the queue is full or the broker unavailable."""
+        pending: deque[asyncio.Task[None]] = deque()
         index = 0
 
         async def first() -> None:
-            await asyncio.shield(on_their_way[0])
-            on_their_way.popleft()
+            await asyncio.shield(pending[0])
+            pending.popleft()
             on_published()
 
         try:
@@ -51,16 +50,14 @@ class PublishBatches:
                 if batch.count:
                     if wanted(index):
                         task = asyncio.create_task(self._publish(run, index, batch, total))
-                        on_their_way.append(task)
+                        pending.append(task)
                     index += 1
-                while len(on_their_way) >= AT_ONCE:
+                while len(pending) >= AT_ONCE:
                     await first()
-            while on_their_way:
+            while pending:
                 await first()
         finally:
-            for task in on_their_way:
-                task.cancel()
-            await asyncio.gather(*on_their_way, return_exceptions=True)
+            await cancel_and_wait(*pending)
 
     async def _publish(
         self, run: ImportRun, index: int, batch: ReadBatch, total: int | None
@@ -79,10 +76,4 @@ class PublishBatches:
                 b',"known":"%b"' % batch.known.hex().encode() if batch.known else b"",
             ),
         )
-        while True:
-            try:
-                await retry_until_available(lambda: self.broker.publish(IMPORT_QUEUE, message))
-            except QueueFull:
-                await asyncio.sleep(FULL_SECONDS * (1 + jitter()))
-            else:
-                return
+        await publish_when_room(self.broker, IMPORT_QUEUE, message, FULL_PAUSE)

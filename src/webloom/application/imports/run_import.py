@@ -1,15 +1,15 @@
-"""Carry out a run: the producer's side.
+"""Carry out an import run: the producer's side.
 
     claim -> download to the spool -> read in batches -> publish each, waiting while the queue is
-    full -> wait until the ledger has all of them -> close what vanished -> finish
+    full -> wait until the ledger has all of them -> close vanished postings -> finish
 
-Beside it goes a task that renews the claim, writes the progress down and hears of a cancellation.
-Whatever dies, the run is claimed again: the same file gives the same batches, those that were
-published are not published again, and the store knows those that come twice.
+Meanwhile another task renews the claim, records the progress and checks for a cancellation. If a
+process dies, the run is claimed again: the same file yields the same batches, published ones are
+not published again, and the store recognises those delivered twice.
 
-With `complete_batches` the file is read twice, as workers of other programs need the number of
-batches in the first message. They keep no ledger: they count into the run and end it, and all that
-is left to the producer is to accept that (domain/third_party.py).
+With `complete_batches` the file is read twice, because workers of other programs need the number of
+batches in the first message. They keep no ledger: they count into the run and end it, which the
+producer accepts (domain/third_party.py).
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ log = logging.getLogger(__name__)
 run_ends = log.getChild("end")
 
 REPORT_SECONDS = 0.25
-LAST_REPORT_SECONDS = 0.1  # when all is queued, the end is waited for
+LAST_REPORT_SECONDS = 0.1  # once everything is queued
 IDLE_REPORT_SECONDS = 1.0
-STALL_SECONDS = 30.0  # nothing waits on the queue and nothing is stored: batches were lost
+STALL_SECONDS = 30.0  # with an empty queue and no progress: batches were lost
+BUSY_STALL_FACTOR = 10  # of that limit while messages wait, which may belong to other runs
 MOST_RESCUES = 3
-PATIENCE = 10  # times as long while batches wait, which may be those of other runs
-LAST_WORD_SECONDS = 10.0  # for a worker of another program that has counted the last batch
+THIRD_PARTY_END_SECONDS = 10.0  # for a worker of another program that has counted the last batch
 KEYS_AT_ONCE = 5000
 
 CANCELLED = "cancelled"
@@ -69,13 +69,17 @@ CHANGED = (
 LOST = "some batches were lost on the queue and could not be stored"
 
 
+def _ignore(batch: ReadBatch) -> None:
+    """It was counted before."""
+
+
 class _Lost(Exception):
     """Another producer has the run."""
 
 
 class _End(NamedTuple):
     error: str | None = None
-    next_run_at: datetime | None = None  # None: as usual
+    next_run_at: datetime | None = None  # None: by the schedule
     retry_after: float | None = None
 
 
@@ -91,12 +95,12 @@ class RunImport:
     lease: float
     complete_batches: bool = False  # for workers of other programs
     stall: float = STALL_SECONDS
-    last_word: float = LAST_WORD_SECONDS
+    third_party_end: float = THIRD_PARTY_END_SECONDS
 
     async def claim(
         self, owner: str, *, run_id: str | None = None, busy_hosts: Collection[str] = ()
     ) -> Claim | None:
-        """A run that no producer holds, or the one that is named; None: there is none."""
+        """A run that no producer holds, or the given one; None: there is none."""
         return await self.store.runs.claim(
             owner, lease=self.lease, run_id=run_id, busy_hosts=busy_hosts
         )
@@ -104,8 +108,8 @@ class RunImport:
     async def __call__(
         self, claim: Claim, on_change: Callable[[ImportRun], None] = lambda run: None
     ) -> ImportRun | None:
-        """The run at its end; None when another producer has it now. Cancelled, it gives the run
-        back, to be gone on with by whoever claims it next."""
+        """The run at its end; None: another producer has it now. When cancelled, releases the run,
+        to be resumed by the next producer that claims it."""
         try:
             return await _Production(self, claim, on_change).carry_out()
         except _Lost:
@@ -114,7 +118,7 @@ class RunImport:
 
 
 class _Production:
-    """One run in the hands of this producer."""
+    """One run, held by this producer."""
 
     def __init__(
         self, using: RunImport, claim: Claim, on_change: Callable[[ImportRun], None]
@@ -122,16 +126,16 @@ class _Production:
         self._use = using
         self._claim = claim
         self._on_change = on_change
-        self._run = claim.run  # as the store last told
+        self._run = claim.run  # as last read from the store
         self._before = claim.run.reading  # what an earlier producer of this run has done
         self._reading = replace(
             self._before, phase=Phase.FETCHING, failures=[], all_published=False
         )
         self._obtained: Obtained | None = None
         self._is_whole = False
-        self._is_adopted = False  # what other programs have stored
-        self._news = asyncio.Event()  # the store was asked
-        self._all_is_queued = asyncio.Event()  # the end may be near
+        self._is_adopted = False  # postings that other programs have stored
+        self._reported = asyncio.Event()  # and so `_run` is fresh
+        self._all_is_queued = asyncio.Event()
 
     async def carry_out(self) -> ImportRun:
         if self._run.cancel_requested:
@@ -146,9 +150,9 @@ class _Production:
             await self._give_back()
             raise
         await cancel_and_wait(work, report)
-        return await self._finish(self._told_by(first))
+        return await self._finish(self._end_of(first))
 
-    def _told_by(self, task: asyncio.Task[_End]) -> _End:
+    def _end_of(self, task: asyncio.Task[_End]) -> _End:
         error = task.exception()
         if error is None:
             return task.result()
@@ -163,7 +167,7 @@ class _Production:
         return end
 
     async def _import(self) -> _End:
-        if self._is_ended:  # after its last producer has died: all that it published is stored
+        if self._is_ended:  # after its last producer died: everything it published is stored
             published = self._before.batches or self._before.published
             self._reading = replace(self._before, published=published, all_published=True)
             return _End()
@@ -180,31 +184,31 @@ class _Production:
             if obtained.is_unmodified:
                 return _End()
             if self._before.content_hash not in (None, obtained.fetched.content_hash):
-                await self._wait_for_what_was_queued()
+                await self._wait_for_earlier_batches()
                 return _End(CHANGED, next_run_at=self._use.clock.now())
-            await self._note_what_is_read()
+            await self._record_reading()
             await self._publish_all(obtained)
             return _End(await self._store_all(obtained) or await self._close_missing(obtained))
         except FetchFailed as failure:
             if self._before.published:
-                await self._wait_for_what_was_queued()
+                await self._wait_for_earlier_batches()
             return _End(failure.reason, retry_after=failure.retry_after)
         except FeedUnreadable as unreadable:
             self._reading = replace(self._reading, all_published=True)
             await self._wait_for_ledger()
             return _End(str(unreadable))
 
-    async def _note_what_is_read(self) -> None:
-        """Before the first batch of it is on the queue: the batches of a run are of one body, and
-        whoever takes the run over must know which. Raises _Lost."""
+    async def _record_reading(self) -> None:
+        """Before the first batch is published: all batches of a run come from one body, and the
+        next producer of the run must know which. Raises _Lost."""
         note = self._use.store.runs.note_reading
         run = await retry_until_available(lambda: note(self._claim, self._reading))
         if run is None:
             raise _Lost
         self._run = run
 
-    async def _wait_for_what_was_queued(self) -> None:
-        """By an earlier producer of the run, which can't be gone on with."""
+    async def _wait_for_earlier_batches(self) -> None:
+        """Of an earlier producer, whose work can't be resumed."""
         self._reading = replace(self._before, all_published=True)
         await self._wait_for_ledger()
 
@@ -228,26 +232,39 @@ class _Production:
             await when_resources_allow(lambda: self._count_batches(obtained, known))
             await self._find_what_was_published()
             known, on_read = None, _ignore
-        await when_resources_allow(lambda: self._publish_rest(obtained, known, on_read))
+        await when_resources_allow(
+            lambda: self._publish(
+                obtained,
+                lambda index: index >= self._reading.published,
+                known=known,
+                on_read=on_read,
+                on_published=self._note_published,
+            )
+        )
         self._reading = replace(self._reading, phase=Phase.STORING, all_published=True)
         self._all_is_queued.set()
 
-    async def _publish_rest(
-        self, obtained: Obtained, known: Path | None, on_read: Callable[[ReadBatch], None]
+    async def _publish(
+        self,
+        obtained: Obtained,
+        wanted: Callable[[int], bool],
+        *,
+        known: Path | None = None,
+        on_read: Callable[[ReadBatch], None] = _ignore,
+        on_published: Callable[[], None] = lambda: None,
     ) -> None:
-        first = self._reading.published
         async with self._use.reader.read(obtained.path, self._options(obtained, known)) as batches:
             await PublishBatches(broker=self._use.broker)(
                 self._run,
                 batches,
-                wanted=lambda index: index >= first,
+                wanted=wanted,
                 total=self._reading.batches,
                 on_read=on_read,
-                on_published=self._note_published,
+                on_published=on_published,
             )
 
     async def _count_batches(self, obtained: Obtained, known: Path | None) -> None:
-        """And all that the producer counts: a worker which finds the last batch counted decides by
+        """And everything that the producer counts: a worker that counts the last batch decides by
         these numbers how the run ends."""
         total = 0
         options = replace(self._options(obtained, known), counts_only=True)
@@ -256,18 +273,18 @@ class _Production:
                 self._note(batch)
                 total += batch.count > 0
         self._reading = replace(self._reading, batches=total)
-        await self._note_what_is_read()
+        await self._record_reading()
 
     async def _find_what_was_published(self) -> None:
-        """An earlier producer of the run may have died before it could note its last batches, and
-        a worker of another program would count them twice. When nothing waits on the queue, all
-        that was published is counted."""
+        """An earlier producer may have died before it could record its last batches, and a worker
+        of another program would count them twice. Once the queue is empty, everything published is
+        counted."""
         if self._before.content_hash is None:
             return  # this is the first producer
         since = self._use.clock.steady()
         while self._use.clock.steady() - since < self._use.stall and await self._waiting():
-            await self._next_news()
-        await self._note_what_is_read()
+            await self._next_report()
+        await self._record_reading()
         published = max(self._before.published, self._run.processed_batches)
         self._reading = replace(self._reading, published=published)
 
@@ -289,17 +306,17 @@ class _Production:
         self._reading = replace(self._reading, published=self._reading.published + 1)
 
     async def _store_all(self, obtained: Obtained) -> str | None:
-        """Wait for the workers; what the queue has lost is published again."""
+        """Wait for the workers; batches that the queue lost are published again."""
         rescues = 0
         while rescues <= MOST_RESCUES:
-            is_idle = await self._wait_for_ledger(self._use.stall * PATIENCE)
+            is_idle = await self._wait_for_ledger(self._use.stall * BUSY_STALL_FACTOR)
             if self._is_shared:
                 if self._is_counted:
                     await self._wait_for_their_end()
                     return None
                 if is_idle:
                     return UNCOUNTED
-                continue  # nobody knows which batches are stored: to send all would count twice
+                continue  # which batches are stored is unknown: sending all would count twice
             rescues += is_idle
             missing = await retry_until_available(
                 lambda: self._use.store.postings.missing_batches(
@@ -312,23 +329,12 @@ class _Production:
                 "batches of an import were lost and are published again",
                 extra={"run_id": self._run.run_id, "batches": len(missing)},
             )
-            await when_resources_allow(partial(self._publish_again, obtained, set(missing)))
+            await when_resources_allow(partial(self._publish, obtained, set(missing).__contains__))
         return LOST
-
-    async def _publish_again(self, obtained: Obtained, missing: set[int]) -> None:
-        async with self._use.reader.read(obtained.path, self._options(obtained)) as batches:
-            await PublishBatches(broker=self._use.broker)(
-                self._run,
-                batches,
-                wanted=missing.__contains__,
-                total=self._reading.batches,
-                on_read=_ignore,
-                on_published=lambda: None,
-            )
 
     @property
     def _is_ended(self) -> bool:
-        """By a worker of another program: our own leave that to the producer."""
+        """By a worker of another program; Webloom's own leave that to the producer."""
         return self._run.status is not RunStatus.RUNNING
 
     @property
@@ -340,19 +346,19 @@ class _Production:
         return self._is_ended or self._run.processed_batches >= self._reading.published
 
     async def _wait_for_their_end(self) -> None:
-        """Who counts the last batch ends the run a moment later, if it does so at all."""
+        """The worker that counts the last batch ends the run a moment later, if at all."""
         since = self._use.clock.steady()
-        while not self._is_ended and self._use.clock.steady() - since < self._use.last_word:
-            await self._next_news()
+        while not self._is_ended and self._use.clock.steady() - since < self._use.third_party_end:
+            await self._next_report()
 
     async def _waiting(self) -> int:
-        """Messages on the queue, which may be those of other runs."""
+        """Messages on the queue, which may belong to other runs."""
         depth = await retry_until_available(lambda: self._use.broker.depth(IMPORT_QUEUE))
         return depth.ready + depth.delayed + (depth.in_flight or 0)
 
-    async def _next_news(self) -> None:
-        self._news.clear()
-        await self._news.wait()
+    async def _next_report(self) -> None:
+        self._reported.clear()
+        await self._reported.wait()
 
     async def _adopt_postings(self) -> None:
         if self._is_adopted:
@@ -361,12 +367,12 @@ class _Production:
         adopted = await retry_until_available(lambda: adopt(self._claim, is_shared=self._is_shared))
         if adopted:
             extra = {"run_id": self._run.run_id, "postings": adopted}
-            log.info("adopted postings that another program has stored", extra=extra)
+            log.info("adopted postings that another program stored", extra=extra)
         self._is_adopted = True
 
-    async def _wait_for_ledger(self, patience: float = math.inf) -> bool:
-        """Until all batches have their row, or nothing happens any more and nothing waits. False:
-        something waits, and nothing has happened for so long."""
+    async def _wait_for_ledger(self, limit: float = math.inf) -> bool:
+        """Until every batch has its row, or there is neither progress nor a message on the queue.
+        False: messages wait, and there was no progress for `limit` seconds."""
         seen, since, looked = -1, 0.0, 0.0
         while not self._is_counted:
             now = self._use.clock.steady()
@@ -376,9 +382,9 @@ class _Production:
                 looked = now
                 if not await self._waiting():
                     return True
-                if now - since > patience:
+                if now - since > limit:
                     return False
-            await self._next_news()
+            await self._next_report()
         return True
 
     async def _close_missing(self, obtained: Obtained) -> str | None:
@@ -394,30 +400,20 @@ class _Production:
         await self._adopt_postings()  # which may have to be closed
         self._reading = replace(self._reading, phase=Phase.CLOSING)
         seen = await when_resources_allow(lambda: self._seen_keys(obtained))
-        after = ""
-        while keys := await self._open_keys(after):
-            gone = [key for key in keys if key not in seen]
-            await self._close(gone)
+        postings, after = self._use.store.postings, ""
+        while keys := await retry_until_available(
+            partial(postings.open_keys, self._run.source_url, after=after, limit=KEYS_AT_ONCE)
+        ):
+            if gone := [key for key in keys if key not in seen]:
+                await retry_until_available(partial(postings.close, self._claim, gone))
             after = keys[-1]
         return None
 
     async def _seen_keys(self, obtained: Obtained) -> SeenKeys:
         return self._use.reader.seen_keys(obtained.path)
 
-    async def _open_keys(self, after: str) -> list[str]:
-        return await retry_until_available(
-            lambda: self._use.store.postings.open_keys(
-                self._run.source_url, after=after, limit=KEYS_AT_ONCE
-            )
-        )
-
-    async def _close(self, keys: list[str]) -> None:
-        if keys:
-            await retry_until_available(lambda: self._use.store.postings.close(self._claim, keys))
-
     async def _report(self) -> _End:
-        """Beside the work: renew the claim and write the progress down, until somebody asks the
-        run to end. Raises _Lost."""
+        """Renew the claim and record the progress, until the run is cancelled. Raises _Lost."""
         renewed = self._use.clock.steady()
         while True:
             run: ImportRun | None = self._run
@@ -427,7 +423,7 @@ class _Production:
                     renewed = self._use.clock.steady()
                 run = await self._use.store.runs.note_reading(self._claim, self._reading)
             except Unavailable as error:
-                log.warning("cannot note the progress of an import", extra={"error": str(error)})
+                log.warning("cannot record the progress of an import", extra={"error": str(error)})
             if run is None:
                 raise _Lost
             is_idle = run == self._run
@@ -435,7 +431,7 @@ class _Production:
             if run.cancel_requested:
                 return _End(CANCELLED)
             self._on_change(run)
-            self._news.set()
+            self._reported.set()
             self._all_is_queued.clear()
             pause = LAST_REPORT_SECONDS if self._reading.all_published else REPORT_SECONDS
             with suppress(TimeoutError):
@@ -485,7 +481,7 @@ class _Production:
         return run
 
     def _foreseen(self, error: str | None) -> ImportRun:
-        """As the store will end it, if nothing more is counted."""
+        """The run as the store will end it, if nothing more is counted."""
         return at_end(replace(self._run, reading=self._reading), error)
 
     async def _give_back(self) -> None:
@@ -493,8 +489,4 @@ class _Production:
             await self._use.store.runs.note_reading(self._claim, self._reading)
             await self._use.store.runs.give_up(self._claim)
         except Unavailable as error:  # then the lease runs out
-            log.warning("cannot give a run back", extra={"error": str(error)})
-
-
-def _ignore(batch: ReadBatch) -> None:
-    """It was counted before."""
+            log.warning("cannot release a run", extra={"error": str(error)})

@@ -1,4 +1,4 @@
-"""Start a run of a feed. Whoever holds its claim then carries it out."""
+"""Start a run of a feed. The producer that claims it carries it out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from webloom.domain.import_transitions import NewRun
 from webloom.ports.clock import Clock
 from webloom.ports.imports import Imports
 
-MOST_AT_ONCE = 100  # feeds that one look starts
+MOST_AT_ONCE = 100  # feeds started by one poll
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Started:
     run: ImportRun
-    is_new: bool  # False: the feed was being imported already
+    is_new: bool  # False: it was in progress already
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,8 +38,8 @@ class StartImport:
         lease: float = 0.0,
         due: datetime | None = None,
     ) -> Started | None:
-        """With an owner, the run is that producer's at once. None: there is no such feed; or it is
-        not due, where that is asked, as another scheduler was quicker."""
+        """With an owner, that producer holds the run at once. None: there is no such feed, or it is
+        not due by `due` (another scheduler was faster)."""
         run_id = uuid.uuid4().hex
         run = await self.store.runs.start(
             feed_id,
@@ -63,7 +63,7 @@ class StartImport:
         )
 
     async def due(self) -> list[tuple[Feed, Started]]:
-        """Every feed whose time has come. One that was missed several times runs once."""
+        """Every due feed. One that missed several runs runs once."""
         now = self.clock.now()
         feeds = await self.store.feeds.due(now, limit=MOST_AT_ONCE)
         return await self._start(feeds, "schedule", due=now)

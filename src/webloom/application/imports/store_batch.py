@@ -1,9 +1,9 @@
 """Serve one delivery of `import-feed`.
 
-    decode -> sort out what is no posting -> apply to the store -> settle
+    decode -> set aside what is not a posting -> apply to the store -> settle
 
-The message is settled only after the store has the batch and its row in the run's ledger. Whatever
-dies in between, the message comes again and the store finds what is left to do.
+The message is settled only after the store has the batch and its row in the run's ledger. If a
+process dies before, the message is redelivered and the store finds what is left to do.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_lar
 from webloom.ports.broker import Delivery
 from webloom.ports.postings import Batch, Postings
 
-MOST_DELIVERIES = 20  # of a batch whose workers die one after the other
+MOST_DELIVERIES = 20  # of a batch whose workers keep dying
 
-MOST_POSTINGS = 10_000  # of a message; ours have half as many at most
+MOST_POSTINGS = 10_000  # per message; Webloom's own have at most half as many
 KEY_DIGITS, KNOWN_DIGITS = 40, 72
 LIMITS = JsonLimits(values=50 * MOST_POSTINGS, depth=None)
 ONE_POSTING = JsonLimits(values=10_000)
@@ -59,8 +59,8 @@ class StoreBatch:
             await self._give_up(delivery, mark, records)
             return
         batch = sorted_out(message, mark)
-        # A batch that is not applied is of a run that has ended, or says that postings are known
-        # which are not: then its producer misses it in the ledger and sends all of them.
+        # A batch is not applied if its run has ended, or if postings that it calls known are not:
+        # then its producer misses it in the ledger and sends all of them.
         await retry_until_available(lambda: self.store.apply_batch(batch))
         await retry_until_available(delivery.ack)
 
@@ -120,7 +120,7 @@ def _posting(raw: msgspec.Raw, source_url: str) -> JobPosting:
 
 
 def _completed(fields: Any, source_url: str) -> JobPosting:
-    """Of a producer that is not ours, and may leave to us what can be reckoned."""
+    """For other producers, which may leave out what can be computed."""
     if not isinstance(fields, dict):
         raise msgspec.ValidationError(f"Expected `object`, got `{type(fields).__name__}`")
     given = {name: value for name, value in fields.items() if value not in (None, "")}

@@ -1,6 +1,8 @@
-"""Refuse at the door what the gate would refuse later, as far as the URL alone tells."""
+"""Refuse early what the network policy would refuse later, as far as the URL alone shows."""
 
 from __future__ import annotations
+
+from urllib.parse import urlsplit
 
 from webloom.domain.errors import UrlRefused
 from webloom.domain.network_policy import NetworkPolicy
@@ -10,7 +12,7 @@ from webloom.parsing.web_url import host_of, normalise
 def check_url(url: str, *, policy: NetworkPolicy) -> str:
     """The normalised URL. Raises UrlRefused.
 
-    A host name is looked up only when it is fetched: its answer may be another one by then.
+    A host name is resolved only when it is fetched: it may have another address by then.
     """
     normal = normalise(url)
     host = host_of(normal)
@@ -23,8 +25,5 @@ def check_url(url: str, *, policy: NetworkPolicy) -> str:
 
 
 def _port_of(url: str) -> int:
-    scheme, _, rest = url.partition("://")
-    port = rest.partition("/")[0].rpartition("]")[2].rpartition(":")[2]
-    if port.isdigit() and ":" in rest.partition("/")[0].rpartition("]")[2]:
-        return int(port)
-    return 443 if scheme == "https" else 80
+    parts = urlsplit(url)
+    return parts.port or (443 if parts.scheme == "https" else 80)

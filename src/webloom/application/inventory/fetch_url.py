@@ -2,9 +2,9 @@
 
     decode -> the host's turn -> begin the attempt -> fetch -> write the outcome -> settle
 
-The message is settled only after the store has the outcome. Whatever dies between two steps, the
-message comes again and the store decides what is left to do. What this machine has run out of is
-waited for: it says nothing about the URL.
+The message is settled only after the store has the outcome. If a process dies between two steps,
+the message is redelivered and the store decides what is left to do. If this machine runs out of
+resources, the fetch waits: that says nothing about the URL.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from webloom.application.deliveries import request_in
 from webloom.application.host_turns import HostTurns
 from webloom.application.retrying import retry_until_available, when_resources_allow
 from webloom.domain.backoff import Backoff
-from webloom.domain.errors import FetchFailed, Unavailable, UrlRefused
+from webloom.domain.errors import FetchFailed, Unavailable
 from webloom.domain.inventory import (
     AlreadyDone,
     Attempt,
@@ -33,9 +34,9 @@ from webloom.domain.inventory import (
     RetryLater,
 )
 from webloom.domain.politeness import Defer
-from webloom.domain.retry import MAX_RETRY_AFTER, decide_outcome
+from webloom.domain.retry import decide_outcome
 from webloom.jitter import jitter
-from webloom.parsing.web_url import host_of, normalise
+from webloom.parsing.web_url import host_of
 from webloom.ports.broker import Delivery
 from webloom.ports.fetcher import Fetcher
 from webloom.ports.inventory_store import InventoryStore
@@ -65,20 +66,15 @@ class FetchUrl:
     lease: float
     tally: Tally = field(default_factory=Tally)
     in_flight: dict[int, Attempt] = field(default_factory=dict)
-    beginning: int = 0  # attempts whose beginning is on its way to the store
+    beginning: int = 0  # attempts that are being recorded in the store
     closing: bool = False  # begin no more
-    # What was in a worker's hands when it died may be what killed it: such messages are tried one
-    # at a time, so that none takes the blame for its neighbour.
+    # A message that a worker held when it died may have killed it: such messages are tried one at a
+    # time, so that none is blamed for another.
     _alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, delivery: Delivery) -> None:
-        try:
-            request = _decoder.decode(delivery.body)
-            if normalise(request.url) != request.url:
-                raise UrlRefused(f"{request.url!r} is not in its normal form")
-        except (msgspec.MsgspecError, UrlRefused, UnicodeError) as error:
-            reason = f"not a fetch request: {error}"
-            await retry_until_available(lambda: delivery.bury(reason))
+        request = await request_in(delivery, _decoder, "a fetch request")
+        if request is None:
             return
         if not delivery.redelivered:
             await self._in_turn(delivery, request)
@@ -89,7 +85,7 @@ class FetchUrl:
                 await self._in_turn(delivery, request)
 
     async def renew_leases(self) -> None:
-        """Runs beside the deliveries and keeps their attempts this worker's."""
+        """Runs beside the deliveries, so that this worker keeps their attempts."""
         pause = self.lease / 3
         while True:
             await asyncio.sleep(pause)
@@ -136,7 +132,8 @@ class FetchUrl:
         self.in_flight[id(attempt)] = attempt
         try:
             result = await self._result(attempt.url)
-            self._heed(attempt.url, result)
+            if isinstance(result, Received):
+                self.turns.heed(attempt.url, result.status_code, result.retry_after)
             outcome = decide_outcome(
                 result, retry_count=attempt.retry_count, backoff=self.retries, jitter=jitter()
             )
@@ -178,11 +175,6 @@ class FetchUrl:
             await delivery.retry()
         except Unavailable as error:  # then the leases run out
             log.warning("cannot give back", extra={"url": attempt.url, "error": str(error)})
-
-    def _heed(self, url: str, result: Received | FetchFailed) -> None:
-        """A host that asks for a pause gets it for all its URLs."""
-        if isinstance(result, Received) and result.status_code in (429, 503) and result.retry_after:
-            self.turns.stay_away(host_of(url), min(result.retry_after, MAX_RETRY_AFTER))
 
     def _count(self, outcome: Outcome) -> None:
         self.tally.completed += isinstance(outcome, Completed)

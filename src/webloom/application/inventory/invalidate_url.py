@@ -1,4 +1,4 @@
-"""Drop what is known of a URL, here and in the store."""
+"""Delete the record of a URL, from the cache and the store."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ class InvalidateUrl:
         try:
             return await self.store.forget(url)
         finally:
-            self.recent.drop(url)  # a look-up meanwhile may have brought it back
+            self.recent.drop(url)  # a concurrent look-up may have cached it again

@@ -1,15 +1,14 @@
-"""Answer what is known of a URL, and fetch what is unknown or too old.
+"""Look up the record of a URL, and fetch it if it is unknown or too old.
 
 find -> final and fresh: here it is
      -> final and old:   here it is, marked stale, with a refresh queued behind it
      -> otherwise:       wait; an unknown URL is submitted first
 
-Who only looks changes nothing: what is unknown stays so, and nothing is refreshed.
+With `only_look` nothing changes: an unknown URL stays unknown, and nothing is refreshed.
 
-A large page source is read in a second step, so that its size is known before it takes memory.
+A large page source is read in a second step, when its size is known.
 
-While the store is down, a record that this process has answered recently is answered again, marked
-stale.
+While the store is down, records that this process has read recently are returned, marked stale.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from webloom.ports.inventory_store import InventoryStore
 log = logging.getLogger(__name__)
 
 SMALL_SOURCE = 64 * 1024  # bytes that are read with the record
-STORE_SECONDS = 0.5  # that the store gets when there is another answer
+STORE_SECONDS = 0.5  # for the store, if the record is cached
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,8 +55,8 @@ class LookUpUrl:
     async def __call__(
         self, url: str, *, with_source: bool, only_look: bool = False
     ) -> Found | Waiting | None:
-        """None: it is unknown, to one who only looks. Raises UrlRefused, StoreUnavailable, and for
-        an unknown URL what SubmitUrl raises."""
+        """None: it is unknown, with `only_look`. Raises UrlRefused, StoreUnavailable, and for an
+        unknown URL what SubmitUrl raises."""
         url = self.submit.check(url)
         known = self.recent.get(url, with_source=with_source)
         try:
@@ -86,7 +85,7 @@ class LookUpUrl:
         return Found(record=record, stale=stale, large_source=large)
 
     async def with_large_source(self, found: Found) -> Found | Waiting | None:
-        """As it is now: another process may have asked for it again, or forgotten it."""
+        """Reads the record again: another process may have requested or deleted it meanwhile."""
         record = await self.store.find(found.record.url)
         if record is None:
             return None

@@ -1,4 +1,4 @@
-"""Records that were looked up a short while ago, for look-ups while the store is down."""
+"""A cache of records, for look-ups while the store is down."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from webloom.domain.inventory import Record
 from webloom.ports.clock import Clock
 
-PER_RECORD = 2048  # bytes of objects around its texts
+PER_RECORD = 2048  # bytes beside its texts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +21,7 @@ class _Entry:
 
 
 class RecentRecords:
-    """Bounded in bytes; what was looked up longest ago goes first."""
+    """Bounded in bytes; evicts the least recently stored."""
 
     def __init__(self, clock: Clock, *, most_bytes: int, seconds: float) -> None:
         self._clock = clock
@@ -65,7 +65,7 @@ class RecentRecords:
             self._bytes -= entry.size
 
     def _with_known_source(self, record: Record) -> tuple[Record, bool]:
-        """The source of the same version, if it was looked up before."""
+        """With the page source of the same version, if that is cached."""
         known = self._entries.get(record.url)
         if known is None or not known.has_source or known.record.updated_at != record.updated_at:
             return record, False

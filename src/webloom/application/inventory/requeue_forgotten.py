@@ -1,10 +1,9 @@
-"""Put requests back on the queue that nobody has touched for a long time.
+"""Publish requests again that have seen no activity for a long time.
 
-Nothing of Webloom's own doing leaves such a request behind; a broker that lost its disk, a queue
-that was purged by hand or a copy from another store does. Repeating is harmless: a request that is
-answered twice is answered once. But not every broker knows a message that it has already, so a
-request is repeated at most once in a quiet period, and only while somebody serves the queue:
-without a worker every request is quiet.
+Webloom itself leaves no such request behind; a broker that lost its disk, a queue that was purged
+by hand or a copy from another store does. Repeating is harmless: a request is answered once. But
+not every broker recognises a message that it already has, so a request is repeated at most once per
+quiet period, and only while a worker serves the queue: without one, every request is quiet.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class RequeueForgotten:
     quiet_for: float = QUIET_SECONDS
 
     async def __call__(self) -> int:
-        """How many were put back. What does not fit into a full queue is found again next time."""
+        """How many were published. What does not fit on the queue is found again next time."""
         quiet = await self.store.forgotten_requests(quiet_for=self.quiet_for, limit=MOST_AT_ONCE)
         if not quiet or not await self._is_served():
             return 0

@@ -1,12 +1,12 @@
-"""Take URLs in.
+"""Accept URLs to fetch.
 
-    normalise -> refuse what can't be fetched -> join what is pending -> publish -> note as PENDING
+    normalise -> refuse what can't be fetched -> join pending requests -> publish -> record PENDING
 
-The message is durable before the record says PENDING, so that a crash between the two leaves a
-message without a note (the worker writes the record) and never a note without a message.
+The message is durable before the record says PENDING, so a crash between the two leaves a message
+without a record (the worker writes it) and never a record without a message.
 
-For the same reason a URL can be accepted while the store is down: it is published without a look
-at its record. At worst it is fetched once more than necessary.
+For the same reason a URL can be accepted while the store is down: it is published without reading
+its record. At worst it is fetched once more than necessary.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from webloom.ports.inventory_store import InventoryStore
 log = logging.getLogger(__name__)
 
 SLICE = 500
-STORE_SECONDS = 0.3  # how long each of two calls to the store may delay an answer
+STORE_SECONDS = 0.3  # for each of two calls to the store
 
 Result = TypeVar("Result")
 
@@ -63,21 +63,21 @@ class SubmitUrl:
     broker: Broker
     check: Check
     queue_limit: int
-    needs_store: bool  # it is the broker, too, so that nothing can be accepted without it
+    needs_store: bool  # it is the broker too: nothing can be accepted without it
 
     async def one(self, url: str, *, background: bool = False) -> Accepted:
-        """Raises UrlRefused, QueueFull, BrokerUnavailable, and StoreUnavailable if it needs the
-        store."""
+        """Raises UrlRefused, QueueFull, BrokerUnavailable, and StoreUnavailable with
+        `needs_store`."""
         [answer] = await self._submit([self.check(url)], self._store(), background=background)
         if isinstance(answer, NoRoom):
             raise QueueFull(METADATA_QUEUE, self.queue_limit)
         return answer
 
     async def many(self, urls: Sequence[str]) -> list[Answer]:
-        """One answer for each URL, in order. Raises what `one` does but for single URLs."""
+        """One answer per URL, in order. Raises BrokerUnavailable, StoreUnavailable."""
         answers: list[Answer] = []
         store = self._store()
-        for start in range(0, len(urls), SLICE):  # between two, others get their turn
+        for start in range(0, len(urls), SLICE):  # other tasks run in between
             given = urls[start : start + SLICE]
             checked = await asyncio.to_thread(self._checked, given)
             good = [each for each in checked if isinstance(each, str)]
@@ -86,7 +86,7 @@ class SubmitUrl:
         return answers
 
     def _checked(self, urls: Sequence[str]) -> list[str | Refused]:
-        """Normalised, or refused. A long URL takes a while, so a batch is checked in a thread."""
+        """Normalised, or refused. Runs in a thread, because long URLs take a while."""
         checked: list[str | Refused] = []
         for url in urls:
             try:
@@ -114,7 +114,7 @@ class SubmitUrl:
                 requests[index] = request
                 continue
             status = state.status
-            if state.background and not background:  # somebody waits for it now
+            if state.background and not background:  # a client waits for it now
                 status = Status.PENDING if state.in_progress_for is None else Status.IN_PROGRESS
                 noted.append(NotedRequest(request=request, token=state.token))
             answers[index] = Accepted(url=url, request_id=request_id, status=status)
@@ -142,15 +142,15 @@ class SubmitUrl:
 
 
 class _Store:
-    """The store during one submission, as long as it answers in time."""
+    """The store during one submission; not used again after it was too slow."""
 
     def __init__(self, store: InventoryStore, seconds: float | None) -> None:
         self._store = store
-        self._seconds = seconds  # None: however long it takes, and its errors are raised
+        self._seconds = seconds  # None: no limit, and its errors are raised
         self._is_down = False
 
     async def states(self, urls: list[str]) -> list[RequestState | None]:
-        """None for an unknown URL, and for every URL while the store does not answer."""
+        """None for an unknown URL, and for every URL while the store is unavailable."""
         return await self._in_time(lambda: self._store.states(urls)) or [None] * len(urls)
 
     async def note_requests(self, noted: list[NotedRequest]) -> None:

@@ -1,4 +1,4 @@
-"""One answer for many who ask."""
+"""Shared results for many callers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from webloom.domain.errors import BackendRefused, Unavailable
 Result = TypeVar("Result")
 
 PROBE_SECONDS = 2.0
-SHARE = 0.02  # of the time, that looking again may take
+SHARE = 0.02  # of the time that refreshing may take
 SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 60.0
-REFRESH_WAIT_SECONDS = 0.2  # for a newer value, when there is an older one
+REFRESH_WAIT_SECONDS = 0.2  # for a newer value, if there is an older one
 
 
 async def probe(call: Awaitable[Result]) -> tuple[Result | None, str | None]:
-    """What it gives, or why it gives nothing."""
+    """The result, or why there is none."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             return await call, None
@@ -29,7 +29,7 @@ async def probe(call: Awaitable[Result]) -> tuple[Result | None, str | None]:
 
 
 class SingleFlight(Generic[Result]):
-    """One call at a time, whose result all get who ask within `seconds` of its start."""
+    """One call at a time, whose result is shared by all callers within `seconds` of its start."""
 
     def __init__(self, call: Callable[[], Coroutine[Any, Any, Result]], seconds: float) -> None:
         self._call = call
@@ -46,8 +46,8 @@ class SingleFlight(Generic[Result]):
 
 
 class RefreshingCache(Generic[Result]):
-    """The latest value of something that is slow to find out. While people ask for it, it is
-    refreshed in the background, for no more than a share of the time."""
+    """The latest value of a slow query. While there are callers, it is refreshed in the background,
+    for a bounded share of the time."""
 
     def __init__(self, call: Callable[[], Awaitable[Result]], nothing: Result) -> None:
         self._call = call
@@ -58,19 +58,19 @@ class RefreshingCache(Generic[Result]):
 
     async def get(self) -> Result:
         if self._task is None and time.monotonic() >= self._again_at:
-            self._task = asyncio.create_task(self._look())
+            self._task = asyncio.create_task(self._refresh())
         if self._task is not None:
-            patience = REFRESH_WAIT_SECONDS if self._is_known else PROBE_SECONDS
-            await asyncio.wait({self._task}, timeout=patience)
+            seconds = REFRESH_WAIT_SECONDS if self._is_known else PROBE_SECONDS
+            await asyncio.wait({self._task}, timeout=seconds)
         return self._value
 
-    async def _look(self) -> None:
+    async def _refresh(self) -> None:
         started = time.monotonic()
         try:
             self._value = await self._call()
             self._is_known = True
         except (Unavailable, BackendRefused):
-            pass  # what was known is still the latest
+            pass  # the value before is still the latest
         finally:
             took = time.monotonic() - started
             pause = min(max(took / SHARE, SHORTEST_PAUSE), LONGEST_PAUSE)

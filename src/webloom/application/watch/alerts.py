@@ -1,7 +1,7 @@
-"""Whether a change is worth telling, and in which words.
+"""Which changes are alerts, and their wording.
 
-A threshold is met by what changes: a price that stays below a limit is told once, and one that
-falls further is told again.
+A threshold applies to changes: a price that stays below a limit is one alert, and each further
+change below it is another.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _WORDS: dict[str | None, str] = {
 def alerts(
     thresholds: Thresholds,
     *,
-    added_text: str,  # what is new in the page
+    added_text: str,
     is_change: bool,
     price: EventPrice | None,
     previous_availability: str | None,
     availability: str | None,
 ) -> list[str]:
-    """Sentences for people; none when there is nothing to tell."""
+    """Sentences for people."""
     if thresholds == Thresholds():
         return _any_change(is_change, price, previous_availability, availability)
-    told = []
+    sentences = []
     if found := _found(thresholds.text_contains, added_text):
         quoted = ", ".join(f'"{each[:LONGEST_QUOTE]}"' for each in found)
-        told.append(f"text was added that contains {quoted}")
+        sentences.append(f"text was added that contains {quoted}")
     if price is not None and (by_price := _by_price(thresholds, price)):
-        told.append(by_price)
-    return told
+        sentences.append(by_price)
+    return sentences
 
 
 def _any_change(
@@ -47,15 +47,15 @@ def _any_change(
     before: str | None,
     now: str | None,
 ) -> list[str]:
-    told = []
+    sentences = []
     if price is not None and price.is_change:
-        told.append(_price_sentence(price))
-    # A page whose availability could not be read for once has no news.
+        sentences.append(_price_sentence(price))
+    # An availability that could not be read this time is not a change.
     if before in _WORDS and now in _WORDS and before != now:
-        told.append(f"{_WORDS[now]} now")
-    if is_change and not told:
-        told.append("the page changed")
-    return told
+        sentences.append(f"{_WORDS[now]} now")
+    if is_change and not sentences:
+        sentences.append("the page changed")
+    return sentences
 
 
 def _found(phrases: list[str], text: str) -> list[str]:
@@ -95,7 +95,7 @@ def _amount(amount: Decimal, currency: str | None) -> str:
 
 
 def _plain(number: Decimal, *, places: int = 0) -> str:
-    """Without an exponent and needless zeros: 80, 79.5 as 79.50 where two places are usual."""
+    """Without an exponent or trailing zeros: 80, but 79.5 as 79.50 with two places."""
     text = f"{number.normalize():f}"
     whole, point, rest = text.partition(".")
     return f"{whole}.{rest.ljust(places, '0')}" if point else text

@@ -1,17 +1,17 @@
-"""Serve one delivery of `watch-pages`: look at a page of a run.
+"""Serve one delivery of `watch-pages`: check a page of a run.
 
     fetch -> unchanged? -> read in a child process -> a wall or an error? -> what has changed?
        |         |                                            |                     |
-       |   note the check                               note the failure   publish on storage-agent
-       `- failed: try again later, at last note the failure
+       |   record the check                            record the failure  publish on storage-agent
+       `- failed: retry later, finally record the failure
 
-The message is settled only after the store or the queue has what came of it. Should the process
-die before, the page is looked at again; its run counts it once.
+The message is settled only after the store or the queue has the result. If the process dies before,
+the page is checked again; its run counts it once.
 
-What this machine has run out of is waited for: it says nothing about the page.
+If this machine runs out of resources, the check waits: that says nothing about the page.
 
-A check that is put off becomes a new message, which carries what became of it before: the number of
-a delivery can't tell a page that was tried in vain from one whose host was busy.
+A deferred check becomes a new message, which carries its history: the number of a delivery can't
+tell a page that failed from one whose host was busy.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from webloom.application.deliveries import defer, publish_when_room, request_in
 from webloom.application.host_turns import HostTurns
 from webloom.application.retrying import retry_until_available, when_resources_allow
 from webloom.application.watch.page_event import page_event
 from webloom.application.watch.page_problems import content_problem, size_problem, status_problem
 from webloom.domain.backoff import Backoff
-from webloom.domain.errors import FetchFailed, PageUnreadable, QueueFull, UrlRefused
+from webloom.domain.errors import FetchFailed, PageUnreadable
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import MAX_ATTEMPTS
 from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.politeness import Defer
-from webloom.domain.retry import MAX_RETRY_AFTER
 from webloom.domain.storage_event import Origin, milliseconds_of
 from webloom.domain.watch import Outcome, Watch
 from webloom.jitter import jitter
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.storage_event import LAST_TS, encoded
-from webloom.parsing.web_url import host_of, normalise
+from webloom.parsing.web_url import host_of
 from webloom.ports.broker import Broker, Delivery, Message
 from webloom.ports.clock import Clock
 from webloom.ports.fetcher import Downloaded, Downloader
@@ -53,8 +54,8 @@ from webloom.private_files import make_spool
 
 log = logging.getLogger(__name__)
 
-MOST_DEATHS = 5  # of workers, one after the other, that one check is taken for the reason of
-FULL_PAUSE = 1.0  # seconds, when the queue behind is full
+MOST_DEATHS = 5  # of workers in a row, after which the check counts as their cause
+FULL_PAUSE = 1.0  # seconds, while the storage queue is full
 
 
 class PageCheck(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -63,13 +64,23 @@ class PageCheck(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     run_id: str
     job_id: str
     url: str
-    failed: int = 0  # fetches of it, in this run
+    failed: int = 0  # fetches in this run
     deaths: int = 0  # of workers that had it
 
     @property
     def message(self) -> Message:
         key = f"{self.run_id} {self.url}"
         return Message(id=uuid.uuid4().hex, body=msgspec.json.encode(self), key=key)
+
+    def checked(self, at: datetime, outcome: Outcome, **details: Any) -> Checked:
+        return Checked(
+            job_id=self.job_id,
+            url=self.url,
+            run_id=self.run_id,
+            at=at,
+            outcome=outcome,
+            **details,
+        )
 
 
 _checks = msgspec.json.Decoder(PageCheck)
@@ -90,15 +101,11 @@ class CheckPage:
     spool: Path
 
     async def __call__(self, delivery: Delivery) -> None:
-        try:
-            check = _checks.decode(delivery.body)
-            if normalise(check.url) != check.url:
-                raise UrlRefused(f"{check.url!r} is not in its normal form")
-        except (msgspec.MsgspecError, UrlRefused, UnicodeError) as error:
-            reason = f"not a check of a page: {error}"
-            await retry_until_available(lambda: delivery.bury(reason))
+        request = await request_in(delivery, _checks, "a check of a page")
+        if request is None:
             return
-        began = self.clock.now()  # before the watch is read: what it selects may change meanwhile
+        check: PageCheck = request
+        began = self.clock.now()  # before the watch is read: its selection may change meanwhile
         watch = await retry_until_available(lambda: self.watches.find_watch(check.job_id))
         if watch is None or not await retry_until_available(
             lambda: self.runs.is_open(check.run_id, check.url)
@@ -113,7 +120,7 @@ class CheckPage:
             return
         turn = await self.turns.take(host_of(check.url))
         if isinstance(turn, Defer):
-            await self._put_off(delivery, check, turn.seconds * (1 + jitter() / 2))
+            await self._defer(delivery, check, turn.seconds * (1 + jitter() / 2))
             return
         try:
             await self._look(delivery, check, watch, began)
@@ -130,9 +137,7 @@ class CheckPage:
             got = await when_resources_allow(
                 lambda: self.downloader.download(check.url, path, known=_known(page))
             )
-            if got.status_code in (429, 503) and got.retry_after:
-                pause = min(got.retry_after, MAX_RETRY_AFTER)
-                self.turns.stay_away(host_of(check.url), pause)
+            self.turns.heed(check.url, got.status_code, got.retry_after)
             _refuse_status(got)
             if _is_same(page, got):
                 await self._note_unchanged(check, began, got)
@@ -146,7 +151,7 @@ class CheckPage:
                 seconds = self.retries.delay(
                     check.failed, jitter=jitter(), retry_after=failure.retry_after
                 )
-                await self._put_off(delivery, check, seconds)
+                await self._defer(delivery, check, seconds)
                 return
             await self._fail(check, began, failure.reason)
         except PageUnreadable as error:
@@ -158,15 +163,8 @@ class CheckPage:
             await asyncio.to_thread(path.unlink, missing_ok=True)
         await retry_until_available(delivery.ack)
 
-    async def _put_off(self, delivery: Delivery, check: PageCheck, seconds: float) -> None:
-        try:
-            await retry_until_available(
-                lambda: self.broker.publish(CHECK_QUEUE, check.message, delay=seconds)
-            )
-        except QueueFull:
-            await retry_until_available(lambda: delivery.retry(seconds))
-        else:
-            await retry_until_available(delivery.ack)
+    async def _defer(self, delivery: Delivery, check: PageCheck, seconds: float) -> None:
+        await defer(delivery, self.broker, CHECK_QUEUE, check.message, seconds)
 
     async def _compare(
         self,
@@ -186,53 +184,30 @@ class CheckPage:
             "jobId": check.job_id,
             "runId": check.run_id,
             "url": check.url,
-            "ts": _later(page, began),
+            "ts": _timestamp(page, began),
             "origin": Origin.CHECKER.value,
             **page_event(watch, page, got, read),
         }
         if problem := size_problem(message["parsed"]):
             raise PageUnreadable(problem)
-        await self._publish(Message(id=uuid.uuid4().hex, body=encoded(message)))
-
-    async def _publish(self, message: Message) -> None:
-        """A full queue is waited for: the agent is behind."""
-        while True:
-            try:
-                await retry_until_available(
-                    lambda: self.broker.publish(self.storage_queue, message)
-                )
-                return
-            except QueueFull:
-                await asyncio.sleep(FULL_PAUSE * (0.5 + jitter()))
+        event = Message(id=uuid.uuid4().hex, body=encoded(message))
+        await publish_when_room(self.broker, self.storage_queue, event, FULL_PAUSE)
 
     async def _note_unchanged(self, check: PageCheck, began: datetime, got: Downloaded) -> None:
         validators = Validators(
             etag=got.etag, last_modified=got.last_modified, body_hash=got.sha256
         )
-        checked = Checked(
-            job_id=check.job_id,
-            url=check.url,
-            run_id=check.run_id,
-            at=began,
-            outcome=Outcome.UNCHANGED,
-            validators=None if got.status_code == 304 else validators,
-        )
+        kept = None if got.status_code == 304 else validators
+        checked = check.checked(began, Outcome.UNCHANGED, validators=kept)
         await retry_until_available(lambda: self.pages.note_checked(checked))
 
     async def _fail(self, check: PageCheck, began: datetime, reason: str) -> None:
-        checked = Checked(
-            job_id=check.job_id,
-            url=check.url,
-            run_id=check.run_id,
-            at=began,
-            outcome=Outcome.FAILED,
-            error=reason[:500],
-        )
+        checked = check.checked(began, Outcome.FAILED, error=reason[:500])
         await retry_until_available(lambda: self.pages.note_checked(checked))
 
 
-def _later(page: StoredPage | None, began: datetime) -> int:
-    """Than what is known of the page: another worker's clock may be ahead of ours."""
+def _timestamp(page: StoredPage | None, began: datetime) -> int:
+    """A timestamp after the page's last update: another worker's clock may be ahead of ours."""
     known = -1 if page is None or page.last_updated is None else page.last_updated
     return min(LAST_TS, max(milliseconds_of(began), known + 1))
 

@@ -1,6 +1,6 @@
-"""Notification addresses of one request: each is checked once, and off the event loop.
+"""Checks the notification targets of one request, each once and off the event loop.
 
-To read one takes Apprise half a millisecond, and a list of watches may name hundreds of thousands.
+Apprise takes half a millisecond for each, and a list of watches may have hundreds of thousands.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-MOST_DIFFERENT = 10_000  # of a list of watches
+MOST_DIFFERENT = 10_000  # in one list of watches
 
 
 class TargetChecks:
     def __init__(self, check: Callable[[str], None]) -> None:
-        """`check` raises ValueError with a sentence that holds no secret."""
+        """`check` raises ValueError, whose text holds no secret."""
         self._check = check
-        self._problems: dict[str, str | None] = {}  # by address; None: it is good
+        self._problems: dict[str, str | None] = {}  # by address; None: valid
         self._turn = asyncio.Lock()
 
     async def refuse_bad(self, addresses: Sequence[str]) -> None:
-        """Raises ValueError for the first that is bad."""
+        """Raises ValueError for the first invalid one."""
         async with self._turn:  # so that none is checked twice
             new = list(dict.fromkeys(each for each in addresses if each not in self._problems))
             if len(self._problems) + len(new) > MOST_DIFFERENT:

@@ -27,12 +27,12 @@ from webloom.ports.watches import Watches
 LONGEST_NAME = 200
 LISTED_AT_ONCE = 200
 MOST_URLS = 10_000  # of one watch
-FEW_URLS = 50  # that are checked before a thread would begin
+FEW_URLS = 50  # checked faster than a thread starts
 MOST_TARGETS = 20
 MOST_PHRASES = 100
 LONGEST_PHRASE = 1000
 LONGEST_SECRET = 1000
-HIDDEN = "…"  # stands for what is secret where a target is shown
+HIDDEN = "…"  # replaces the secret part of a target
 SHORTEST_DIGEST, LONGEST_DIGEST = 1.0, 44_640.0  # minutes
 
 
@@ -55,11 +55,11 @@ class ManageWatches:
     cron: Cron
     check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
     check_target: Callable[[str], None]  # raises ValueError
-    shown_target: Callable[[str], str]  # without what is secret in it
+    shown_target: Callable[[str], str]  # without its secret part
     usual_minutes: float
 
     def target_checks(self) -> TargetChecks:
-        """For all watches of a list: what two of them name is checked once."""
+        """Shared by all watches of a list, so that each target is checked once."""
         return TargetChecks(self.check_target)
 
     async def add(
@@ -71,10 +71,10 @@ class ManageWatches:
         checks: TargetChecks | None = None,
         **given: Any,
     ) -> tuple[Watch, bool]:
-        """The watch, and whether it is new; with an id that is there already it stays as it is.
+        """The watch, and whether it is new; an existing id stays unchanged.
 
-        `given` are fields of WatchConfig; `checks` are of the list that it is in. Its first run is
-        due at once. Raises WatchRefused, StoreUnavailable.
+        `given` are fields of WatchConfig; `checks` are shared by all watches of a list. The first
+        run is due at once. Raises WatchRefused, StoreUnavailable.
         """
         given["targets"] = self._whole(given.get("targets", []), known=[])
         normal = await self._normal(urls)
@@ -87,8 +87,8 @@ class ManageWatches:
         return await self.store.add_watch(watch_id, config, next_run_at=next_run_at)
 
     async def edit(self, watch_id: str, **changes: Any) -> Watch | None:
-        """None: there is no such watch. A target as it is shown, with …, stays the one that it is,
-        and keeps its secret. Raises WatchRefused, StoreUnavailable."""
+        """None: there is no such watch. A target with … in its URL stays unchanged and keeps its
+        secret. Raises WatchRefused, StoreUnavailable."""
         watch = await self.store.find_watch(watch_id)
         if watch is None:
             return None
@@ -108,16 +108,16 @@ class ManageWatches:
         return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
 
     async def remove(self, watch_id: str, *, with_pages: bool) -> bool:
-        """False: there is no such watch. Its run ends. `with_pages` also removes what is stored of
-        its pages, whether there is a watch or not. Raises StoreUnavailable."""
+        """False: there is no such watch. Ends its run. `with_pages` also removes its stored pages,
+        even if there is no watch. Raises StoreUnavailable."""
         is_found = await self.store.remove_watch(watch_id)
         if with_pages:
             await self.pages.forget_job(watch_id)
         return is_found
 
     def _whole(self, given: list[Target], *, known: list[Target]) -> list[Target]:
-        """What is given as it is shown, made whole by what is known. Where several are shown alike
-        they go by their order, and all or none are to be given so."""
+        """Targets with the secret parts of known ones filled in. Several that look alike are
+        matched in order, and all or none of them must be given that way."""
         hidden: dict[str, list[Target]] = {}
         for target in known:
             hidden.setdefault(self.shown_target(target.url), []).append(target)
@@ -171,8 +171,8 @@ class ManageWatches:
 
 
 def _refuse_checking(watch: Watch, changes: dict[str, Any]) -> None:
-    """Nothing that is about checking pages can be changed of an external watch. What it is already
-    may be given."""
+    """The settings for checking pages can't be changed on an external watch. Unchanged values are
+    accepted."""
     others = changes.keys() - {"name", "targets"}
     if refused := sorted(name for name in others if changes[name] != getattr(watch.config, name)):
         raise WatchRefused(

@@ -1,4 +1,4 @@
-"""What a check has found, as a message of `storage-agent`."""
+"""The result of a check, as a message for `storage-agent`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from webloom.ports.page_store import StoredPage, Validators
 def page_event(
     watch: Watch, page: StoredPage | None, got: Downloaded, read: PageRead
 ) -> dict[str, Any]:
-    """Without what it is about: the job, its run, the URL and the time."""
+    """Without the job, its run, the URL and the time."""
     reading = read.reading
     price = _event_price(reading, page)
-    diff, told = _news(watch, page, read, price)
+    diff, sentences = _changes(watch, page, read, price)
     return {
         "parsed": msgspec.to_builtins(reading.parsed),
         "classification": msgspec.to_builtins(reading.classification),
@@ -40,7 +40,7 @@ def page_event(
         "availability": reading.availability.value,
         "snapshotHash": reading.snapshot_hash,
         "version": 1 if page is None else (page.version or 0) + 1,
-        "alerts": told,
+        "alerts": sentences,
         "validators": {
             name: value
             for name, value in (
@@ -53,12 +53,12 @@ def page_event(
     }
 
 
-def _news(
+def _changes(
     watch: Watch, page: StoredPage | None, read: PageRead, price: EventPrice | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """What has changed, and what is told of it: nothing of the first version. Without validators
-    the version before was made by another selection, or by another program: then its text can't be
-    compared, but price and availability can."""
+    """The changes and their alerts: none for the first version. Without validators, the version
+    before comes from another selection or another program: then its text can't be compared, but
+    price and availability can."""
     diff: dict[str, Any] = {"textChanged": False}
     if page is None or page.version is None:
         return diff, []
@@ -78,7 +78,7 @@ def _news(
         }
     if is_comparable and not changes and not diff["textChanged"]:
         changes["price"] = _both(None, new.get("current"))  # it was missing for a while
-    told = alerts(
+    sentences = alerts(
         watch.config.thresholds,
         added_text=_added(page, reading.parsed.text) if is_comparable else "",
         is_change=is_comparable,
@@ -86,7 +86,7 @@ def _news(
         previous_availability=page.availability,
         availability=reading.availability.value,
     )
-    return diff | changes, told
+    return diff | changes, sentences
 
 
 def _both(previous: object, current: object) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _both(previous: object, current: object) -> dict[str, Any]:
 
 
 def _shown_price(seen: StoredPage | EventPrice | None) -> dict[str, Any]:
-    """What a page says of its price; nothing, if it has none."""
+    """The price on a page; empty if it has none."""
     match seen:
         case StoredPage(price=Decimal()):
             return {"current": seen.price, "list": seen.list_price, "currency": seen.currency}
@@ -120,6 +120,6 @@ def _event_price(reading: PageReading, page: StoredPage | None) -> EventPrice | 
 
 
 def _added(page: StoredPage, text: str) -> str:
-    """The lines that were not there before."""
+    """The lines that are new."""
     known = set((page.text or "").splitlines())
     return "\n".join(line for line in text.splitlines() if line not in known)

@@ -1,4 +1,4 @@
-"""Why a page is not what was asked for: what a check reports as failed, and a preview shows."""
+"""Why a page is unusable: what a check reports as a failure, and a preview shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from webloom.domain.page import Classification, PageType
 from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
 from webloom.parsing.storage_event import DEEPEST, MOST_PARSED, MOST_VALUES, canonical
 
-KEPT = JsonLimits(values=MOST_VALUES - 1000, depth=DEEPEST - 1)  # what is around it counts too
+KEPT = JsonLimits(values=MOST_VALUES - 1000, depth=DEEPEST - 1)  # room for the rest
 _WALLS = {401: "it asks for a login", 403: "it refuses us", 429: "it is asked too often"}
 
 
@@ -32,11 +32,11 @@ def size_problem(parsed: dict[str, Any]) -> str | None:
     content = canonical(parsed)
     if len(content) > MOST_PARSED:
         return (
-            f"what was read of the page takes {len(content):,} bytes, more than the "
+            f"the content of the page takes {len(content):,} bytes, more than the "
             f"{MOST_PARSED:,} that are kept: select a part of it"
         )
     try:
         refuse_too_large(content, KEPT)
     except JsonTooLarge as error:
-        return f"what was read of the page has {error}: select a part of it"
+        return f"the content of the page has {error}: select a part of it"
     return None

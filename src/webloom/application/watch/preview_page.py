@@ -1,4 +1,4 @@
-"""What a watch would see on a page: fetch, whatever its status -> read in a child process."""
+"""What a watch would see on a page: fetch, with any status -> read in a child process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from webloom.ports.page_reader import PageOrder, PageReader
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageSeen:
-    url: str  # that it was served at, after redirects
+    url: str  # after redirects
     status_code: int
     reading: PageReading
 
@@ -54,7 +54,7 @@ class PreviewPage:
             raise too_slow("a check", self.seconds) from None
 
     async def _read(self, order: PageOrder) -> PageSeen:
-        """What is wrong with the answer as a whole is told before what is missing in it."""
+        """A bad status is reported rather than what the page lacks."""
         try:
             read = await self.reader.read(order)
         except PageUnreadable as error:
@@ -63,9 +63,9 @@ class PreviewPage:
 
 
 async def fetched_page(downloader: Downloader, url: str, into: Path) -> PageOrder:
-    """`downloader` keeps the body of every answer. Raises FetchFailed."""
+    """`downloader` keeps the body of every response. Raises FetchFailed."""
     got = await downloader.download(url, into, known=LastFetch())
-    await asyncio.to_thread(into.touch)  # an answer need not have a body
+    await asyncio.to_thread(into.touch)  # a response may have no body
     return PageOrder(
         path=into,
         url=got.final_url,

@@ -1,4 +1,4 @@
-"""Check events of other programs, and put them on the storage agent's queue.
+"""Check events of other programs, and publish them for the storage agent.
 
 raw messages -> check each -> refuse pages that a watch checks itself -> publish all
 """
@@ -6,26 +6,31 @@ raw messages -> check each -> refuse pages that a watch checks itself -> publish
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from webloom.application.watch.find_maintained import FindMaintained
-from webloom.domain.errors import EventRefused
-from webloom.domain.event_admission import refuse_far_future, refuse_maintained
+from webloom.domain.errors import BackendRefused, EventRefused, StoreUnavailable
+from webloom.domain.event_admission import maintained_urls, refuse_far_future, refuse_maintained
 from webloom.domain.storage_event import Origin, milliseconds_of
 from webloom.parsing.storage_event import event_of, refuse_long, with_fields
 from webloom.parsing.web_url import normalise
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
+from webloom.ports.watches import Watches
 
-SMALL_BYTES = 65_536  # that take less time to check than a thread to begin
+log = logging.getLogger(__name__)
+
+SMALL_BYTES = 65_536  # checked faster than a thread starts
+STORE_SECONDS = 1.0  # for which events wait for a slow store
 
 
 class BadEvent(Exception):
-    """One that can't be stored; none of the others was published."""
+    """One event can't be stored; none was published."""
 
     def __init__(self, index: int, reason: EventRefused) -> None:
         super().__init__(str(reason))
@@ -39,6 +44,29 @@ class _Event(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FindMaintained:
+    """Finds pages that our own checker maintains."""
+
+    watches: Watches
+    seconds: float | None  # None: the store is the broker too, so nothing works without it
+
+    async def __call__(self, pages: Mapping[str, AbstractSet[str]]) -> dict[str, set[str]]:
+        """Those among the given URLs, by job. While the store is unavailable or slow, some are
+        missing: the storage agent checks again."""
+        found: dict[str, set[str]] = {}
+        try:
+            async with asyncio.timeout(self.seconds):
+                for job_id, urls in pages.items():
+                    watch = await self.watches.find_watch(job_id)
+                    found[job_id] = {each for each in maintained_urls(watch) if each in urls}
+        except (TimeoutError, StoreUnavailable, BackendRefused) as error:
+            if self.seconds is None:
+                raise
+            log.warning("accepting without the store", extra={"error": str(error) or "too slow"})
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PublishEvents:
     broker: Broker
     queue: str
@@ -46,7 +74,7 @@ class PublishEvents:
     find_maintained: FindMaintained
 
     async def __call__(self, bodies: Sequence[bytes]) -> list[int]:
-        """The places of those that the queue had no room for. Raises BadEvent before any is
+        """The indexes of events that did not fit on the queue. Raises BadEvent before any is
         published, BrokerUnavailable."""
         now = self.clock.now()
         if sum(map(len, bodies)) <= SMALL_BYTES:
@@ -81,7 +109,7 @@ def _checked(bodies: Sequence[bytes], now: datetime) -> list[_Event]:
 
 
 def _event(body: bytes, now: datetime) -> _Event:
-    """One without a time gets the current one: each delivery of it would have another."""
+    """Without a time it gets the current one: otherwise each delivery would have its own."""
     event = event_of(body, received=now)
     refuse_far_future(event.ts, now)
     fields: dict[str, Any] = {"origin": Origin.API.value}

@@ -1,9 +1,9 @@
-"""Start the runs of watches, put their checks on the queue, and close them.
+"""Start the runs of watches, publish their checks, and end them.
 
     due -> start_run -> publish a check for each URL -> ... all pages have an outcome -> finish_run
-                                                                                     -> tell people
-One scheduler does this at a time. Should it die, or two of them do it at once, a check is published
-twice, and the run counts the page once.
+                                                                            -> create notifications
+One scheduler does this at a time. If it dies, or two do it at once, a check is published twice, and
+the run counts the page once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TypeVar
 from webloom.application.watch.check_page import PageCheck
 from webloom.domain.errors import WebloomError
 from webloom.domain.page import CHECK_QUEUE
+from webloom.domain.schedule import LONGEST_BACKOFF
 from webloom.domain.watch import (
-    LONGEST_BACKOFF,
     RunStatus,
     Watch,
     WatchRun,
@@ -39,26 +39,25 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-# Runs that one look attends, the oldest; and more where nearly all of those just wait, as when
-# their host asked for a long pause. There are no more runs in progress than are attended: the rest
-# of what is due waits as it is, since a look would be as slow as there are runs.
-ATTENDED_AT_ONCE = (300, 2000, 10_000)
-MOST_AT_ONCE = 500  # runs that one look starts
-# A look at more runs than the first is followed by so many times its duration without another.
-REST_AFTER_LONG_LOOK = 9
-# After which checks that nothing is known of are asked for again; a server may ask for an hour.
+# Runs that one poll advances, oldest first; and more if nearly all of those just wait, for example
+# because their host asked for a long pause. No more runs than these are in progress: other due
+# watches wait, because a poll takes longer the more runs there are.
+RUNS_PER_POLL = (300, 2000, 10_000)
+MOST_STARTS = 500  # per poll
+LONG_POLL_PAUSE = 9  # pause after a poll of more runs than the first number, times its duration
+# After which missing checks are published again; a server may ask for a pause of an hour.
 FORGOTTEN = timedelta(hours=2)
-LONGEST_SILENCE = timedelta(hours=12)  # of a run, after which what is missing counts as failed
+LONGEST_SILENCE = timedelta(hours=12)  # of a run, after which missing pages count as failed
 LONGEST_IDLE = timedelta(hours=1)  # of a run that events opened, after which it is closed
-IDLE_LOOK_SECONDS = 60.0  # between two looks for idle runs
+IDLE_POLL_SECONDS = 60.0  # between two polls for idle runs
 PUBLISHED_AT_ONCE = 500
-AT_A_TIME = 50  # runs that are seen to: MongoDB's 100 connections are for all that a process does
+CONCURRENCY = 50  # runs; MongoDB's 100 connections are shared by the whole process
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StartedRun:
     run: WatchRun
-    is_new: bool  # False: the watch was being checked already
+    is_new: bool  # False: it was in progress already
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,8 +68,8 @@ class StartRun:
     async def __call__(
         self, watch_id: str, trigger: str, *, due: datetime | None = None
     ) -> StartedRun | None:
-        """None: there is no such watch; or it is not due, where that is asked. Raises WatchRefused
-        for an external one, which has nothing to check."""
+        """None: there is no such watch, or it is not due by `due`. Raises WatchRefused for an
+        external watch, which has nothing to check."""
         if due is None and (watch := await self.watches.find_watch(watch_id)) is not None:
             refuse_external(watch)
         run_id = uuid.uuid4().hex
@@ -87,45 +86,45 @@ class RunWatches:
     clock: Clock
     cron: Cron
     after_run: Callable[[Watch, WatchRun], Awaitable[None]]  # may be repeated for one run
-    _rests_until: float = field(default=0.0, init=False)  # on the steady clock
-    _next_idle_look: float = field(default=0.0, init=False)  # on the steady clock
+    _no_long_poll_before: float = field(default=0.0, init=False)  # on the steady clock
+    _next_idle_poll: float = field(default=0.0, init=False)  # on the steady clock
 
     async def __call__(self) -> int:
-        """One look; how many runs there are to attend. Raises Unavailable."""
+        """One poll; returns how many runs are in progress. Raises Unavailable."""
         now = self.clock.now()
         await self._close_idle_runs(now)
-        limit = ATTENDED_AT_ONCE[0]
-        attended, has_room = await self._look(limit, now)
+        limit = RUNS_PER_POLL[0]
+        active, has_room = await self._poll(limit, now)
         began = self.clock.steady()
-        if has_room or began < self._rests_until:
-            return attended
-        for limit in ATTENDED_AT_ONCE[1:]:
-            attended, has_room = await self._look(limit, now)
+        if has_room or began < self._no_long_poll_before:
+            return active
+        for limit in RUNS_PER_POLL[1:]:
+            active, has_room = await self._poll(limit, now)
             if has_room:
                 break
         ended = self.clock.steady()
-        self._rests_until = ended + REST_AFTER_LONG_LOOK * (ended - began)
-        return attended
+        self._no_long_poll_before = ended + LONG_POLL_PAUSE * (ended - began)
+        return active
 
     async def _close_idle_runs(self, now: datetime) -> None:
-        if self.clock.steady() < self._next_idle_look:
+        if self.clock.steady() < self._next_idle_poll:
             return
-        self._next_idle_look = self.clock.steady() + IDLE_LOOK_SECONDS
+        self._next_idle_poll = self.clock.steady() + IDLE_POLL_SECONDS
         if closed := await self.runs.close_idle_runs(now - LONGEST_IDLE):
             log.info("closed idle runs of other programs' events", extra={"runs": closed})
 
-    async def _look(self, limit: int, now: datetime) -> tuple[int, bool]:
-        """At so many runs: how many there are, and whether those leave room for what is due, or
-        will soon."""
-        attended = await self.runs.active_runs(limit=limit)
-        room = limit - len(attended)
-        due = await self.watches.due_watches(now, limit=min(room, MOST_AT_ONCE)) if room else []
-        attended += filter(None, await _all(self._start(each, now) for each in due))
-        moved = sum(await _all(self._attend(each, now) for each in attended))
-        return len(attended), room > 0 or moved >= limit // 10
+    async def _poll(self, limit: int, now: datetime) -> tuple[int, bool]:
+        """Advance `limit` runs: how many there are, and whether there is room for due watches, or
+        will be soon."""
+        active = await self.runs.active_runs(limit=limit)
+        room = limit - len(active)
+        due = await self.watches.due_watches(now, limit=min(room, MOST_STARTS)) if room else []
+        active += filter(None, await _all(self._start(each, now) for each in due))
+        moved = sum(await _all(self._advance(each, now) for each in active))
+        return len(active), room > 0 or moved >= limit // 10
 
     async def _start(self, watch: Watch, now: datetime) -> ActiveRun | None:
-        """None: another has started it, or it is not due any more."""
+        """None: another scheduler started it, or it is no longer due."""
         started = await StartRun(watches=self.watches, runs=self.runs)(
             watch.watch_id, "schedule", due=now
         )
@@ -134,11 +133,11 @@ class RunWatches:
         log.info("a watch is due", extra={"watch_id": watch.watch_id})
         return ActiveRun(run=started.run, watch=watch, published_at=None)
 
-    async def _attend(self, each: ActiveRun, now: datetime) -> bool:
-        """Whether there was something to do."""
+    async def _advance(self, each: ActiveRun, now: datetime) -> bool:
+        """Whether anything was done."""
         run = each.run
         is_done = run.pages_total is not None and run.tally.processed >= run.pages_total
-        if is_done:  # others may have sent events of pages that are not the run's
+        if is_done:  # other programs may have sent events for other pages
             is_done = not await self.runs.unchecked(run.run_id)
         if is_done or now - max(run.started_at, run.updated_at) > LONGEST_SILENCE:
             await self._finish(each, now)
@@ -149,13 +148,13 @@ class RunWatches:
         return False
 
     def _wants_checks(self, each: ActiveRun, now: datetime) -> bool:
-        """Also when nothing was heard of the run for long, though a message is never lost."""
+        """Also after a long silence, although messages are never lost."""
         if each.published_at is None:
             return True
         return now - max(each.run.updated_at, each.published_at) > FORGOTTEN
 
     async def _publish(self, run: WatchRun) -> bool:
-        """False: the queue is full; the rest follows at the next look."""
+        """False: the queue is full; the rest follows at the next poll."""
         urls = await self.runs.unchecked(run.run_id)
         for start in range(0, len(urls), PUBLISHED_AT_ONCE):
             messages = [
@@ -168,7 +167,7 @@ class RunWatches:
 
     async def _finish(self, each: ActiveRun, now: datetime) -> None:
         watch, tally = each.watch, each.run.tally
-        is_failed = tally.processed == tally.failed  # what is missing counts as failed
+        is_failed = tally.processed == tally.failed  # missing pages count as failed
         failures = watch.failures + 1 if is_failed else 0
         await self.after_run(watch, each.run)
         next_run = NextRun(self._next_run(watch, failures, now), instead_of=watch.next_run_at)
@@ -177,7 +176,7 @@ class RunWatches:
             log.warning("no page of a watch could be checked", extra={"watch_id": watch.watch_id})
 
     def _next_run(self, watch: Watch, failures: int, now: datetime) -> datetime | None:
-        """A schedule that was valid when the watch was saved may not be on this machine."""
+        """A schedule that was valid on another machine may not be here."""
         try:
             return next_run(
                 watch.config, now=now, failures=failures, jitter=jitter(), next_match=self.cron
@@ -189,9 +188,9 @@ class RunWatches:
 
 
 async def _all(actions: Iterable[Awaitable[Result]]) -> list[Result]:
-    """Many at the same time; one that fails does not keep the others from their end, and one watch
-    that nobody foresaw does not stop all."""
-    turns = asyncio.Semaphore(AT_A_TIME)
+    """Concurrently. An unavailable store is raised after all have ended; any other error is logged,
+    so that one watch does not stop the others."""
+    turns = asyncio.Semaphore(CONCURRENCY)
 
     async def in_turn(action: Awaitable[Result]) -> Result:
         async with turns:
@@ -205,5 +204,5 @@ async def _all(actions: Iterable[Awaitable[Result]]) -> list[Result]:
         elif isinstance(each, WebloomError) or not isinstance(each, Exception):
             raise each
         else:
-            log.error("a watch can't be attended", exc_info=each)
+            log.error("unexpected error in the run of a watch", exc_info=each)
     return done

@@ -1,24 +1,25 @@
-"""Send to many targets at the same time, so that none waits for another.
+"""Send to many targets concurrently, so that none waits for another.
 
-targets with something due -> those that may start -> a task for each, one at a time
-      ^  every few seconds, while any task runs          `- its messages, one after the other
+targets with something due -> one task per target -> wait for the lane -> its messages in order
+      ^  every few seconds, while any task runs
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 
 from webloom.cancellation import cancel_and_wait
-from webloom.domain.sending import Lane, Running, Sending
+from webloom.domain.sending import Lane
 from webloom.ports.notifications import DueTarget
 
-LOOK_SECONDS = 5.0  # between two looks at what is due, and before a target that failed is tried
+LOOK_SECONDS = 5.0  # between two polls for what is due, and before a failed target is retried
 
 
 class SendByTarget:
-    """One round: it ends when nothing is being sent any more."""
+    """One round, which ends when nothing is being sent any more."""
 
     def __init__(
         self,
@@ -26,83 +27,74 @@ class SendByTarget:
         due: Callable[[], Awaitable[list[DueTarget]]],
         send: Callable[[str], Awaitable[bool]],  # all that is due for a target; False: it failed
         lane_of: Callable[[str], Lane],
-        stop: asyncio.Event,  # nothing is begun any more
+        stop: asyncio.Event,  # start nothing more
     ) -> None:
         self._due = due
         self._send = send
         self._lane_of = lane_of
         self._stop = stop
-        self._tasks: dict[asyncio.Task[bool], tuple[str, Sending]] = {}
-        self._running = Running()
-        self._waiting: dict[Sending, deque[str]] = {}  # for others to end; by what they share
+        self._tasks: dict[str, asyncio.Task[None]] = {}  # by target
+        self._none_left = asyncio.Event()
+        self._semaphores: dict[tuple[str, ...], asyncio.Semaphore] = {}
         self._not_before: dict[str, float] = {}  # targets that failed
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
 
     async def __call__(self) -> None:
-        """Raises what `due` or `send` does, when all that was begun has ended."""
+        """Raises what `due` or `send` raises, after everything started has ended."""
         try:
-            await self._look()
+            await self._poll()
             while self._tasks:
-                await self._wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self._none_left.wait()
+                        break
+                await self._poll()
         finally:
-            await cancel_and_wait(*self._tasks)
+            await cancel_and_wait(*self._tasks.values())
         if self._error is not None:
             raise self._error
 
-    async def _wait(self) -> None:
-        loop = asyncio.get_running_loop()
-        done, _ = await asyncio.wait(
-            self._tasks,
-            timeout=max(0.0, self._next_look - loop.time()),
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        for task in done:
-            target_url, sending = self._tasks.pop(task)
-            self._running.end(sending)
-            if (error := task.exception()) is not None:
-                self._error = self._error or error
-            elif not task.result():
-                self._not_before[target_url] = loop.time() + LOOK_SECONDS
-        if loop.time() >= self._next_look:
-            await self._look()
-        else:
-            self._start()
-
-    async def _look(self) -> None:
-        self._next_look = asyncio.get_running_loop().time() + LOOK_SECONDS
-        try:
-            due = await self._due()
-        except Exception as error:  # what is being sent is to be noted all the same
-            due, self._error = [], self._error or error
-        self._waiting = self._queued(due)
-        self._start()
-
-    def _queued(self, due: list[DueTarget]) -> dict[Sending, deque[str]]:
-        """Those that failed last, so that they are in nobody's way."""
-        now = asyncio.get_running_loop().time()
-        busy = {url for url, _ in self._tasks.values()}
-        waiting: dict[Sending, deque[str]] = {}
-        for target in sorted(due, key=lambda each: each.has_failed):
-            if target.url not in busy and self._not_before.get(target.url, 0.0) <= now:
-                new = Sending(lane=self._lane_of(target.url), has_failed=target.has_failed)
-                waiting.setdefault(new, deque()).append(target.url)
-        return waiting
-
-    def _start(self) -> None:
-        """Of thousands that wait, few are looked at: those of a lane that is full are passed by."""
+    async def _poll(self) -> None:
+        """Targets that failed come last, so that they delay no others."""
         if self._stop.is_set() or self._error is not None:
             return
-        full: set[str] = set()
-        for new, urls in list(self._waiting.items()):
-            if new.lane.name in full:
-                continue
-            while urls and self._running.may_start(new):
-                self._begin(urls.popleft(), new)
-            if not urls:
-                del self._waiting[new]
-            if self._running.is_full(new.lane):
-                full.add(new.lane.name)
+        try:
+            due = await self._due()
+        except Exception as error:  # what is being sent must still be recorded
+            self._error = error
+            return
+        now = asyncio.get_running_loop().time()
+        for target in sorted(due, key=lambda each: each.has_failed):
+            if target.url not in self._tasks and self._not_before.get(target.url, 0.0) <= now:
+                self._none_left.clear()
+                task = self._tasks[target.url] = asyncio.create_task(self._send_to(target))
+                task.add_done_callback(partial(self._ended, target.url))
 
-    def _begin(self, target_url: str, new: Sending) -> None:
-        self._running.start(new)
-        self._tasks[asyncio.ensure_future(self._send(target_url))] = (target_url, new)
+    def _ended(self, url: str, task: asyncio.Task[None]) -> None:
+        del self._tasks[url]
+        if not self._tasks:
+            self._none_left.set()
+
+    async def _send_to(self, target: DueTarget) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                for limit in self._limits(target):
+                    await stack.enter_async_context(limit)
+                if self._stop.is_set() or self._error is not None:
+                    return
+                if not await self._send(target.url):
+                    later = asyncio.get_running_loop().time() + LOOK_SECONDS
+                    self._not_before[target.url] = later
+        except Exception as error:
+            self._error = self._error or error
+
+    def _limits(self, target: DueTarget) -> list[asyncio.Semaphore]:
+        """The lane's comes last, so that a target which waits for another one does not use it."""
+        lane = self._lane_of(target.url)
+        limits = [self._semaphore(lane.half, lane.name, "destination", lane.destination)]
+        if target.has_failed:
+            limits.append(self._semaphore(lane.half, lane.name, "failed"))
+        return [*limits, self._semaphore(lane.limit, lane.name)]
+
+    def _semaphore(self, limit: int, *key: str) -> asyncio.Semaphore:
+        return self._semaphores.setdefault(key, asyncio.Semaphore(limit))

@@ -1,22 +1,21 @@
 """Send notifications of what a run has found.
 
-    a run is over -> its change logs with alerts make a batch -> one for each target (outbox)
-    what was stored after its run, or names none -> the same, at the next look
-    due -> for each target by itself: those of one moment make one message -> send
-                                              sent: noted | failed: retried later, or given up
+    a run ends -> its change logs with alerts form a batch -> one notification per target (outbox)
+    stored after its run, or without a run -> the same, at the next poll
+    due -> per target: notifications due at the same time form one message -> send
+                                              sent: recorded | failed: retried later, or given up
 
-A change log is in one batch, and what is in a batch is fixed: after a crash its notifications are
-made again with the same ids. So each change is reported once, and by schedulers that get in each
-other's way rather twice than never.
+A change log is in one batch, and a batch never changes: after a crash its notifications are created
+again with the same ids. So each change is reported once; concurrent schedulers may report it twice,
+but never not at all.
 
-A crash between sending and noting sends the message again, with the same id: what makes one message
-is fixed once it is due.
+After a crash between sending and recording, the message is sent again with the same id: which
+notifications form a message is fixed once they are due.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import traceback
 import unicodedata
@@ -30,7 +29,7 @@ from typing import Any
 from webloom.application.watch.send_by_target import SendByTarget
 from webloom.domain.errors import NotSent, Unavailable
 from webloom.domain.notification import Notification, next_attempt
-from webloom.domain.storage_event import run_of_day
+from webloom.domain.storage_event import digest, run_of_day
 from webloom.domain.watch import Target, Watch, WatchRun
 from webloom.ports.clock import Clock
 from webloom.ports.notifications import Notifications
@@ -46,28 +45,28 @@ _LATE_AT_ONCE = 100  # jobs and their runs
 _LOGS_AT_ONCE = 200
 _AT_ONCE = 1000
 _PRICES_LOOKED_AT = 50
-_TARGETS_AT_ONCE = 10_000  # that a look finds
+_TARGETS_AT_ONCE = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def notifications_of(
     watch: Watch, batch: str, logs: Sequence[ChangeLog], now: datetime, *, more: int = 0
 ) -> list[Notification]:
-    """One for each target. `more` changes have alerts too and are counted only. None when there is
-    nothing to tell."""
-    told = [each for each in logs if each.alerts]
-    if not told:
+    """One per target, if there are alerts. `more` changes have alerts too and are only counted."""
+    alerting = [each for each in logs if each.alerts]
+    if not alerting:
         return []
-    # Whoever sees but a part of what another scheduler is gathering tells that under another id.
-    count = str(len(told) + more)
+    count = len(alerting) + more
+    lines = _bounded([line_of(each) for each in alerting], count)
     return [
         Notification(
-            notification_id=_digest(batch, target.url, count),
+            # A scheduler that sees only a part of what another is collecting uses another id.
+            notification_id=digest(batch, target.url, str(count)),
             watch_id=watch.watch_id,
             target_url=target.url,
-            run_id=_run_of(told[0]),
+            run_id=_run_of(alerting[0]),
             due_at=due_at(target, now),
-            lines=_bounded([line_of(each) for each in told], more),
+            lines=lines,
             batch=batch,
         )
         for target in {each.url: each for each in watch.config.targets}.values()
@@ -75,7 +74,7 @@ def notifications_of(
 
 
 def _run_of(change: ChangeLog) -> str:
-    """That it counts for."""
+    """The run that the change counts for."""
     return change.run_id or run_of_day(change.job_id, change.timestamp)
 
 
@@ -84,7 +83,7 @@ def line_of(change: ChangeLog) -> str:
 
 
 def due_at(target: Target, now: datetime) -> datetime:
-    """Digests end at whole multiples of their length, so that several runs share one."""
+    """Digests are due at whole multiples of their length, so several runs share one."""
     if target.digest_minutes is None:
         return now
     length = timedelta(minutes=target.digest_minutes)
@@ -92,8 +91,8 @@ def due_at(target: Target, now: datetime) -> datetime:
 
 
 def together(notifications: Iterable[Notification]) -> list[list[Notification]]:
-    """Those that make one message: of one watch and target, due at the same moment. Those of a
-    digest are, and stay so when they fail; others are told one by one."""
+    """Groups that form one message each: of one watch and target, due at the same time. A digest
+    stays together when it fails; other notifications are sent one by one."""
     groups: dict[tuple[str, str, datetime], list[Notification]] = {}
     for each in notifications:
         key = (each.watch_id, each.target_url, each.due_at)
@@ -102,7 +101,7 @@ def together(notifications: Iterable[Notification]) -> list[list[Notification]]:
 
 
 class _Unexpected(NotSent):
-    """The fault of this message, not of its target."""
+    """This message failed for a reason other than its target."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,7 +117,7 @@ class SendNotifications:
         await self._gather(watch, run.watch_id, run.run_id)
 
     async def gather_late(self) -> None:
-        """What no end of a run tells. May be repeated. Raises StoreUnavailable."""
+        """Changes that no end of a run covers. May be repeated. Raises StoreUnavailable."""
         while True:
             some = await self.pages.late_alerts(limit=_LATE_AT_ONCE)
             gathered = [await self._gather_from(each) for each in some]
@@ -126,22 +125,22 @@ class SendNotifications:
                 return
 
     async def _gather_from(self, late: Late) -> bool:
-        """What can't be told of one watch is not to stop all others."""
+        """A watch whose alerts can't be collected does not stop the others."""
         try:
             watch = await self.watches.find_watch(late.job_id)
             await self._gather(watch, late.job_id, late.run_id)
         except Unavailable:
             raise
         except Exception as error:
-            told = {"watch_id": late.job_id, "run_id": late.run_id}
-            log.error("unexpected error in gathering alerts", exc_info=error, extra=told)
+            fields = {"watch_id": late.job_id, "run_id": late.run_id}
+            log.error("unexpected error in collecting alerts", exc_info=error, extra=fields)
             return False
         return True
 
     async def _gather(self, watch: Watch | None, job_id: str, run_id: str | None) -> None:
         for batch in await self.pages.gather_alerts(job_id, run_id, uuid.uuid4().hex):
             if watch is not None and watch.config.targets:
-                logs, more = await self._told_changes(batch, most=MOST_LINES)
+                logs, more = await self._alerting_changes(batch)
                 notifications = notifications_of(watch, batch, logs, self.clock.now(), more=more)
                 if notifications:
                     await self.notifications.add(notifications)
@@ -149,7 +148,7 @@ class SendNotifications:
 
     async def send_due(self, stop: asyncio.Event | None = None) -> int:
         """How many were due. No target waits for another (`SendByTarget`). After `stop`, no message
-        is begun. Raises StoreUnavailable."""
+        is started. Raises StoreUnavailable."""
         is_over = stop or asyncio.Event()
         found = 0
 
@@ -170,8 +169,8 @@ class SendNotifications:
         return found
 
     async def _send_all(self, groups: list[list[Notification]], stop: asyncio.Event) -> bool:
-        """What one target gets, one after the other. While it is away, the rest waits: it stays
-        due, and its turn comes at another look. False: it is away."""
+        """Messages to one target, one after the other. False: it is unavailable, and the rest stays
+        due until the next poll."""
         for group in groups:
             if stop.is_set():
                 break
@@ -201,32 +200,33 @@ class SendNotifications:
         except Unavailable:
             raise
         except Exception as error:
-            # One message that can't be made or sent is not to stop all others.
+            # A message that can't be built or sent does not stop the others.
             log.error(
                 "unexpected error in sending a notification",
-                extra={**_told(first), "kind": type(error).__name__, "at": _places(error)},
+                extra={**_fields(first), "kind": type(error).__name__, "at": _places(error)},
             )
             return _Unexpected(reason=f"unexpected: {type(error).__name__}", retryable=True)
 
     async def _note_failure(self, group: list[Notification], failure: NotSent) -> None:
-        # By the one that was tried most, so that a digest stays together.
+        # As for the one with the most attempts, so that a digest stays together.
         tried = max(group, key=lambda each: each.attempts)
         again = next_attempt(tried, failure, self.clock.now())
         ids = [each.notification_id for each in group]
         await self.notifications.note_failed(ids, error=failure.reason, retry_at=again)
         message = "a notification is sent later" if again else "a notification is given up"
-        log.warning(message, extra={**_told(tried), "error": failure.reason})
+        log.warning(message, extra={**_fields(tried), "error": failure.reason})
 
     async def _message(self, watch: Watch, group: list[Notification]) -> NotificationMessage:
-        found = [(each, *await self._told_changes(each.batch, most=MOST_LINES)) for each in group]
+        found = [(each, *await self._alerting_changes(each.batch)) for each in group]
         found.sort(key=lambda each: max((change.timestamp for change in each[1]), default=0))
-        lines = _joined([each.lines for each, _, _ in found])
-        logs = [change for _, each, _ in found for change in each][:MOST_LINES]
-        # Counted anew, as lines are bounded; but what the lines tell may be gone from the store.
-        count = max(len(lines), sum(len(each) + more for _, each, more in found))
+        lines = [line for each, _, _ in found for line in each.lines[:MOST_LINES]]
+        # Lines are bounded; but the store may have dropped change logs that they quote.
+        count = max(len(lines), sum(len(logs) + more for _, logs, more in found))
+        lines = _bounded(lines, count)
+        changes = [change for _, logs, _ in found for change in logs][:MOST_LINES]
         ids = [each.notification_id for each in group]
         return NotificationMessage(
-            message_id=ids[0] if len(ids) == 1 else _digest(*ids),
+            message_id=ids[0] if len(ids) == 1 else digest(*ids),
             at=self.clock.now(),
             title=f"{_one_line(watch.config.name)}: {count:,} change{'' if count == 1 else 's'}",
             lines=lines,
@@ -237,12 +237,12 @@ class SendNotifications:
                 "runIds": list(dict.fromkeys(each.run_id for each, _, _ in found)),
                 "noticeIds": ids,
                 "lines": lines,
-                "changes": [await self._change(each) for each in logs],
+                "changes": [await self._change(each) for each in changes],
             },
         )
 
-    async def _told_changes(self, batch: str | None, *, most: int) -> tuple[list[ChangeLog], int]:
-        """Those of a batch with alerts, and how many there are beyond `most`."""
+    async def _alerting_changes(self, batch: str | None) -> tuple[list[ChangeLog], int]:
+        """The first MOST_LINES of a batch that have alerts, and the number of those beyond."""
         kept: list[ChangeLog] = []
         more, cursor = 0, None
         while batch is not None:
@@ -250,7 +250,7 @@ class SendNotifications:
                 ChangeFilter(batch=batch), limit=_LOGS_AT_ONCE, cursor=cursor
             )
             found = [each for each in logs if each.alerts]
-            room = most - len(kept)
+            room = MOST_LINES - len(kept)
             kept += found[:room]
             more += len(found[room:])
             if cursor is None:
@@ -273,7 +273,8 @@ class SendNotifications:
         }
 
     async def _price(self, change: ChangeLog) -> PriceRecord | None:
-        """That came with the change: the latest, mostly; in a digest it may be an earlier one."""
+        """The record of the changed version: usually the latest, in a digest perhaps an earlier
+        one."""
         for limit in (1, _PRICES_LOOKED_AT):
             prices, more = await self.pages.prices(change.job_id, change.url, limit=limit)
             found = next((each for each in prices if each.version == change.current), None)
@@ -282,30 +283,24 @@ class SendNotifications:
         return None
 
 
-def _told(notification: Notification) -> dict[str, Any]:
-    """For the log: no target, as its URL is a secret."""
+def _fields(notification: Notification) -> dict[str, Any]:
+    """For the log. Without the target, whose URL is a secret."""
     return {
         "watch_id": notification.watch_id,
-        "notice_id": notification.notification_id,
+        "notification_id": notification.notification_id,
         "run_id": notification.run_id,
     }
 
 
-def _bounded(lines: list[str], more: int) -> list[str]:
-    more += len(lines[MOST_LINES:])
+def _bounded(lines: list[str], count: int) -> list[str]:
+    """At most MOST_LINES of `count` lines, and how many more there are."""
     kept = lines[:MOST_LINES]
+    more = count - len(kept)
     return [*kept, f"and {more} more"] if more else kept
 
 
-def _joined(parts: list[list[str]]) -> list[str]:
-    """Of lines that are bounded each."""
-    lines = [line for part in parts for line in part[:MOST_LINES]]
-    more = sum(int(part[-1].split()[1]) for part in parts if len(part) > MOST_LINES)
-    return _bounded(lines, more)
-
-
 def _one_line(text: str) -> str:
-    """Texts of other people's pages break no line and hide nothing."""
+    """Text of other people's pages can't break lines or hide anything."""
     shown = "".join(
         " " if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp") else each
         for each in text[:LONGEST_LINE]
@@ -313,12 +308,7 @@ def _one_line(text: str) -> str:
     return shown + "…" if len(text) > LONGEST_LINE else shown
 
 
-def _digest(*parts: str) -> str:
-    joined = "\0".join(parts).encode(errors="replace")
-    return hashlib.blake2b(joined, digest_size=16).hexdigest()
-
-
 def _places(error: BaseException) -> str:
-    """A traceback without texts, as one may quote the target's URL."""
+    """A traceback without messages, which may quote the target's URL."""
     frames = traceback.walk_tb(error.__traceback__)
     return " ".join(f"{Path(frame.f_code.co_filename).name}:{line}" for frame, line in frames)

@@ -2,8 +2,8 @@
 
     decode -> admit -> page, version, price record, change log, run's counters (one verb) -> ack
 
-What can't be stored goes to the dead letters with the reason. A database that is away, or full, is
-waited for: that is no fault of the message.
+What can't be stored goes to the dead letters with the reason. While the database is unavailable or
+full, the message waits.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
+from webloom.application.deliveries import defer
 from webloom.application.retrying import retry_until_available
-from webloom.domain.errors import EventRefused, QueueFull, StorageFull
+from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.event_admission import admitted, maintained_urls
 from webloom.domain.storage_event import Origin, StorageEvent
 from webloom.domain.watch import Outcome
@@ -29,7 +30,7 @@ from webloom.ports.watches import Watches
 
 log = logging.getLogger(__name__)
 
-MOST_DELIVERIES = 20  # of an event whose agents die one after the other
+MOST_DELIVERIES = 20  # of an event whose agents keep dying
 FULL_PAUSE = 30.0  # seconds, while there is no room
 
 
@@ -50,8 +51,8 @@ class StoreEvent:
             now = self.clock.now()
             event = await self._admitted(event_of(delivery.body, received=now), now)
             if event.problems:
-                told = {"job_id": event.job_id, "url": event.url, "problems": event.problems}
-                log.warning("a part of an event can't be used", extra=told)
+                fields = {"job_id": event.job_id, "url": event.url, "problems": event.problems}
+                log.warning("a part of an event can't be used", extra=fields)
             await self._store(event)
         except EventRefused as error:
             reason = str(error)
@@ -60,12 +61,12 @@ class StoreEvent:
             await retry_until_available(lambda: delivery.bury(reason))
         except StorageFull as error:
             log.error("there is no room for an event", extra={"error": str(error)})
-            await self._put_off(delivery)
+            await self._defer(delivery)
         else:
             await retry_until_available(delivery.ack)
 
     async def _admitted(self, event: StorageEvent, now: datetime) -> StorageEvent:
-        """Raises EventRefused; then the run that it names, which may be ours, is left alone."""
+        """Raises EventRefused; its run, which may be one of ours, is left alone then."""
         watch = run = None
         if event.origin is not Origin.CHECKER:
             watch = await retry_until_available(lambda: self.watches.find_watch(event.job_id))
@@ -84,7 +85,7 @@ class StoreEvent:
         await retry_until_available(lambda: self.store.store_event(event))
 
     async def _fail(self, event: StorageEvent, run_id: str, reason: str) -> None:
-        """Its run is not to wait for it."""
+        """So that its run does not wait for it."""
         checked = Checked(
             job_id=event.job_id,
             url=event.url,
@@ -95,15 +96,8 @@ class StoreEvent:
         )
         await retry_until_available(lambda: self.store.note_checked(checked))
 
-    async def _put_off(self, delivery: Delivery) -> None:
-        """As a message of its own: for this one every delivery would count as an agent's death."""
+    async def _defer(self, delivery: Delivery) -> None:
+        """As a new message: each retry of this one would count as the death of an agent."""
         seconds = FULL_PAUSE * (0.5 + jitter())
         copy = Message(id=uuid.uuid4().hex, body=delivery.body)
-        try:
-            await retry_until_available(
-                lambda: self.broker.publish(self.queue, copy, delay=seconds)
-            )
-        except QueueFull:
-            await retry_until_available(lambda: delivery.retry(seconds))
-        else:
-            await retry_until_available(delivery.ack)
+        await defer(delivery, self.broker, self.queue, copy, seconds)

@@ -10,15 +10,12 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from webloom.application.imports.manage_feeds import (
-    LONGEST_MINUTES,
-    SHORTEST_MINUTES,
-    refuse_bad,
-)
+from webloom.application.imports.manage_feeds import refuse_bad
 from webloom.bootstrap.connections import open_services
 from webloom.bootstrap.services import Services
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import AUTO, Feed, FeedConfig
+from webloom.domain.schedule import LONGEST_MINUTES, SHORTEST_MINUTES
 from webloom.entrypoints.api.import_schemas import feed_response
 from webloom.entrypoints.cli import feeds_opml
 from webloom.entrypoints.cli.feed import FORMAT_HELP, Maps, pair, wrong_options
