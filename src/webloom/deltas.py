@@ -1,4 +1,4 @@
-"""Versions of a text in few bytes.
+"""Compact storage of a text's versions.
 
 A version is kept whole, or as a delta: compressed with a newer version as the dictionary, so that
 what both have costs nearly nothing. Either is read with what it was made with.
