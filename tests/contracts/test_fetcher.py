@@ -182,7 +182,7 @@ async def test_redirects_are_followed(web: Web, verb: str, status: int, file: Pa
 
 @each_verb
 @pytest.mark.parametrize(("told", "seconds"), [("120", 120.0), ("soon", None)])
-async def test_retry_after_is_told_in_seconds(
+async def test_retry_after_is_given_in_seconds(
     web: Web, verb: str, told: str, seconds: float | None, file: Path
 ) -> None:
     web.put("/some", Answer(status=429, headers={"Retry-After": told}))

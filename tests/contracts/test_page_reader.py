@@ -93,7 +93,7 @@ async def test_status_type_and_selection_count(reader: PageReader, tmp_path: Pat
     assert gone.reading.classification.type is PageType.ERROR
 
 
-async def test_what_is_no_page_is_refused_and_others_are_read(
+async def test_a_binary_body_is_refused_and_others_are_read(
     reader: PageReader, tmp_path: Path
 ) -> None:
     bad = [

@@ -215,7 +215,7 @@ async def test_what_is_known_is_not_sent_again(
 
 
 @pytest.mark.parametrize("odd", ["caf\u00e9", "a\r\nX-Evil: 1", "a\x00b", ""])
-async def test_an_etag_that_is_no_text_is_not_sent(
+async def test_an_unprintable_etag_is_not_sent(
     downloader: HttpDownloader, site: FeedSite, file: Path, odd: str
 ) -> None:
     got = await downloader.download(site.url("/known"), file, known=LastFetch(etag=odd))
@@ -279,7 +279,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("path", "retryable", "reason"), BROKEN, ids=[row[0] for row in BROKEN])
-async def test_what_can_not_be_had_is_told(
+async def test_a_failed_download_says_why(
     downloader: HttpDownloader, site: FeedSite, file: Path, path: str, retryable: bool, reason: str
 ) -> None:
     failure = await failure_of(downloader, site.url(path), file)
@@ -341,7 +341,7 @@ async def test_the_limit_itself_is_allowed(site: FeedSite, file: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["/dev/full", "missing/feed"])
-async def test_a_disk_that_takes_nothing_is_told(
+async def test_an_unwritable_disk_is_reported(
     downloader: HttpDownloader, site: FeedSite, tmp_path: Path, place: str
 ) -> None:
     file = tmp_path / place

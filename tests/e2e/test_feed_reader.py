@@ -95,7 +95,7 @@ async def test_a_feed_comes_in_batches_with_totals(path: Path) -> None:
     assert titles(batches) == [f"Title {n}" for n in range(450) if n not in left_out]
 
 
-async def test_many_items_of_one_guid_are_one_posting_and_told_as_they_come(path: Path) -> None:
+async def test_many_items_of_one_guid_are_one_posting_with_progress(path: Path) -> None:
     items = [item(0), *[item(number, guid="same") for number in range(1, 9_000)], item(9_000)]
     write(path, feed(*items))
     batches = await read_all(path)
@@ -124,7 +124,7 @@ async def test_batches_that_are_counted_only_are_the_same_without_their_postings
     whole = await read_all(path)
     reader.learnt(path).replace(known)
     assert [batch.count for batch in whole] != [200, 98]  # some end by their size
-    bare = [replace(batch, jobs=b"") for batch in whole]
+    bare = [msgspec.structs.replace(batch, jobs=b"") for batch in whole]
     assert await read_all(path, replace(OPTIONS, counts_only=True)) == bare
     assert await read_all(path, replace(OPTIONS, counts_only=True, known=known)) == bare
 
@@ -178,7 +178,7 @@ async def test_failures_are_capped_and_all_are_counted(path: Path) -> None:
         (gzip.compress(feed(item(1, body="x" * 20_000_000))), "larger than"),
     ],
 )
-async def test_what_is_refused_is_told(path: Path, body: bytes, said: str) -> None:
+async def test_a_refused_feed_says_why(path: Path, body: bytes, said: str) -> None:
     write(path, body)
     options = ReadOptions(
         source_url=URL,
@@ -192,12 +192,12 @@ async def test_what_is_refused_is_told(path: Path, body: bytes, said: str) -> No
         await read_all(path, options)
 
 
-async def test_a_file_that_is_gone_is_told_with_the_last_words_of_the_reader(path: Path) -> None:
+async def test_a_missing_file_is_reported_with_the_readers_last_error(path: Path) -> None:
     with pytest.raises(FeedUnreadable, match=r"ended unexpectedly with code 1: FileNotFoundError"):
         await read_all(path)
 
 
-async def test_a_reader_that_is_killed_is_told(path: Path) -> None:
+async def test_a_killed_reader_is_reported(path: Path) -> None:
     write(path, feed(*[item(number, body="x" * 5000) for number in range(3000)]))
     async with ProcessFeedReader().read(path, OPTIONS) as batches:
         await anext(batches)
@@ -334,7 +334,7 @@ async def test_a_wrong_format_is_refused_and_the_likely_one_named(path: Path) ->
     assert (batch.fetched, batch.is_whole) == (0, True)
 
 
-async def test_the_name_of_a_feed_is_no_part_of_what_its_postings_say(path: Path) -> None:
+async def test_the_name_of_a_feed_is_not_part_of_the_content_hash(path: Path) -> None:
     write(path, feed(item(1)))
     [one], [other] = [
         jobs_of((await read_all(path, replace(OPTIONS, source_name=name)))[0])

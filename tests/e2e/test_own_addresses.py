@@ -100,7 +100,7 @@ FETCHES = """
     from tempfile import mkdtemp
 
     from e2e.hostile_site import HostileSite
-    from e2e.test_fetcher import FakeResolver, SMALL
+    from e2e.fetcher.fetching import FakeResolver, SMALL
     from webloom.adapters.http.download import HttpDownloader
     from webloom.adapters.http.fetcher import HttpFetcher
     from webloom.adapters.notify.apprise_process import AppriseNotifier

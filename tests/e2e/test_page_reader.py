@@ -223,7 +223,7 @@ async def test_what_a_library_prints_does_not_disturb(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("rigged")
-async def test_memory_that_earlier_pages_left_behind_is_no_fault_of_the_next(
+async def test_memory_left_by_earlier_pages_does_not_fail_the_next(
     tmp_path: Path,
 ) -> None:
     async with ProcessPageReader() as reader:
@@ -253,7 +253,7 @@ async def test_a_page_that_is_refused_leaves_its_reader_alive(tmp_path: Path) ->
         assert children() == before
 
 
-async def test_a_reader_that_is_killed_is_told(tmp_path: Path) -> None:
+async def test_a_killed_reader_is_reported(tmp_path: Path) -> None:
     async with (
         ProcessPageReader() as reader,
         being_read(reader, tmp_path / "pipe") as (task, _),

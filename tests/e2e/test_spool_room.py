@@ -215,8 +215,8 @@ async def test_a_download_that_ends_during_a_measurement_is_still_counted(
         return found
 
     room = room_of(spool, 3 * MB)
-    async with room.share(spool / "new.part", 1) as newer:
-        async with room.share(spool / "old.part", 2 * MB) as older:
+    async with room.reserve(spool / "new.part", 1) as newer:
+        async with room.reserve(spool / "old.part", 2 * MB) as older:
             await older.more(2 * MB)
             (spool / "old.part").write_bytes(bytes(MB))
             monkeypatch.setattr(spool_room, "_measured", slowly)
@@ -285,11 +285,11 @@ async def test_a_disk_that_takes_nothing_though_it_has_room_is_a_failure(
 
 async def test_a_disk_that_has_become_full_is_waited_for(spool: Path) -> None:
     room = room_of(spool, 3 * MB)
-    async with room.share(spool / "one.part", 1) as share:
-        await share.disk_is_full(MB)  # there is room, as far as can be seen
+    async with room.reserve(spool / "one.part", 1) as reservation:
+        await reservation.disk_is_full(MB)  # there is room, as far as can be seen
         (spool / "other.feed").write_bytes(bytes(3 * MB))
         with pytest.raises(NoRoom) as caught:
-            await share.disk_is_full(MB)
+            await reservation.disk_is_full(MB)
     assert caught.value.needed == 2 * MB
 
 

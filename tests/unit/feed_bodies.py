@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 
 from steps import steps_of
 from webloom.parsing.feeds.element import Element, LaidOut, Record
-from webloom.parsing.feeds.records import Records, Unreadable
+from webloom.parsing.feeds.records import Records
+from webloom.parsing.feeds.scan import Unreadable
 from webloom.parsing.feeds.unpacking import Unpacked
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -7,7 +7,8 @@ import json
 
 from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.normalise import Normaliser, Rejected
-from webloom.parsing.feeds.records import Records, Unreadable
+from webloom.parsing.feeds.records import Records
+from webloom.parsing.feeds.scan import Unreadable
 from webloom.parsing.feeds.unpacking import Unpacked
 from webloom.parsing.job_posting import JobPosting
 

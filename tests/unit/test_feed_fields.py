@@ -81,7 +81,7 @@ def test_atom_3_says_base64_by_its_mode() -> None:
     assert atom_entry(f"><id>1</id><title>T</title>{content}").description == WOVEN
 
 
-def test_content_that_is_no_text_gives_way_to_the_summary() -> None:
+def test_content_that_is_not_text_gives_way_to_the_summary() -> None:
     content = f"<summary>In short</summary><content type='image/png'>{PNG}</content>"
     assert atom_entry(f"><id>1</id><title>T</title>{content}").description == "In short"
 

@@ -386,9 +386,9 @@ def test_every_format_has_a_sample() -> None:
 
 
 def test_an_unknown_format_is_refused_with_the_names_of_the_known_ones() -> None:
-    with pytest.raises(FeedUnreadable, match=r"no feed format 'rs'.*rss.*personio"):
+    with pytest.raises(FeedUnreadable, match=r"Unknown feed format 'rs'.*rss.*personio"):
         detect(Head("rss", {}, ["rss"]), "rs")
-    with pytest.raises(ValueError, match="no feed format"):
+    with pytest.raises(ValueError, match="Unknown feed format"):
         check_format("")
     check_format("auto")
     check_format("rss")

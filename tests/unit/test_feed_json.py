@@ -13,8 +13,8 @@ from unit.feed_postings import ReadPostings
 from webloom.parsing.feeds.element import Element
 from webloom.parsing.feeds.encoding import Encoding, RecordDecoder
 from webloom.parsing.feeds.json_items import JsonItems
-from webloom.parsing.feeds.records import Unreadable
 from webloom.parsing.feeds.repairs import Repairs
+from webloom.parsing.feeds.scan import Unreadable
 from webloom.parsing.job_posting import JobPosting, Salary
 
 JSON = json.dumps(
@@ -229,7 +229,7 @@ def test_an_item_with_a_defect_may_be_longer_than_what_is_held() -> None:
     assert isinstance(third, Unreadable)
 
 
-def test_broken_items_far_from_the_beginning_are_told_apart() -> None:
+def test_broken_items_far_from_the_beginning_fail_one_by_one() -> None:
     good = {"id": 1, "title": "Cook", "url": "https://a.example/1", "description": "x" * 20_000}
     broken = '{"id": 2, "title": Waiter}'
     text = f'{{"jobs":[{json.dumps(good)},{broken},{json.dumps(good | {"id": 3})}]}}'

@@ -27,7 +27,7 @@ def test_it_takes_few_bytes_for_a_key() -> None:
     assert keys.table.itemsize * len(keys.table) <= 50_000 * 8 * 8 / 3
 
 
-def test_keys_that_fall_on_one_place_are_told_apart() -> None:
+def test_keys_with_colliding_hashes_are_kept_apart() -> None:
     keys = KeyTable()
     alike = [f"{number:06x}{'0' * 34}" for number in range(1, 300)]  # the same low bits
     assert all(keys.add(each) for each in alike)

@@ -102,7 +102,7 @@ def test_a_record_with_a_defect_is_counted_every_time(tmp_path: Path) -> None:
     assert known_in(again) == 2
 
 
-def test_duplicates_are_told_from_what_is_known(tmp_path: Path) -> None:
+def test_duplicates_are_counted_among_unchanged_records(tmp_path: Path) -> None:
     body = rss(item(1), item(2), item(1), item(2, "other"))
     for _ in range(3):
         [(_, progress)] = read(body, tmp_path)

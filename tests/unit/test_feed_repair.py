@@ -185,7 +185,7 @@ def test_what_is_around_the_document_is_skipped(
     assert read.records.head.elements == {"title": "Jobs", "link": "https://jobs.example/"}
 
 
-def test_a_blank_before_a_root_without_declaration_is_no_defect() -> None:
+def test_a_blank_before_a_root_without_declaration_is_not_a_defect() -> None:
     read = ReadRecords(b"\n" + OPENING + item(1) + CLOSING)
     assert (len(read.items), read.repairs) == (1, {})
 

@@ -113,7 +113,7 @@ def test_a_currency_beside_a_bare_number_belongs_to_it() -> None:
     assert found == Salary(min=50000, max=50000, currency="GBP", period="year", text="50000")
 
 
-def test_no_numbers_and_no_text_are_no_salary() -> None:
+def test_a_salary_needs_a_number_or_a_text() -> None:
     assert salary(text=None, low="n/a", high="0", currency="EUR") is None
     assert salary(text=None, low="0.001") is None
     assert salary(text=None) is None

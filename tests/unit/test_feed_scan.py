@@ -13,7 +13,7 @@ from unit.feed_bodies import CLOSING, OPENING, ReadRecords, feed, growth, item, 
 from webloom.parsing.feeds.element import Element
 from webloom.parsing.feeds.entities import References
 from webloom.parsing.feeds.repairs import Repairs
-from webloom.parsing.feeds.scan import Scanner, Skipped
+from webloom.parsing.feeds.scan import Scanner, Unreadable
 from webloom.parsing.feeds.tags import Tags
 from webloom.parsing.feeds.tokens import Tokenizer
 
@@ -132,7 +132,7 @@ NASTY = (
 )
 
 
-def scanned(first: bytes, *rest: bytes) -> tuple[list[bytes | Skipped], Repairs, bool]:
+def scanned(first: bytes, *rest: bytes) -> tuple[list[bytes | Unreadable], Repairs, bool]:
     pieces = iter(rest)
     repairs = Repairs()
     scanner = Scanner(

@@ -84,7 +84,7 @@ def test_what_a_field_cannot_be_is_left_out(
 
 @pytest.mark.parametrize("name", LEAST)
 @pytest.mark.parametrize("value", [None, 7, ["x"]])
-def test_without_key_source_or_title_it_is_no_posting(name: str, value: object) -> None:
+def test_a_posting_needs_key_source_and_title(name: str, value: object) -> None:
     assert posting_from(LEAST | {name: value}) is None
     assert posting_from({other: LEAST[other] for other in LEAST if other != name}) is None
 

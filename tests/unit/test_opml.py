@@ -85,7 +85,7 @@ LAUGHS = (
         (b'<?xml version="1.0" encoding="klingon"?><opml/>', "OPML"),
     ],
 )
-def test_what_is_no_opml_is_refused_with_its_reason(content: bytes, reason: str) -> None:
+def test_other_documents_are_refused_with_a_reason(content: bytes, reason: str) -> None:
     with pytest.raises(FeedUnreadable, match=reason):
         read_opml(content)
 

@@ -210,7 +210,7 @@ def test_a_bot_check_is_a_wall_although_it_comes_with_200(html: str) -> None:
         ),
     ],
 )
-def test_a_page_with_a_captcha_in_it_is_no_wall(html: str) -> None:
+def test_a_page_with_a_captcha_in_a_form_is_not_a_wall(html: str) -> None:
     assert classified(html).type is not PageType.BLOCKED
 
 

@@ -73,7 +73,7 @@ def test_what_changed_beside_the_text(changed: dict[str, Any], expected: dict[st
     assert diff_pages(OLD, new).is_change
 
 
-def test_a_changed_text_is_told_line_by_line() -> None:
+def test_a_changed_text_is_compared_line_by_line() -> None:
     got = sent(msgspec.structs.replace(OLD, text=OLD.text.replace("10.99", "9.99")))
     assert got["textChanged"] is True
     text = got["text"]

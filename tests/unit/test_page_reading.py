@@ -116,19 +116,19 @@ def test_white_space_is_never_a_change(paragraphs: list[list[str]], data: st.Dat
         pytest.param("<html><p>x", "application/xhtml+xml", ["x"], id="XHTML"),
     ],
 )
-def test_bodies_that_are_no_html_are_read_as_text(
+def test_bodies_other_than_html_are_read_as_text(
     body: str, content_type: str | None, lines: list[str]
 ) -> None:
     assert read(body, content_type).parsed.text.split("\n") == lines
 
 
-def test_the_order_of_keys_in_json_is_no_change() -> None:
+def test_reordered_json_keys_are_not_a_change() -> None:
     one, other = '{"a": 1, "b": {"c": 2, "d": 3}}', '{"b":{"d":3,"c":2},"a":1}'
     hashes = {read(body, "application/json").snapshot_hash for body in (one, other)}
     assert len(hashes) == 1
 
 
-def test_what_is_no_page_is_classified_by_its_status() -> None:
+def test_a_document_is_classified_by_its_status() -> None:
     assert read("{}", "application/json").classification.type is PageType.OTHER
     blocked = read("{}", "application/json", status_code=429).classification
     assert blocked.type is PageType.BLOCKED
@@ -159,7 +159,7 @@ def test_selectors_find_parts_of_xml_but_not_of_json() -> None:
         (b"\x00" * 2000, "text/html"),
     ],
 )
-def test_what_is_no_text_is_unreadable(body: bytes, content_type: str | None) -> None:
+def test_binary_bodies_are_unreadable(body: bytes, content_type: str | None) -> None:
     with pytest.raises(PageUnreadable, match="is not text"):
         read(body, content_type)
 

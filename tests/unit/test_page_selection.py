@@ -89,7 +89,7 @@ def test_a_selector_that_finds_nothing_makes_the_page_unreadable(selector: str) 
         read(Selection(keep=["#a", selector]))
 
 
-def test_a_selector_that_finds_nothing_on_a_wall_is_no_wonder() -> None:
+def test_a_selector_that_finds_nothing_on_a_wall_is_not_an_error() -> None:
     reading = read(Selection(keep=[".gone"]), "<title>No</title><p>Forbidden", status_code=403)
     assert (reading.classification.type, reading.parsed.text) == (PageType.BLOCKED, "Forbidden")
 
@@ -116,7 +116,7 @@ def test_lines_are_ignored_sorted_and_made_unique(
     assert lines(selection, LIST) == expected
 
 
-def test_ignored_lines_and_order_are_no_change() -> None:
+def test_ignored_lines_and_their_order_are_not_a_change() -> None:
     selection = Selection(ignore_pattern=["(?i)views"], sort_lines=True)
     moved = "<p>gamma</p><p>13 views</p><p>alpha</p><p>alpha</p>"
     assert read(selection, LIST).snapshot_hash == read(selection, moved).snapshot_hash

@@ -116,7 +116,7 @@ NO_PRICE = [
 
 
 @pytest.mark.parametrize(("text", "_why"), NO_PRICE, ids=[row[0][:20] for row in NO_PRICE])
-def test_what_is_no_price_is_not_taken_for_one(text: str, _why: str) -> None:
+def test_other_numbers_are_not_taken_for_a_price(text: str, _why: str) -> None:
     assert read_amount(text) is None
 
 

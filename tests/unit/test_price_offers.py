@@ -166,7 +166,7 @@ def test_of_prices_that_disagree_the_one_that_people_see_is_chosen() -> None:
     assert json_ld(VARIANTS) == (euros("25"), IN)
 
 
-def test_twenty_prices_are_no_reason_to_refuse() -> None:
+def test_twenty_prices_are_not_refused() -> None:
     offers = [sold_for(price, "InStock") for price in range(10, 30)]
     assert json_ld(product(offers=offers)) == (euros("10"), IN)
 

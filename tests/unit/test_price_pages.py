@@ -27,7 +27,7 @@ def test_price_and_availability_are_found_on_real_pages() -> None:
     assert f1([one.availability for one in judged]) >= 0.93
 
 
-def test_prices_that_only_people_are_told_are_found_too() -> None:
+def test_prices_in_visible_text_only_are_found() -> None:
     from bench.page_quality import f1, judge_pages
 
     judged = list(judge_pages(PAGES, only_visible=True))

@@ -110,7 +110,7 @@ HOSTILE = [
         b'"availability": %b',
     ],
 )
-def test_a_number_beyond_all_bounds_is_told_or_refused(field: bytes, number: bytes) -> None:
+def test_a_huge_number_is_a_problem_or_refused(field: bytes, number: bytes) -> None:
     body = b'{"jobId": "j", "url": "http://e.example/", ' + field % number + b"}"
     try:
         event = event_of(body, received=NOW)
@@ -134,7 +134,7 @@ def test_what_is_nested_too_deeply_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b"\xff", b"{" + b'"a":[' * 50_000])
-def test_what_is_no_message(body: bytes) -> None:
+def test_an_invalid_message_is_refused(body: bytes) -> None:
     with pytest.raises(EventRefused, match="not a message of a page"):
         event_of(body, received=NOW)
 
@@ -182,7 +182,7 @@ def test_amounts_are_decimals_digit_by_digit() -> None:
         ({"runStatus": 1}, "runStatus '1'"),
     ],
 )
-def test_a_part_that_can_not_be_used_is_told(changes: dict[str, Any], problem: str) -> None:
+def test_an_unusable_part_is_reported_as_a_problem(changes: dict[str, Any], problem: str) -> None:
     assert problem in read(**changes).problems[0]
 
 

@@ -181,7 +181,7 @@ def test_microdata_is_bounded_in_text() -> None:
     assert [len(text) for text in item["a"]] == [19_999] * 10 + [0] * 990
 
 
-def test_metas_are_told_apart_and_the_first_wins() -> None:
+def test_metas_are_read_by_kind_and_the_first_wins() -> None:
     found = read(
         '<meta property="og:title" content="Lamp"><meta property="og:title" content="Other">'
         '<meta property="Product:Price:Amount" content=" 12.50 "><meta name="Author" content="A">'

@@ -94,12 +94,12 @@ def test_a_diff_turns_the_old_text_into_the_new_one(old: str, new: str, steps: i
 @given(TEXTS, TEXTS, st.integers(0, 4))
 def test_hunks_and_counts_add_up(old: str, new: str, context: int) -> None:
     diff = diff_texts(old, new, limits=DiffLimits(context=context))
-    told = list(operations(diff))
-    gone = sum(len(each.lines) for each in told if each.op == "delete")
-    come = sum(len(each.lines) for each in told if each.op == "insert")
-    replaced = sum(each.op == "replace" for each in told)
-    moved = sum(len(each.lines) for each in told if each.moved_to is not None)
-    assert (diff.lines_removed, diff.lines_added) == (gone + replaced, come + replaced)
+    found = list(operations(diff))
+    removed = sum(len(each.lines) for each in found if each.op == "delete")
+    added = sum(len(each.lines) for each in found if each.op == "insert")
+    replaced = sum(each.op == "replace" for each in found)
+    moved = sum(len(each.lines) for each in found if each.moved_to is not None)
+    assert (diff.lines_removed, diff.lines_added) == (removed + replaced, added + replaced)
     assert diff.lines_moved == moved
     text = unified(diff).splitlines()[2:]
     for hunk in diff.hunks:
@@ -110,8 +110,8 @@ def test_hunks_and_counts_add_up(old: str, new: str, context: int) -> None:
     assert not text
 
 
-def _shown_lines(told: list[Operation]) -> int:
-    return sum(2 if each.op == "replace" else len(each.lines) for each in told)
+def _shown_lines(found: list[Operation]) -> int:
+    return sum(2 if each.op == "replace" else len(each.lines) for each in found)
 
 
 @given(TEXTS)
@@ -120,7 +120,7 @@ def test_equal_texts_have_no_hunks(text: str) -> None:
 
 
 @given(TEXTS, SPACES, SPACES, st.sampled_from(["\n", "\r\n", "\r", "\n\n", "\n \t\n"]))
-def test_white_space_is_no_change(text: str, between: str, around: str, line_end: str) -> None:
+def test_white_space_is_not_a_change(text: str, between: str, around: str, line_end: str) -> None:
     spaced = line_end.join(
         around + between.join(line.split(" ")) + around for _, line in lines_of(text)
     )
@@ -222,9 +222,11 @@ PAGE = "Shop\nBlue loom\nPrice: $10.99\nIn stock, ships today\nFooter of the sho
         ),
     ],
 )
-def test_what_is_told(new: str, expected: list[tuple[str, int, int, list[str]]]) -> None:
+def test_the_operations_of_small_changes(
+    new: str, expected: list[tuple[str, int, int, list[str]]]
+) -> None:
     signs = {"equal": "=", "delete": "-", "insert": "+"}
-    told = [
+    found = [
         (
             each.op,
             each.old_line,
@@ -233,7 +235,7 @@ def test_what_is_told(new: str, expected: list[tuple[str, int, int, list[str]]])
         )
         for each in operations(diff_texts(PAGE, new))
     ]
-    assert told == expected
+    assert found == expected
 
 
 def test_words_of_scripts_without_blanks_are_characters() -> None:
@@ -246,7 +248,7 @@ def test_words_of_scripts_without_blanks_are_characters() -> None:
     ]
 
 
-def test_a_moved_block_is_told_at_both_places() -> None:
+def test_a_moved_block_is_listed_at_both_places() -> None:
     rest = [f"line {n}" for n in range(20)]
     block = ["Weaving is an old craft", "of many hands"]
     diff = diff_texts("\n".join([*block, *rest]), "\n".join([*rest[:15], *block, *rest[15:]]))
@@ -257,7 +259,7 @@ def test_a_moved_block_is_told_at_both_places() -> None:
 
 
 @pytest.mark.parametrize("line", ["4", "Buy now"])
-def test_a_few_characters_are_no_moved_block(line: str) -> None:
+def test_a_few_characters_are_not_a_moved_block(line: str) -> None:
     rest = [f"line {n}" for n in range(20)]
     diff = diff_texts("\n".join([line, *rest]), "\n".join([*rest, line]))
     assert [each.op for each in operations(diff)] == ["delete", "insert"]

@@ -152,7 +152,7 @@ def test_a_redirect_is_resolved_against_its_page(location: str, url: str, reason
     "location",
     ["file:///etc/passwd", "javascript:x", "///evil.example", "/\\evil.example", "//a@b/", "/\x00"],
 )
-def test_a_redirect_that_is_no_web_url_is_refused(location: str) -> None:
+def test_a_redirect_to_another_scheme_is_refused(location: str) -> None:
     with pytest.raises(UrlRefused):
         join(BASE, location)
 

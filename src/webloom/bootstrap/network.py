@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from webloom.adapters.feed_process.reader import ProcessFeedReader
-from webloom.adapters.http.download import PAGES, DownloadLimits, HttpDownloader
+from webloom.adapters.http.client import PAGES
+from webloom.adapters.http.download import DownloadLimits, HttpDownloader
 from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
 from webloom.adapters.http.spool_room import SpoolRoom
 from webloom.adapters.page_process.reader import ProcessPageReader

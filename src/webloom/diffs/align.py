@@ -15,7 +15,15 @@ from collections.abc import Iterator
 from itertools import compress, count
 from operator import lt, ne
 
-from webloom.diffs.paths import FEW, Block, Gap, Items, equal_from, walked
+from webloom.diffs.paths import (
+    Block,
+    Gap,
+    Items,
+    blocks_between,
+    equal_from,
+    equal_length,
+    walked,
+)
 from webloom.diffs.steps import Steps
 
 _READ_PER_STEP = 4  # items that are counted and looked up for one step
@@ -23,7 +31,7 @@ _STEPS_PER_ANCHOR = 6  # for those that are not in order
 
 
 def aligned(old: Items, new: Items, steps: Steps) -> list[Block]:
-    """Blocks of equal items, in order, none of which touches the next in both sequences."""
+    """Blocks of equal items, in order; neighbours never touch in both sequences."""
     if len(old) == len(new) and (in_place := _in_place(old, new, steps)) is not None:
         return in_place
     found: list[Block] = []
@@ -52,10 +60,7 @@ def _in_place(old: Items, new: Items, steps: Steps) -> list[Block] | None:
         return None
     if not steps.take(1 + (len(old) + len(new)) // _READ_PER_STEP):
         return None
-    starts = [0, *(place + 1 for place in differing)]
-    ends = [*differing, len(old)]
-    runs = zip(starts, ends, strict=True)
-    return [Block(start, start, end - start) for start, end in runs if end > start]
+    return blocks_between(differing, len(old))
 
 
 def _trimmed(old: Items, new: Items, gap: Gap, found: list[Block]) -> Gap:
@@ -70,25 +75,16 @@ def _trimmed(old: Items, new: Items, gap: Gap, found: list[Block]) -> Gap:
 
 
 def _equal_until(old: Items, a: int, a_end: int, new: Items, b: int, b_end: int) -> int:
-    """How many items are equal up to here: by halving, as a longer end is equal only if a shorter
-    one is."""
+    """How many items are equal up to here."""
     most = min(a_end - a, b_end - b)
     if not most or old[a_end - 1] != new[b_end - 1]:
         return 0
-    length, size, grows = 1, FEW, True
-    while length < most:
-        size = min(size, most - length)
-        at, there = a_end - length, b_end - length
-        if old[at - size : at] == new[there - size : there]:
-            length += size
-            if grows:
-                size *= 2
-                continue
-        elif size == 1:
-            break
-        grows = False
-        size = (size + 1) // 2
-    return length
+
+    def is_equal(done: int, size: int) -> bool:
+        at, there = a_end - done, b_end - done
+        return old[at - size : at] == new[there - size : there]
+
+    return equal_length(1, most, is_equal)
 
 
 def _anchors(old: Items, new: Items, gap: Gap, steps: Steps) -> tuple[list[tuple[int, int]], bool]:
@@ -114,7 +110,7 @@ def _anchors(old: Items, new: Items, gap: Gap, steps: Steps) -> tuple[list[tuple
 
 def _longest_rise(numbers: list[int]) -> list[int]:
     """Places of the longest run of numbers, not all of them neighbours, that grow."""
-    ends: list[int] = []  # the least number that a run of so many can end in
+    ends: list[int] = []  # by length of a run: the least number that it can end in
     holders: list[int] = []  # its place
     before: list[int] = []  # of each number, the place of the one that goes before it
     for place, number in enumerate(numbers):

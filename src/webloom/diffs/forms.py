@@ -1,4 +1,4 @@
-"""A diff for people: unified, and side by side."""
+"""A diff for people: unified or side by side."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _row(old: Line, mark: str, new: Line, column: int) -> Iterator[Line]:
 
 
 def _folded(line: Line, column: int) -> Iterator[Line]:
-    """The line in parts, none of which is wider than the column."""
+    """The line in parts that fit into the column."""
     part: Line = []
     room = column
     for role, text in line:

@@ -11,30 +11,30 @@ _STEPS_PER_LINE = 4
 def moved_lines(
     old: Sequence[int],
     new: Sequence[int],
-    gone: Iterable[range],
-    come: Iterable[range],
+    removed: Iterable[range],
+    added: Iterable[range],
     sizes: Sequence[str],
     *,
     least: int,
     steps: Steps,
 ) -> dict[int, int]:
-    """Places in old -> places in new, of lines that are gone from one and have come to the other.
+    """Places in old -> places in new, of lines that were removed from one and added to the other.
 
-    A block begins with a line that is gone once and has come once, and is as long as the lines
-    around it are the same; blocks of less than `least` characters are no moves but a coincidence.
+    A block starts from a line that was removed once and added once, and extends as far as the lines
+    around it are the same; blocks of less than `least` characters are a coincidence.
     """
-    gone_places = [place for each in gone for place in each]
-    come_places = [place for each in come for place in each]
-    if not steps.take((len(gone_places) + len(come_places)) * _STEPS_PER_LINE):
+    removed_places = [place for each in removed for place in each]
+    added_places = [place for each in added for place in each]
+    if not steps.take((len(removed_places) + len(added_places)) * _STEPS_PER_LINE):
         return {}
-    gone_times = Counter(old[place] for place in gone_places)
-    come_times = Counter(new[place] for place in come_places)
-    there = {new[place]: place for place in come_places if come_times[new[place]] == 1}
-    free_old, free_new = set(gone_places), set(come_places)
+    removed_times = Counter(old[place] for place in removed_places)
+    added_times = Counter(new[place] for place in added_places)
+    there = {new[place]: place for place in added_places if added_times[new[place]] == 1}
+    free_old, free_new = set(removed_places), set(added_places)
     moved: dict[int, int] = {}
-    for place in gone_places:
+    for place in removed_places:
         line = old[place]
-        if place not in free_old or gone_times[line] != 1 or line not in there:
+        if place not in free_old or removed_times[line] != 1 or line not in there:
             continue
         block = _around(old, new, place, there[line], free_old, free_new)
         free_old.difference_update(block)

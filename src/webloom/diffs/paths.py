@@ -7,7 +7,7 @@ alignment, if not always the shortest.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import compress, count
 from operator import ne
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from webloom.diffs.steps import Steps
 REACH = 100
 FEW = 8  # items compared one by one before slices are
 _PER_STEP = 64  # items of equal slices that cost one step
-_LIKELY_IN_PLACE = 4  # one in so many items differs, and all are where they were
+_LIKELY_IN_PLACE = 4  # at most one in so many items differs
 _DEAD = -(1 << 60)  # a diagonal that no path is on
 
 Items = Sequence[Hashable]
@@ -124,7 +124,7 @@ def _followed(history: list[list[int]], gap: Gap, x: int, diagonal: int) -> _Pat
 
 
 def _in_place(old: Items, new: Items, gap: Gap, steps: Steps) -> list[Block]:
-    """The equal items of two parts of the same length of which few differ; nothing for others."""
+    """The equal items of two parts of the same length with few differences; else nothing."""
     a, a_end, b, b_end = gap
     length = a_end - a
     if length != b_end - b or not steps.take(length // _PER_STEP):
@@ -132,8 +132,13 @@ def _in_place(old: Items, new: Items, gap: Gap, steps: Steps) -> list[Block]:
     unequal = list(map(ne, old[a:a_end], new[b:b_end]))
     if sum(unequal) * _LIKELY_IN_PLACE > length:
         return []
+    return blocks_between(compress(count(), unequal), length, a, b)
+
+
+def blocks_between(differing: Iterable[int], length: int, a: int = 0, b: int = 0) -> list[Block]:
+    """What is equal at the same place, given the places that differ."""
     found, start = [], 0
-    for end in (*compress(count(), unequal), length):
+    for end in (*differing, length):
         if end > start:
             found.append(Block(a + start, b + start, end - start))
         start = end + 1
@@ -141,18 +146,28 @@ def _in_place(old: Items, new: Items, gap: Gap, steps: Steps) -> list[Block]:
 
 
 def equal_from(old: Items, a: int, a_end: int, new: Items, b: int, b_end: int) -> int:
-    """How many items are equal from here on. Long runs are compared by slices that double."""
+    """How many items are equal from here on."""
     most = min(a_end - a, b_end - b)
     length, few = 0, min(most, FEW)
     while length < few and old[a + length] == new[b + length]:
         length += 1
     if length < few:
         return length
+
+    def is_equal(done: int, size: int) -> bool:
+        at, there = a + done, b + done
+        return old[at : at + size] == new[there : there + size]
+
+    return equal_length(length, most, is_equal)
+
+
+def equal_length(length: int, most: int, is_equal: Callable[[int, int], bool]) -> int:
+    """How long an equal run is that begins with `length` equal items: by slices that double, and
+    are halved after the first that differs. `is_equal(done, size)` compares `size` items."""
     size, grows = FEW, True
     while length < most:
         size = min(size, most - length)
-        at, there = a + length, b + length
-        if old[at : at + size] == new[there : there + size]:
+        if is_equal(length, size):
             length += size
             if grows:
                 size *= 2

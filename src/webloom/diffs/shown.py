@@ -14,7 +14,7 @@ class Role(StrEnum):
     PLAIN = "plain"
     HEADING = "heading"
     REMOVED = "removed"
-    REMOVED_WORD = "removed_word"  # within a line of which the rest stayed
+    REMOVED_WORD = "removed_word"  # within a line whose rest stayed
     ADDED = "added"
     ADDED_WORD = "added_word"
     MOVED = "moved"
@@ -34,7 +34,7 @@ def text_of(lines: Iterator[Line]) -> str:
 
 
 def heading(hunk: Hunk) -> Line:
-    """As in a unified diff; what moved is told behind it."""
+    """As in a unified diff, followed by the moves."""
     old, new = _span(hunk.old_line, hunk.old_lines), _span(hunk.new_line, hunk.new_lines)
     moves = ", ".join(_moves(hunk))
     return [Piece(Role.HEADING, f"@@ -{old} +{new} @@" + (f" {moves}" if moves else ""))]
@@ -57,31 +57,25 @@ def _moves(hunk: Hunk) -> Iterator[str]:
 
 def old_side(operation: Operation, shown: Shown) -> Iterator[Line]:
     """The lines of the old text."""
-    if not old_lines(operation):
-        return
-    if operation.op == "replace":
-        yield _side(operation.words, "delete", Role.REMOVED, Role.REMOVED_WORD, shown)
-    roles = {"equal": Role.PLAIN, "move": Role.MOVED}
-    for line in operation.lines:
-        yield [Piece(roles.get(operation.op, Role.REMOVED), shown(line))]
+    if old_lines(operation):
+        yield from _side(operation, "delete", Role.REMOVED, Role.REMOVED_WORD, shown)
 
 
 def new_side(operation: Operation, shown: Shown) -> Iterator[Line]:
-    if not new_lines(operation):
-        return
-    if operation.op == "replace":
-        yield _side(operation.words, "insert", Role.ADDED, Role.ADDED_WORD, shown)
-    roles = {"equal": Role.PLAIN, "move": Role.MOVED}
-    for line in operation.lines:
-        yield [Piece(roles.get(operation.op, Role.ADDED), shown(line))]
+    if new_lines(operation):
+        yield from _side(operation, "insert", Role.ADDED, Role.ADDED_WORD, shown)
 
 
 def _side(
-    words: list[tuple[WordKind, str]], changed: WordKind, role: Role, word_role: Role, shown: Shown
-) -> Line:
-    line: Line = []
-    for kind, text in words:
-        if kind in ("equal", changed):
-            mine = text if line else text.removeprefix(" ")
-            line.append(Piece(word_role if kind == changed else role, shown(mine)))
-    return line or [Piece(role, "")]  # its words did not fit into a summary
+    operation: Operation, changed: WordKind, role: Role, word_role: Role, shown: Shown
+) -> Iterator[Line]:
+    if operation.op == "replace":
+        line: Line = []
+        for kind, text in operation.words:
+            if kind in ("equal", changed):
+                mine = text if line else text.removeprefix(" ")
+                line.append(Piece(word_role if kind == changed else role, shown(mine)))
+        yield line or [Piece(role, "")]  # its words did not fit into a summary
+    role = {"equal": Role.PLAIN, "move": Role.MOVED}.get(operation.op, role)
+    for each in operation.lines:
+        yield [Piece(role, shown(each))]

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 
 class Steps:
-    """How much work may still be done. A clock would give another diff on another day."""
+    """A budget of work. Unlike a time limit, it gives the same diff every time."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.taken = 0
-        self.is_used_up = False  # some work was not done for want of steps
+        self.is_used_up = False  # some work was left undone
 
     def take(self, wanted: int) -> bool:
         """Whether it may be done; if not, nothing is taken."""

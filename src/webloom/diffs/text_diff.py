@@ -1,7 +1,7 @@
 """What differs between two texts, as it is kept, sent and shown.
 
-Lines are told without their white space at both ends and with single blanks inside; blank lines
-are left out. Line numbers are those of the texts as they are, from 1.
+Lines are stripped and their white space collapsed; blank lines are left out.
+Line numbers are those of the original texts, from 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WordKind = Literal["equal", "delete", "insert"]
 class DiffLimits(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 3_000_000  # of work beyond reading both texts; about 0.2 µs each
     context: int = 3  # equal lines around a change
-    least_moved: int = 10  # characters of a block that is told as moved
+    least_moved: int = 10  # characters of a block that counts as moved
     least_alike: float = 0.35  # share of two lines' text that is equal when one replaced the other
 
 
@@ -53,7 +53,7 @@ class TextDiff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     lines_added: int = 0  # a replaced line was removed and added, a moved one was neither
     lines_removed: int = 0
     lines_moved: int = 0
-    is_coarse: bool = False  # it was too much work: what is told as replaced may be equal in part
-    is_truncated: bool = False  # there are more changes than are told
+    is_coarse: bool = False  # it was too much work: replaced parts may be equal in part
+    is_truncated: bool = False  # there are more changes than listed
     steps: int = 0
     hunks: list[Hunk] = []

@@ -1,7 +1,7 @@
 """Two texts -> what differs between them.
 
     texts ── lines without their white space ── equal lines ── moved blocks
-          ── pairs of lines of which one replaced the other, and their words ── hunks
+          ── lines that replaced others, and their changed words ── hunks
 
 The same texts and limits give the same diff on every machine.
 """
@@ -25,7 +25,7 @@ DEFAULT_LIMITS = DiffLimits()
 def diff_texts(old: str, new: str, *, limits: DiffLimits = DEFAULT_LIMITS) -> TextDiff:
     if old == new:
         return TextDiff()
-    return _Comparison(old, new, limits).told()
+    return _Comparison(old, new, limits).diff()
 
 
 class _Comparison:
@@ -36,10 +36,10 @@ class _Comparison:
         self.moved_to: dict[int, int] = {}
         self.moved_from: dict[int, int] = {}
 
-    def told(self) -> TextDiff:
+    def diff(self) -> TextDiff:
         blocks = aligned(self.old.ids, self.new.ids, self.steps)
         gaps = list(_gaps(blocks, len(self.old.ids), len(self.new.ids)))
-        if not self.steps.is_used_up:  # else an equal line may seem to be gone and to have come
+        if not self.steps.is_used_up:  # else an equal line may look removed and added
             self._find_moves(gaps)
         hunks = [self._hunk(close) for close in _close(gaps, 2 * self.limits.context)]
         moved = len(self.moved_to)
@@ -96,8 +96,8 @@ class _Comparison:
         replaced = self._replaced(old, new)
         at, there = old.start, new.start
         for here, (became, words) in replaced.items():
-            yield from self._gone(range(at, here), there)
-            yield from self._come(here, range(there, became))
+            yield from self._removed(range(at, here), there)
+            yield from self._added(here, range(there, became))
             yield Operation(
                 op="replace",
                 old_line=self.old.numbers[here],
@@ -105,30 +105,30 @@ class _Comparison:
                 words=words,
             )
             at, there = here + 1, became + 1
-        yield from self._gone(range(at, old.stop), there)
-        yield from self._come(old.stop, range(there, new.stop))
+        yield from self._removed(range(at, old.stop), there)
+        yield from self._added(old.stop, range(there, new.stop))
 
     def _replaced(self, old: range, new: range) -> dict[int, tuple[int, Words]]:
         """Place of an old line -> place of the new one, and the words, in order."""
         if self.steps.is_used_up:
             return {}
-        gone = [place for place in old if place not in self.moved_to]
-        come = [place for place in new if place not in self.moved_from]
-        if not gone or not come:
+        removed = [place for place in old if place not in self.moved_to]
+        added = [place for place in new if place not in self.moved_from]
+        if not removed or not added:
             return {}
-        gone_lines = [self.texts[self.old.ids[place]] for place in gone]
-        come_lines = [self.texts[self.new.ids[place]] for place in come]
+        removed_lines = [self.texts[self.old.ids[place]] for place in removed]
+        added_lines = [self.texts[self.new.ids[place]] for place in added]
         replaced: dict[int, tuple[int, Words]] = {}
-        for i, j in likely_pairs(gone_lines, come_lines, self.steps):
-            found = replaced_words(gone_lines[i], come_lines[j], self.steps)
+        for i, j in likely_pairs(removed_lines, added_lines, self.steps):
+            found = replaced_words(removed_lines[i], added_lines[j], self.steps)
             if found is None:
                 continue
             words, alike = found
             if alike >= self.limits.least_alike or len(old) == len(new) == 1:
-                replaced[gone[i]] = (come[j], words)
+                replaced[removed[i]] = (added[j], words)
         return replaced
 
-    def _gone(self, places: range, there: int) -> Iterator[Operation]:
+    def _removed(self, places: range, there: int) -> Iterator[Operation]:
         for run, moved_to in _runs(places, self.moved_to):
             yield Operation(
                 op="delete" if moved_to is None else "move",
@@ -138,7 +138,7 @@ class _Comparison:
                 moved_to=None if moved_to is None else self.new.numbers[moved_to],
             )
 
-    def _come(self, at: int, places: range) -> Iterator[Operation]:
+    def _added(self, at: int, places: range) -> Iterator[Operation]:
         for run, moved_from in _runs(places, self.moved_from):
             yield Operation(
                 op="insert" if moved_from is None else "move",
@@ -152,7 +152,7 @@ class _Comparison:
         return [self.texts[each] for each in lines.ids[places.start : places.stop]]
 
 
-_Gap = tuple[range, range]  # lines of old, lines of new, of which not both are none
+_Gap = tuple[range, range]  # lines of old and of new; at least one is not empty
 
 
 def _gaps(blocks: list[Block], old_end: int, new_end: int) -> Iterator[_Gap]:
@@ -164,7 +164,7 @@ def _gaps(blocks: list[Block], old_end: int, new_end: int) -> Iterator[_Gap]:
 
 
 def _close(gaps: list[_Gap], most: int) -> Iterator[list[_Gap]]:
-    """Gaps in groups, with at most so many equal lines between two of a group."""
+    """Gaps in groups, with at most `most` equal lines between neighbours."""
     group: list[_Gap] = []
     for gap in gaps:
         if group and gap[0].start - group[-1][0].stop > most:

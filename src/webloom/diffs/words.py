@@ -14,7 +14,7 @@ Words = list[tuple[WordKind, str]]
 # Scripts that are written without blanks are compared by character.
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf" ?(?:[{_DENSE}]|[^\W{_DENSE}]+|[^\w\s{_DENSE}]+)")
-_LONG_LINE = 20_000  # characters; longer ones are told apart by blanks only, which is quicker
+_LONG_LINE = 20_000  # characters; longer ones are split at blanks only, which is quicker
 _STEPS_PER_PAIR = 50  # of lines, beyond what their length costs
 _CHARACTERS_PER_STEP = 8
 _MOST_PAIRS = 400  # lines times lines that are all held against each other
@@ -22,13 +22,13 @@ _JOINT = 2  # so few equal characters between two changes are part of one change
 
 
 def replaced_words(old: str, new: str, steps: Steps) -> tuple[Words, float] | None:
-    """The words, and what share of both lines is equal; None for want of steps."""
+    """The words, and what share of both lines is equal; None when the steps are used up."""
     if not steps.take(_STEPS_PER_PAIR + (len(old) + len(new)) // _CHARACTERS_PER_STEP):
         return None
     old_words, new_words = _split(old), _split(new)
     words: Words = []
     equal = 0
-    for kind, text in _told(old_words, new_words, steps):
+    for kind, text in _word_changes(old_words, new_words, steps):
         words.append((kind, text))
         if kind == "equal":
             equal += len(text)
@@ -53,7 +53,7 @@ def likely_pairs(old: Sequence[str], new: Sequence[str], steps: Steps) -> list[t
     if not steps.take(size // _CHARACTERS_PER_STEP + len(old) * len(new) * 4):
         return []
     new_sets = [set(_split(line)) for line in new]
-    # Best sum of likenesses of the first lines of either, and how it is come by.
+    # Best sum of likenesses of the first lines of either, and how it is added by.
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for i, line in enumerate(old):
         words = set(_split(line))
@@ -82,7 +82,7 @@ def _split(line: str) -> list[str]:
     return _WORD.findall(f" {line}")
 
 
-def _told(old: list[str], new: list[str], steps: Steps) -> Iterator[tuple[WordKind, str]]:
+def _word_changes(old: list[str], new: list[str], steps: Steps) -> Iterator[tuple[WordKind, str]]:
     a = b = 0
     for at, there, length in aligned(old, new, steps):
         equal = "".join(new[there : there + length])

@@ -26,7 +26,7 @@ def shown(url: str) -> str:
 
 
 def has_password(url: str) -> bool:
-    """Also a user name without one, and what can't be told apart from them."""
+    """True also for a user name alone, and where credentials can't be ruled out."""
     return not url.startswith(SQLITE) and "@" in url
 
 

@@ -16,6 +16,11 @@ from webloom.parsing.foreign_values import moment_of
 from webloom.parsing.job_posting import JobPosting, Salary
 
 _REQUIRED = ("dedupeKey", "sourceUrl", "title")
+_TEXTS = {  # of a posting, where it has them; with their names in a document
+    each.name: each.encode_name
+    for each in msgspec.structs.fields(JobPosting)
+    if each.type == str | None
+}
 
 
 def posting_from(fields: Mapping[str, Any]) -> JobPosting | None:
@@ -26,26 +31,17 @@ def posting_from(fields: Mapping[str, Any]) -> JobPosting | None:
     if not (key and title.strip()):
         return None
     categories, remote = fields.get("categories"), fields.get("remote")
+    names = categories if isinstance(categories, list) else []
     posting = JobPosting(
         dedupe_key=key,
         content_hash="",
         source_url=source_url,
         source_name=_text(fields, "sourceName") or source_url,
         title=title,
-        external_id=_text(fields, "externalId"),
-        job_url=_text(fields, "jobUrl"),
-        company=_text(fields, "company"),
-        location=_text(fields, "location"),
-        city=_text(fields, "city"),
-        region=_text(fields, "region"),
-        country=_text(fields, "country"),
         remote=remote if isinstance(remote, bool) else None,
-        job_type=_text(fields, "jobType"),
         salary=_salary(fields.get("salary")),
-        categories=[each for each in categories if isinstance(each, str)]
-        if isinstance(categories, list)
-        else [],
-        description=_text(fields, "description"),
+        categories=[each for each in names if isinstance(each, str)],
+        **{name: _text(fields, written) for name, written in _TEXTS.items()},
         published_at=moment_of(fields.get("publishedAt")),
         expires_at=moment_of(fields.get("expiresAt")),
     )

@@ -1,4 +1,4 @@
-"""How much a JSON document may contain, counted before objects are made of it.
+"""How much a JSON document may contain, counted before it is decoded.
 
 A decoder makes an object of each value: 16 MB of `[{},{},…]` become 500 MB. So the brackets and
 commas outside strings are counted first, and counting stops at the limit. Whether the document is

@@ -50,7 +50,7 @@ def read_opml(content: bytes, attributes: Sequence[str] = ("xmlurl",)) -> list[O
             raise FeedUnreadable("this is not OPML: it is not XML") from error
         problem = expat.errors.messages.get(error.code, "not XML")
         raise FeedUnreadable(f"the OPML is broken in line {error.lineno}: {problem}") from error
-    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+    except (LookupError, ValueError) as error:  # an unknown encoding
         raise FeedUnreadable(f"the OPML can't be read: {str(error)[:200]}") from error
     return list(found.outlines.values())
 
@@ -103,8 +103,8 @@ class _Found:
 
 
 def _refuse_floods(content: bytes) -> None:
-    """What is small enough to be sent, and takes a hundred times the memory to be read, or minutes.
-    Counted before anything is made of it."""
+    """Input that is small to send, but takes minutes or a hundred times its size in memory to
+    parse; counted before it is parsed."""
     if content.count(b"<") > MOST_TAGS:
         raise FeedUnreadable(f"the OPML has more than {MOST_TAGS:,} tags: split it")
     if content.count(b"&") > MOST_AMPERSANDS:

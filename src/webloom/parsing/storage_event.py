@@ -1,18 +1,18 @@
 """Messages of `storage-agent`: bytes -> a StorageEvent, and what is sent -> bytes.
 
-Anybody may send them. What is missing or null is done without; what can't be used is left out and
-told in `problems`. Refused is only what can't be stored at all. Values are counted before objects
-are made of them.
+Anyone may send them. Missing or null fields get defaults; unusable ones are left out and listed in
+`problems`. Only a message that can't be stored at all is refused. Values are counted before they
+are decoded.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -35,6 +35,7 @@ LARGEST_AMOUNT = Decimal(10) ** 15
 MOST_ALERTS = 20
 _PLACES = 6  # behind the decimal point of an amount
 
+Member = TypeVar("Member", bound=StrEnum)
 LIMITS = JsonLimits(values=MOST_VALUES, depth=DEEPEST)
 _NULL = msgspec.Raw(b"null")
 
@@ -61,8 +62,11 @@ _messages = msgspec.json.Decoder(_Message)
 _anything = msgspec.json.Decoder()
 _exact = msgspec.json.Decoder(float_hook=Decimal)
 _encoder = msgspec.json.Encoder(decimal_format="number", order="deterministic")
-_TEXTS = ("title", "text")
-_LISTS = ("images", "links")
+_PARSED: dict[str, tuple[type, str]] = {  # the fields of `parsed` whose kind matters
+    **dict.fromkeys(("title", "text"), (str, "a text")),
+    **dict.fromkeys(("images", "links"), (list, "a list")),
+    "metadata": (dict, "an object"),
+}
 
 
 def event_of(body: bytes, *, received: datetime) -> StorageEvent:
@@ -80,6 +84,10 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
         given = _hash(_anything.decode(message.snapshot_hash), problems)
         ts = _ts(_exact.decode(message.ts), problems)
         diff = _object(message.diff, "diff", MOST_DIFF, problems)
+        stock = _member(
+            Availability, _anything.decode(message.availability), "availability", problems
+        )
+        status = _member(RunStatus, _anything.decode(message.run_status), "runStatus", problems)
         return StorageEvent(
             job_id=job_id,
             url=_url(_anything.decode(message.url)),
@@ -92,13 +100,13 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
             changes=diff or {},
             is_change=version > 1 if diff is None else _says_change(diff),
             price=_price(_exact.decode(message.price), problems),
-            availability=_availability(_anything.decode(message.availability), problems),
+            availability=stock and stock.value,
             run_id=_id(_anything.decode(message.run_id), "runId"),
-            closes_run=_run_status(_anything.decode(message.run_status), problems),
+            closes_run=None if status is RunStatus.IN_PROGRESS else status,
             alerts=_alerts(_anything.decode(message.alerts)),
             validators=_validators(_anything.decode(message.validators)),
             problems=problems,
-            origin=_origin(_anything.decode(message.origin)),
+            origin=_member(Origin, _anything.decode(message.origin)),
         )
     except JsonTooLarge as error:
         raise EventRefused(f"not a message of a page: it has {error}") from error
@@ -162,12 +170,7 @@ def _parsed(raw: msgspec.Raw, problems: list[str]) -> dict[str, Any] | None:
     if not isinstance(parsed, dict):
         problems.append("parsed is not an object")
         return None
-    wanted: Iterable[tuple[str, type, str]] = (
-        *((name, str, "a text") for name in _TEXTS),
-        *((name, list, "a list") for name in _LISTS),
-        ("metadata", dict, "an object"),
-    )
-    for name, kind, called in wanted:
+    for name, (kind, called) in _PARSED.items():
         if name in parsed and not isinstance(parsed[name], kind):
             if parsed[name] is not None:
                 problems.append(f"parsed.{name} is not {called}")
@@ -287,39 +290,21 @@ def _decimal(value: Any) -> Decimal | None:
 
 
 def _shown(value: Any) -> str:
-    """Of numbers only a few digits: to write out a large one can take minutes."""
+    """Only a few digits of a number: formatting a huge one can take minutes."""
     if isinstance(value, int) and abs(value) > 10**40:
         return "with too many digits"
     return repr(f"{value:.6g}" if isinstance(value, Decimal) else str(value)[:40])
 
 
-def _availability(value: Any, problems: list[str]) -> str | None:
-    if value is None:
-        return None
+def _member(
+    kind: type[Member], value: Any, name: str = "", problems: list[str] | None = None
+) -> Member | None:
+    """One of an enumeration; None for none, and for another, which is a problem if it is named."""
     try:
-        return Availability(value).value
+        return None if value is None else kind(value)
     except ValueError:
-        known = ", ".join(Availability)
-        problems.append(f"availability {_shown(value)} is none of {known}")
-        return None
-
-
-def _run_status(value: Any, problems: list[str]) -> RunStatus | None:
-    if value is None or value == RunStatus.IN_PROGRESS:
-        return None
-    try:
-        return RunStatus(value)
-    except ValueError:
-        known = ", ".join(RunStatus)
-        problems.append(f"runStatus {_shown(value)} is none of {known}")
-        return None
-
-
-def _origin(value: Any) -> Origin | None:
-    """What nobody of us has written says nothing."""
-    try:
-        return Origin(value)
-    except ValueError:
+        if problems is not None:
+            problems.append(f"{name} {_shown(value)} is none of {', '.join(kind)}")
         return None
 
 

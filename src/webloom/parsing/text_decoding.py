@@ -11,6 +11,8 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from webloom.parsing.words import by_word
+
 _SLICE = 64 * 1024
 _SNIFFED = 1024  # bytes that decide, as in the encoding and MIME sniffing standards
 _MOST_CONTENT_TYPE = 1000  # characters
@@ -56,7 +58,7 @@ _LABELS: dict[str, str] = {
     "cp932": "shift_jis shift-jis sjis x-sjis windows-31j ms_kanji ms932 csshiftjis",
     "cp949": "euc-kr euckr cseuckr korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 windows-949",
 }
-CODECS = {label: codec for codec, labels in _LABELS.items() for label in labels.split()}
+CODECS = by_word(_LABELS)
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -64,7 +66,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _FIRST_OF_BOM = frozenset(bom[:1] for bom, _ in _BOMS)
-_SINGLE_BYTE = re.compile(r"cp125\d|cp874|cp866|iso8859-\d+|koi8-.|mac-.+")
+SINGLE_BYTE = re.compile(r"cp125\d|cp874|cp866|iso8859-\d+|koi8-.|mac-.+")  # codecs
 _CHARSET_PARAMETER = re.compile(r"""charset\s*=\s*(?:["']\s*)?([^\s;"']+)""", re.IGNORECASE)
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META_CHARSET = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*(?:["']\s*)?([\w.:-]+)""", re.IGNORECASE)
@@ -80,7 +82,7 @@ _BINARY_TYPE = re.compile(
 )
 # Bytes that text has; the others are the "binary data bytes" of the MIME sniffing standard.
 _TEXT_BYTES = bytes(b for b in range(256) if b >= 0x20 or b in b"\t\n\f\r\x1b")
-_BINARY_SHARE = 32  # of a body that calls itself text, one binary byte in so many gives it away
+_BINARY_SHARE = 32  # of text, at most one byte in so many may be binary
 
 
 class Decoded(NamedTuple):
@@ -128,7 +130,7 @@ def without_cut_character(body: bytes) -> bytes:
     by them alone a UTF-8 text would seem to be in another encoding."""
     for length in range(1, min(4, len(body) + 1)):
         byte = body[-length]
-        if byte >= 0xC0:  # the first one of so many
+        if byte >= 0xC0:  # the lead byte of a character
             needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
             return body[:-length] if length < needed else body
         if byte < 0x80:
@@ -136,12 +138,25 @@ def without_cut_character(body: bytes) -> bytes:
     return body
 
 
+def media_type(content_type: str | None) -> str:
+    """Without parameters, in lower case; empty where there is none."""
+    return (content_type or "").partition(";")[0].strip().lower()
+
+
+def declared_codec(content_type: str | None) -> str | None:
+    """By the charset of a Content-Type header."""
+    found = _CHARSET_PARAMETER.search(content_type or "")
+    return CODECS.get(found[1].lower()) if found else None
+
+
+def codec_of(label: bytes) -> str | None:
+    return CODECS.get(label.decode("ascii", "replace").lower())
+
+
 @lru_cache(maxsize=256)
 def _read_content_type(content_type: str) -> tuple[str, bool | None, str | None]:
     """The MIME type, whether it is text (None: look at the bytes), and the codec it declares."""
-    mime = content_type.partition(";")[0].strip().lower()
-    found = _CHARSET_PARAMETER.search(content_type)
-    codec = CODECS.get(found[1].lower()) if found else None
+    mime, codec = media_type(content_type), declared_codec(content_type)
     if _TEXT_TYPE.fullmatch(mime):
         return mime, True, codec
     return mime, False if _BINARY_TYPE.fullmatch(mime) else None, codec
@@ -153,7 +168,7 @@ def _declared_within(head: bytes) -> str | None:
     found = _XML_ENCODING.match(head) or _META_CHARSET.search(head)
     if found is None:
         return None
-    codec = CODECS.get(found[1].decode("ascii", "replace").lower())
+    codec = codec_of(found[1])
     # It was readable as ASCII, so it is not UTF-16, whatever it says.
     return "utf-8" if codec is not None and codec.startswith("utf-16") else codec
 
@@ -168,9 +183,8 @@ def _decode(body: bytes, codec: str) -> Decoded:
 
 
 def _decode_other(body: bytes, codec: str) -> str:
-    if _SINGLE_BYTE.fullmatch(codec):
-        # A table without holes: the codec itself calls its error handler for every bad byte.
-        return codecs.charmap_decode(body, "replace", _table(codec))[0]
+    if SINGLE_BYTE.fullmatch(codec):
+        return decode_single_byte(body, codec)
     if codec.startswith("utf-16") and len(body) > _SLICE:
         # It is slow on errors, and one call would keep every other thread waiting.
         decoder = codecs.getincrementaldecoder(codec)("replace")
@@ -179,6 +193,12 @@ def _decode_other(body: bytes, codec: str) -> str:
     return body.decode(codec, "replace")
 
 
+def decode_single_byte(body: bytes, codec: str) -> str:
+    """By a table without holes: the codec itself calls its error handler for every bad byte."""
+    return codecs.charmap_decode(body, "replace", byte_table(codec))[0]
+
+
 @cache  # as many as there are single-byte codecs above
-def _table(codec: str) -> str:
+def byte_table(codec: str) -> str:
+    """The character of each byte."""
     return "".join(bytes([byte]).decode(codec, "replace") for byte in range(256))

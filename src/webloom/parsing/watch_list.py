@@ -1,5 +1,5 @@
-"""Lists of pages to watch: URLs line by line, OPML, or JSON. Entries are counted before objects are
-made of them."""
+"""Lists of pages to watch: URLs line by line, OPML, or JSON. Entries are counted before they
+are decoded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class WatchList:
-    """Entries of JSON are made when their turn comes."""
+    """JSON entries are decoded lazily."""
 
     _given: Sequence[Entry | msgspec.Raw]
 

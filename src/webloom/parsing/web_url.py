@@ -1,7 +1,7 @@
-"""URLs of the web: one string for all spellings of an address, or a refusal that says why.
+"""Web URLs: one normal form for every spelling of an address, or a refusal with a reason.
 
-What is refused here is refused for its form. Where a well-formed URL leads is the business of the
-network policy, which sees the address that is connected to.
+URLs are refused here for their form only. Where a well-formed URL leads is checked by the network
+policy, which sees the address that is connected to.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from webloom.domain.import_run import Failure
+from webloom.parsing.feeds.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,24 +22,11 @@ class ReadOptions:
     counts_only: bool = False  # batches come without their postings
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReadBatch:
+class ReadBatch(Progress, frozen=True, kw_only=True):
     """Postings, and the reader's totals up to here. One without postings tells how far the reader
     is, or that it has ended."""
 
     jobs: bytes  # a JSON array of postings; nothing where they are counted only
-    known: bytes = b""  # of each posting that is as it was: 20 bytes of key, 16 of content hash
-    count: int  # of both
-    fetched: int  # records read so far, those in this batch included
-    duplicates: int
-    failed: int
-    failures: list[Failure] = field(default_factory=list)  # since the batch before
-    failure_reasons: dict[str, int] = field(default_factory=dict)
-    repairs: dict[str, int] = field(default_factory=dict)
-    bytes_read: int  # of the file, as it lies on the disk
-    format: str
-    is_last: bool
-    is_whole: bool = False  # of the last: the feed was read to its proper end
 
 
 class SeenKeys(Protocol):

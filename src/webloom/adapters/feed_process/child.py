@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -25,31 +24,31 @@ def serve(order: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _batches(order: Order) -> Iterator[tuple[bytes, bytes]]:
-    with Path(order.path).open("rb") as file, Path(order.learnt_path).open("wb") as learnt:
-        records = Records(Unpacked(file, order.max_bytes), content_type=order.content_type)
+    options = order.options
+    with order.path.open("rb") as file, order.learnt_path.open("wb") as learnt:
+        records = Records(Unpacked(file, options.max_bytes), content_type=options.content_type)
         made_by = fingerprint(
-            source_url=order.source_url,
-            source_name=order.source_name,
-            format=detect(records.head, order.format).name,
-            mapping=order.mapping,
+            source_url=options.source_url,
+            source_name=options.source_name,
+            format=detect(records.head, options.format).name,
+            mapping=options.mapping,
             context=records.context,
         )
-        known = order.known_path and KnownRecords.opened(Path(order.known_path), made_by)
         reading = FeedReading(
             records,
-            source_url=order.source_url,
-            source_name=order.source_name,
-            wanted_format=order.format,
-            mapping=order.mapping,
-            batch_size=order.batch_size,
-            known=known or None,
+            source_url=options.source_url,
+            source_name=options.source_name,
+            wanted_format=options.format,
+            mapping=options.mapping,
+            batch_size=options.batch_size,
+            known=options.known and KnownRecords.opened(options.known, made_by),
             learnt=KnownWriter(learnt, made_by),
         )
         for jobs, progress in reading.batches():
             if progress.is_last:
                 learnt.flush()
-                Path(order.keys_path).write_bytes(memoryview(reading.keys.table).cast("B"))
-            if order.counts_only:
+                order.keys_path.write_bytes(memoryview(reading.keys.table).cast("B"))
+            if options.counts_only:
                 jobs, progress = b"", msgspec.structs.replace(progress, known=b"")
             yield encode(BatchRead(progress=progress)), jobs
 

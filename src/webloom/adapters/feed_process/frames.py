@@ -3,24 +3,21 @@ JSON in the body of the frame, which the parent passes on as it is."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from typing import Any
+
 import msgspec
 
 from webloom.parsing.feeds.progress import Progress
+from webloom.ports.feed_reader import ReadOptions
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    path: str
-    keys_path: str  # where it leaves the keys of all postings
-    known_path: str | None  # what the last import has learnt
-    learnt_path: str  # where it leaves what it learns
-    source_url: str
-    source_name: str
-    format: str
-    mapping: dict[str, str]
-    batch_size: int
-    content_type: str | None
-    max_bytes: int
-    counts_only: bool  # frames come without postings
+    path: Path
+    keys_path: Path  # where it leaves the keys of all postings
+    learnt_path: Path  # where it leaves what it learns
+    options: ReadOptions
 
 
 class BatchRead(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -31,6 +28,10 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     reason: str  # one sentence for a person
 
 
-encode = msgspec.msgpack.Encoder().encode
-orders = msgspec.msgpack.Decoder(Order)
+def _path(kind: type, value: Any) -> Path:
+    return Path(os.fsdecode(value))
+
+
+encode = msgspec.msgpack.Encoder(enc_hook=os.fsencode).encode
+orders = msgspec.msgpack.Decoder(Order, dec_hook=_path)
 answers: msgspec.msgpack.Decoder[BatchRead | Refused] = msgspec.msgpack.Decoder(BatchRead | Refused)

@@ -1,7 +1,7 @@
-"""What the last import of a feed made of each record, so that a record which is the same byte for
-byte need not be read again.
+"""What the last import of a feed made of each record, so that a record with the same bytes need not
+be parsed again.
 
-It is a hint and no truth: the store compares the content hash of each posting that is said to be
+It is a hint: the store compares the content hash of each posting that is said to be
 known with the one that it has. A file holds a fingerprint of everything that decides what becomes
 of a record, and then, in the order of the feed, for each record
 
@@ -77,7 +77,7 @@ class KnownRecords:
 
     @classmethod
     def opened(cls, path: Path, made_by: bytes) -> KnownRecords | None:
-        """None: there is no such file, or it was made in another way."""
+        """None: no such file, or one made by other code or options."""
         try:
             with path.open("rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

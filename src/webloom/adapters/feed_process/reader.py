@@ -43,25 +43,15 @@ class ProcessFeedReader:
         async with self._turns:
             child = await Child.started(_CHILD)
             try:
-                yield self._batches(child, self._order(path, options))
+                order = Order(
+                    path=path,
+                    keys_path=_keys_path(path),
+                    learnt_path=self.learnt(path),
+                    options=options,
+                )
+                yield self._batches(child, order)
             finally:
                 await child.close()
-
-    def _order(self, path: Path, options: ReadOptions) -> Order:
-        return Order(
-            path=str(path),
-            keys_path=str(_keys_path(path)),
-            known_path=None if options.known is None else str(options.known),
-            learnt_path=str(self.learnt(path)),
-            source_url=options.source_url,
-            source_name=options.source_name,
-            format=options.format,
-            mapping=options.mapping,
-            batch_size=options.batch_size,
-            content_type=options.content_type,
-            max_bytes=options.max_bytes,
-            counts_only=options.counts_only,
-        )
 
     async def _batches(self, child: Child, order: Order) -> AsyncIterator[ReadBatch]:
         limits = Limits(wall=self._longest_silence)

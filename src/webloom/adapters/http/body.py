@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -20,12 +19,11 @@ from aiohttp import ClientPayloadError, StreamReader
 from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import MAX_SOURCE_CHARACTERS
 from webloom.domain.transfer_rate import TransferRate
+from webloom.parsing.compression import WBITS, Corrupt, Decompressor
 from webloom.parsing.text_decoding import decode_body, without_cut_character
 
 ACCEPT_ENCODING = "gzip, deflate"
 _INLINE_BYTES = 128 * 1024  # more than this is worked on in a thread
-_MAX_MEMBERS = 100  # of a gzip body; each costs a copy of all that follows it
-WBITS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 class Body(NamedTuple):  # made for every page, and cheaper than a frozen dataclass
@@ -58,19 +56,22 @@ async def read_body(
     if not is_whole:
         raw = raw[:limit]
     content_type = headers.get("content-type")
-    encoding = headers.get("content-encoding")
-    if encoding is None or not raw:
+    wbits = wbits_of(headers) if raw else None
+    if wbits is None:
         if len(raw) <= _INLINE_BYTES:
             return _digest(raw, is_whole, content_type)
-        return await asyncio.to_thread(_digest, raw, is_whole, content_type)
-    return await _decode_body(raw, is_whole, encoding.strip().lower(), content_type, limit)
+    elif is_whole and len(raw) <= _INLINE_BYTES:  # unless it unfolds into more
+        small, is_all = _decompress(raw, True, wbits, min(limit, _INLINE_BYTES))
+        if is_all:
+            return _digest(small, True, content_type)
+    return await asyncio.to_thread(_decoded, raw, is_whole, wbits, limit, content_type)
 
 
 async def _read(
     content: StreamReader, headers: Mapping[str, str], limit: int, rate: TransferRate | None
 ) -> tuple[bytes, bool]:
     """The bytes on the wire until there are more than `limit`; whether that is all of them."""
-    is_too_large = declares_more(headers, limit)
+    is_too_large = declared_size(headers) > limit
     body = bytearray()
     try:
         first = await _next(content, rate)
@@ -103,25 +104,17 @@ async def _next(content: StreamReader, rate: TransferRate | None) -> bytes:
     return chunk
 
 
-async def _decode_body(
-    raw: bytes, is_whole: bool, encoding: str, content_type: str | None, limit: int
-) -> Body:
-    if encoding == "identity":
-        return await asyncio.to_thread(_digest, raw, is_whole, content_type)
-    wbits = WBITS.get(encoding)
-    if wbits is None:
-        raise not_asked_for(encoding)
-    if is_whole and len(raw) <= _INLINE_BYTES:  # unless it unfolds into more
-        small, is_all = _decompress(raw, True, wbits, min(limit, _INLINE_BYTES))
-        if is_all:
-            return _digest(small, True, content_type)
-    return await asyncio.to_thread(
-        _decompress_and_digest, raw, is_whole, wbits, limit, content_type
-    )
-
-
-def declares_more(headers: Mapping[str, str], limit: int) -> bool:
-    return declared_size(headers) > limit
+def wbits_of(headers: Mapping[str, str]) -> int | None:
+    """How a body is compressed; None: it is not. Raises FetchFailed for an unknown encoding."""
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return None
+    if encoding not in WBITS:
+        raise FetchFailed(
+            reason=f"the body is encoded as {encoding[:40]!r}, which was not asked for",
+            retryable=False,
+        )
+    return WBITS[encoding]
 
 
 def declared_size(headers: Mapping[str, str]) -> int:
@@ -134,11 +127,8 @@ def too_large(limit: int) -> FetchFailed:
     return FetchFailed(reason=f"the body is larger than {limit} bytes", retryable=False)
 
 
-def not_asked_for(encoding: str) -> FetchFailed:
-    return FetchFailed(
-        reason=f"the body is encoded as {encoding[:40]!r}, which was not asked for",
-        retryable=False,
-    )
+def corrupt() -> FetchFailed:
+    return FetchFailed(reason="the compressed body is corrupt", retryable=False)
 
 
 def _digest(body: bytes, is_whole: bool, content_type: str | None) -> Body:
@@ -150,11 +140,12 @@ def _digest(body: bytes, is_whole: bool, content_type: str | None) -> Body:
     return Body(len(body), sha256, text, characters)
 
 
-def _decompress_and_digest(
-    raw: bytes, is_whole: bool, wbits: int, limit: int, content_type: str | None
+def _decoded(
+    raw: bytes, is_whole: bool, wbits: int | None, limit: int, content_type: str | None
 ) -> Body:
-    body, is_all = _decompress(raw, is_whole, wbits, limit)
-    return _digest(body, is_all, content_type)
+    if wbits is not None:
+        raw, is_whole = _decompress(raw, is_whole, wbits, limit)
+    return _digest(raw, is_whole, content_type)
 
 
 def _decompress(raw: bytes, is_whole: bool, wbits: int, limit: int) -> tuple[bytes, bool]:
@@ -162,22 +153,16 @@ def _decompress(raw: bytes, is_whole: bool, wbits: int, limit: int) -> tuple[byt
 
     Raises FetchFailed for corrupt input. Where `raw` is not whole, it may end anywhere.
     """
-    if wbits == zlib.MAX_WBITS and raw[0] & 0x0F != 8:
-        wbits = -zlib.MAX_WBITS  # "deflate" without its header, as some servers send it
+    decoder = Decompressor(wbits)
     output = bytearray()
     try:
-        for _ in range(_MAX_MEMBERS):
-            member = zlib.decompressobj(wbits)
-            output += member.decompress(raw, limit + 1 - len(output))
-            if len(output) > limit:
-                return bytes(output[:limit]), False
-            if not member.eof:
-                if is_whole:
-                    raise zlib.error("incomplete")
-                return bytes(output), False
-            raw = member.unused_data
-            if not raw.startswith(b"\x1f\x8b"):  # else: a gzip body of several members
-                return bytes(output), is_whole
-        raise zlib.error("too many members")
-    except zlib.error as error:
-        raise FetchFailed(reason="the compressed body is corrupt", retryable=False) from error
+        decoder.feed(raw)
+        while len(output) <= limit and (piece := decoder.output(limit + 1 - len(output))):
+            output += piece
+    except Corrupt as error:
+        raise corrupt() from error
+    if len(output) > limit:
+        return bytes(output[:limit]), False
+    if is_whole and not decoder.is_complete:
+        raise corrupt()
+    return bytes(output), is_whole

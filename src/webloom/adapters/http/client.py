@@ -1,4 +1,4 @@
-"""Connections through the gate, and the way along redirects on them.
+"""Requests through the gate, with redirects.
 
 follow: url -> [ request -> redirect? -> join -> ] ... -> the last answer, to be taken by the caller
 post:   url, body -> status, headers
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -39,8 +40,10 @@ from webloom.adapters.resources import is_out_of_ports
 from webloom.domain.errors import FetchFailed, ResourcesExhausted, UrlRefused
 from webloom.domain.exhaustion import PORTS
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.domain.transfer_rate import RATE_WINDOW, USUAL_MIN_RATE
 from webloom.parsing.web_url import join
 
+PAGES = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"  # to be accepted
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _RAW_BYTE = re.compile("[\udc80-\udcff]")  # how aiohttp hands over a byte that is not UTF-8
 
@@ -48,8 +51,17 @@ Taken = TypeVar("Taken")
 Answer = TypeVar("Answer", bound=ClientResponse)
 
 
-class Journey:
-    """What a fetch gathers on its way."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClientLimits:
+    connect_seconds: float = 10.0
+    min_rate: float = USUAL_MIN_RATE  # bytes of a body per second, over each window; 0: no limit
+    rate_window: float = RATE_WINDOW
+    max_redirects: int = 5
+    connections: int = 256  # open at the same time; a request beyond waits, within its total time
+
+
+class FetchTrace:
+    """What a fetch collects along its redirects."""
 
     __slots__ = ("chain", "cookies", "dial", "jar", "seen", "started")
 
@@ -89,18 +101,14 @@ class GatedClient(Generic[Answer]):
         policy: NetworkPolicy,
         refusals: RefusalLog | None,  # default: one of its own
         accept: str,
-        connections: int,
-        connect_seconds: float,
-        max_redirects: int,
+        limits: ClientLimits,
         resolver: AbstractResolver | None,  # closed with the client
         ssl_context: ssl.SSLContext | None,  # default: the system's certificates
     ) -> None:
         self._answers = answers
         self._gate = Gate(policy, refusals or RefusalLog())
         self._accept = accept
-        self._connections = connections
-        self._connect_seconds = connect_seconds
-        self._max_redirects = max_redirects
+        self._limits = limits
         self._given_resolver = resolver
         self._ssl_context = ssl_context
 
@@ -111,7 +119,7 @@ class GatedClient(Generic[Answer]):
                 resolver=self._resolver,
                 socket_factory=guarded_socket_factory(self._gate),
                 ssl=self._ssl_context or True,
-                limit=self._connections,
+                limit=self._limits.connections,
             ),
             headers={
                 "User-Agent": f"Webloom/{__version__} (+self-hosted)",
@@ -121,7 +129,7 @@ class GatedClient(Generic[Answer]):
             cookie_jar=DummyCookieJar(),
             response_class=self._answers,
             # The total is bounded around the whole chain, and sharply, which aiohttp's is not.
-            timeout=ClientTimeout(sock_connect=self._connect_seconds),
+            timeout=ClientTimeout(sock_connect=self._limits.connect_seconds),
             auto_decompress=False,
             trust_env=False,
             max_line_size=8190,
@@ -137,7 +145,7 @@ class GatedClient(Generic[Answer]):
     async def follow(
         self,
         url: str,
-        journey: Journey,
+        trace: FetchTrace,
         take: Callable[[str, Answer, dict[str, str]], Awaitable[Taken]],
         *,
         conditions: Mapping[str, str] | None = None,  # headers for every hop
@@ -145,12 +153,12 @@ class GatedClient(Generic[Answer]):
         """GET a normalised URL; what `take` makes of the last hop's URL, answer and headers."""
         while True:
             target = URL(url, encoded=True)
-            cookie = journey.cookie_for(target)
+            cookie = trace.cookie_for(target)
             headers: Mapping[str, str] | None = conditions
             if cookie:
                 headers = {**(conditions or {}), "Cookie": cookie}
             current_dial.set(dial := Dial(host=target.host or ""))
-            journey.dial = dial
+            trace.dial = dial
             response = await self._answer(
                 dial, self._session.get(target, allow_redirects=False, headers=headers)
             )
@@ -163,13 +171,13 @@ class GatedClient(Generic[Answer]):
                     )
                 received = plain_headers(response.headers)
                 if "set-cookie" in received:
-                    journey.keep_cookies(response)
+                    trace.keep_cookies(response)
                 if status not in _REDIRECTS or not received.get("location"):
                     return await take(url, response, received)
             finally:
                 if not response.closed:  # its body was not read to the end
                     response.close()
-            url = self._next_hop(url, cookie, response, journey)
+            url = self._next_hop(url, cookie, response, trace)
 
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str]
@@ -187,8 +195,8 @@ class GatedClient(Generic[Answer]):
             response.close()
 
     async def _answer(self, dial: Dial, request: Awaitable[ClientResponse]) -> Answer:
-        """Raises ResourcesExhausted where a connection failed for want of what is ours: aiohttp
-        puts the errors of several addresses together."""
+        """Raises ResourcesExhausted where this machine ran out of sockets or ports: aiohttp merges
+        the errors of several addresses."""
         try:
             return cast("Answer", await request)
         except OSError as error:
@@ -199,14 +207,13 @@ class GatedClient(Generic[Answer]):
             raise
 
     def _next_hop(
-        self, url: str, cookie: str | None, response: ClientResponse, journey: Journey
+        self, url: str, cookie: str | None, response: ClientResponse, trace: FetchTrace
     ) -> str:
-        journey.chain.append({"url": url, "status_code": response.status})
-        if len(journey.chain) > self._max_redirects:
-            raise FetchFailed(
-                reason=f"there were more than {self._max_redirects} redirects", retryable=False
-            )
-        journey.seen.add((url, cookie))
+        trace.chain.append({"url": url, "status_code": response.status})
+        most = self._limits.max_redirects
+        if len(trace.chain) > most:
+            raise FetchFailed(reason=f"there were more than {most} redirects", retryable=False)
+        trace.seen.add((url, cookie))
         location = _RAW_BYTE.sub(
             lambda found: f"%{ord(found[0]) - 0xDC00:02X}", response.headers["Location"]
         )
@@ -217,6 +224,6 @@ class GatedClient(Generic[Answer]):
                 reason=f"the redirect cannot be followed: {refused}", retryable=False
             ) from refused
         # A site may send us to the same URL to see that the cookie it set comes back.
-        if (following, journey.cookie_for(URL(following, encoded=True))) in journey.seen:
+        if (following, trace.cookie_for(URL(following, encoded=True))) in trace.seen:
             raise FetchFailed(reason="the redirects go round in a circle", retryable=False)
         return following

@@ -1,4 +1,4 @@
-"""A time limit on many tasks that costs next to nothing while it is kept.
+"""A time limit for many tasks that costs next to nothing unless it expires.
 
 asyncio.timeout arms and disarms a timer for each task, a tenth of the cost of fetching a small
 page. Here all limits are equally long, so that the oldest is due first, and one timer serves all.
@@ -74,6 +74,6 @@ class _Running:
     ) -> None:
         if not self._expired:
             self._deadline.end(self)
-        # As asyncio.timeout has it: somebody else's cancellation, even at the same time, wins.
+        # As in asyncio.timeout: another cancellation, even at the same time, wins.
         elif self._task.uncancel() <= self._cancelling and exc_type is asyncio.CancelledError:
             raise TimeoutError from exc

@@ -21,18 +21,17 @@ from typing import Self
 from aiohttp import ClientResponse, StreamReader
 from aiohttp.abc import AbstractResolver
 
-from webloom.adapters.http.body import declared_size, declares_more, too_large
-from webloom.adapters.http.client import GatedClient, Journey
-from webloom.adapters.http.failures import explain
+from webloom.adapters.http.body import declared_size, too_large, wbits_of
+from webloom.adapters.http.client import ClientLimits, FetchTrace, GatedClient
+from webloom.adapters.http.failures import explained
 from webloom.adapters.http.headers import seconds_to_wait
 from webloom.adapters.http.spool import DiskFull, Spool
-from webloom.adapters.http.spool_room import NoRoom, Share, SpoolRoom
+from webloom.adapters.http.spool_room import NoRoom, Reservation, SpoolRoom
 from webloom.adapters.http.transfer_timeouts import TransferTimeouts
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
 from webloom.domain.network_policy import NetworkPolicy
-from webloom.domain.transfer_rate import RATE_WINDOW, USUAL_MIN_RATE
 from webloom.parsing.web_url import normalise
 from webloom.ports.fetcher import Downloaded
 
@@ -40,20 +39,15 @@ FEEDS = (
     "application/rss+xml,application/atom+xml,application/feed+json,application/xml;q=0.9,"
     "text/xml;q=0.9,application/json;q=0.8,*/*;q=0.5"
 )
-PAGES = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _BLOCK_BYTES = 512 * 1024  # worked on in one go by a thread
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DownloadLimits:
+class DownloadLimits(ClientLimits):
     total_seconds: float = 3600.0  # for the whole chain, from first lookup to last byte
     stall_seconds: float = 60.0  # until the answer begins, and between two pieces of its body
-    connect_seconds: float = 10.0
-    min_rate: float = USUAL_MIN_RATE  # bytes of a body per second, over each window; 0: no limit
-    rate_window: float = RATE_WINDOW
     max_bytes: int = 2 * 1024 * 1024 * 1024  # on the wire and decompressed
-    max_redirects: int = 5
-    connections: int = 16  # open at the same time; a download beyond waits
+    connections: int = 16
 
 
 class HttpDownloader:
@@ -85,9 +79,7 @@ class HttpDownloader:
             policy=policy,
             refusals=refusals,
             accept=accept,
-            connections=self._limits.connections,
-            connect_seconds=self._limits.connect_seconds,
-            max_redirects=self._limits.max_redirects,
+            limits=self._limits,
             resolver=resolver,
             ssl_context=ssl_context,
         )
@@ -105,9 +97,9 @@ class HttpDownloader:
         needed = 1
         try:
             while True:
-                async with self._room.share(into, needed) as share:
+                async with self._room.reserve(into, needed) as reservation:
                     try:
-                        return await self._attempt(url, into, known, share)
+                        return await self._attempt(url, into, known, reservation)
                     except BaseException as error:
                         await asyncio.to_thread(into.unlink, missing_ok=True)  # it takes room
                         if not isinstance(error, NoRoom):
@@ -117,36 +109,28 @@ class HttpDownloader:
             self._room.note_room(into)
 
     async def _attempt(
-        self, url: str, into: Path, known: LastFetch, share: Share | None
+        self, url: str, into: Path, known: LastFetch, reservation: Reservation | None
     ) -> Downloaded:
-        """Raises NoRoom where it has a share."""
-        try:
-            async with self._timeouts() as timeouts:
-                take = partial(self._take, into, timeouts, share)
-                return await self._client.follow(
-                    normalise(url), Journey(), take, conditions=_conditions(known)
-                )
-        except (FetchFailed, NoRoom):
-            raise
-        except Exception as error:
-            failure = explain(error, total_seconds=self._limits.total_seconds)
-            if failure is None:
-                raise
-            raise failure from error
-
-    def _timeouts(self) -> TransferTimeouts:
-        return TransferTimeouts(
-            total_seconds=self._limits.total_seconds,
-            stall_seconds=self._limits.stall_seconds,
-            min_rate=self._limits.min_rate,
-            rate_window=self._limits.rate_window,
+        """Raises NoRoom where it has a reservation."""
+        limits = self._limits
+        timeouts = TransferTimeouts(
+            total_seconds=limits.total_seconds,
+            stall_seconds=limits.stall_seconds,
+            min_rate=limits.min_rate,
+            rate_window=limits.rate_window,
         )
+        with explained(limits.total_seconds):
+            async with timeouts:
+                take = partial(self._take, into, timeouts, reservation)
+                return await self._client.follow(
+                    normalise(url), FetchTrace(), take, conditions=_conditions(known)
+                )
 
     async def _take(
         self,
         into: Path,
         timeouts: TransferTimeouts,
-        share: Share | None,
+        reservation: Reservation | None,
         url: str,
         response: ClientResponse,
         headers: dict[str, str],
@@ -159,18 +143,18 @@ class HttpDownloader:
             )
         if 200 <= response.status < 300 or self._any_status:
             limit = self._limits.max_bytes
-            if declares_more(headers, limit) and not self._may_cut:
+            if declared_size(headers) > limit and not self._may_cut:
                 raise too_large(limit)
-            encoding = headers.get("content-encoding", "").strip().lower()
-            if share is not None:
-                await share.expect(declared_size(headers))
-            spool = Spool(into, encoding, limit=limit, may_cut=self._may_cut)
+            wbits = wbits_of(headers)
+            if reservation is not None:
+                await reservation.expect(declared_size(headers))
+            spool = Spool(into, wbits, limit=limit, may_cut=self._may_cut)
             try:
                 with spool:
-                    await _Pouring(spool, timeouts, share).pour(response.content)
+                    await _BodyWriter(spool, timeouts, reservation).write(response.content)
             except DiskFull:
-                if share is not None:
-                    await share.disk_is_full(spool.bytes)
+                if reservation is not None:
+                    await reservation.disk_is_full(spool.bytes)
                 raise
             written, sha256 = spool.bytes, spool.sha256
         retry_after = headers.get("retry-after")
@@ -186,28 +170,29 @@ class HttpDownloader:
         )
 
 
-class _Pouring:
-    """A body on its way into its file."""
+class _BodyWriter:
+    """Writes a body to its file, one block in a thread while the next is read."""
 
-    def __init__(self, spool: Spool, timeouts: TransferTimeouts, share: Share | None) -> None:
+    def __init__(
+        self, spool: Spool, timeouts: TransferTimeouts, reservation: Reservation | None
+    ) -> None:
         self._spool = spool
         self._timeouts = timeouts
-        self._share = share
+        self._reservation = reservation
         self._loop = asyncio.get_running_loop()
         self._writing: Future[bool] = self._loop.create_future()
         self._writing.set_result(True)
 
-    async def pour(self, content: StreamReader) -> None:
-        """Reads the next block while a thread works on the one before."""
+    async def write(self, content: StreamReader) -> None:
         self._timeouts.body_begins()
         try:
             while block := await _block(content, self._timeouts):
-                self._timeouts.busy()  # from here on it is our disk that is waited for
+                self._timeouts.busy()  # from here on we wait for our disk
                 await self._written()
                 if self._spool.is_cut:
                     break
-                if self._share is not None:
-                    await self._get_room(self._share, len(block))
+                if self._reservation is not None:
+                    await self._get_room(self._reservation, len(block))
                 self._begin(partial(self._spool.write, block))
             self._timeouts.busy()
             await self._written()
@@ -219,9 +204,9 @@ class _Pouring:
     async def _written(self) -> None:
         """All of the block before; there may be no room for it now."""
         while not await self._step():
-            if self._share is not None:  # what came was more than the block
-                await self._get_room(self._share, self._spool.pending)
-            self._begin(self._spool.go_on)
+            if self._reservation is not None:  # what came was more than the block
+                await self._get_room(self._reservation, self._spool.pending)
+            self._begin(self._spool.resume)
 
     async def _step(self) -> bool:
         await asyncio.wait({self._writing})  # which, unlike `await writing`, never cancels it
@@ -230,12 +215,12 @@ class _Pouring:
     def _begin(self, work: Callable[[], bool]) -> None:
         self._writing = self._loop.run_in_executor(None, work)
 
-    async def _get_room(self, share: Share, wanted: int) -> None:
+    async def _get_room(self, reservation: Reservation, wanted: int) -> None:
         """Some, at least, where it does not have all of it already."""
-        if share.granted - self._spool.bytes < wanted:
+        if reservation.granted - self._spool.bytes < wanted:
             with self._timeouts.own_time():
-                await share.more(wanted)
-        self._spool.allowed = share.granted
+                await reservation.more(wanted)
+        self._spool.allowed = reservation.granted
 
 
 async def _block(content: StreamReader, timeouts: TransferTimeouts) -> bytes:
@@ -252,7 +237,7 @@ async def _block(content: StreamReader, timeouts: TransferTimeouts) -> bytes:
 
 def _conditions(known: LastFetch) -> dict[str, str]:
     headers = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
-    # What is not plain text can't have come from a server in its right mind.
+    # Others can't be sent as headers.
     return {
         name: value
         for name, value in headers.items()

@@ -1,8 +1,10 @@
-"""What goes wrong in a fetch, in the words of the domain: the one place for aiohttp's errors."""
+"""aiohttp's errors translated into the domain's: the only place that knows them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import aiohttp
 from aiohttp import http_exceptions
@@ -34,7 +36,7 @@ _LONGEST_DETAIL = 200  # it may quote the server
 def explain(
     error: BaseException, *, total_seconds: float
 ) -> FetchFailed | ResourcesExhausted | None:
-    """None for an error that is nobody's but ours."""
+    """None for an error of our own."""
     if exhausted := exhaustion_in(error):
         return exhausted
     if isinstance(error, UrlRefused):
@@ -49,6 +51,20 @@ def explain(
     if isinstance(error, TimeoutError):
         return FetchFailed(reason=f"no complete answer within {total_seconds:g} s", retryable=True)
     return None
+
+
+@contextmanager
+def explained(total_seconds: float) -> Iterator[None]:
+    """Raises FetchFailed or ResourcesExhausted in place of an error that `explain` knows."""
+    try:
+        yield
+    except FetchFailed:
+        raise
+    except Exception as error:
+        failure = explain(error, total_seconds=total_seconds)
+        if failure is None:
+            raise
+        raise failure from error
 
 
 def rule_for(kind: type[BaseException]) -> tuple[bool, str] | None:

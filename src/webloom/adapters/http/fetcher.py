@@ -23,30 +23,22 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.connector import Connection
 
 from webloom.adapters.http.body import Body, read_body
-from webloom.adapters.http.client import GatedClient, Journey
+from webloom.adapters.http.client import PAGES, ClientLimits, FetchTrace, GatedClient
 from webloom.adapters.http.deadline import Deadline
-from webloom.adapters.http.failures import explain
+from webloom.adapters.http.failures import explained
 from webloom.adapters.http.headers import seconds_to_wait
 from webloom.adapters.refusal_log import RefusalLog
-from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import MAX_SOURCE_CHARACTERS, Received
 from webloom.domain.network_policy import NetworkPolicy
-from webloom.domain.transfer_rate import RATE_WINDOW, USUAL_MIN_RATE, TransferRate
+from webloom.domain.transfer_rate import TransferRate
 from webloom.parsing.web_url import normalise
-
-_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FetchLimits:
+class FetchLimits(ClientLimits):
     total_seconds: float = 30.0  # for the whole chain, from first lookup to last byte
-    connect_seconds: float = 10.0
-    min_rate: float = USUAL_MIN_RATE  # bytes of a body per second, over each window; 0: no limit
-    rate_window: float = RATE_WINDOW
     # On the wire and decompressed; what is behind them is not read.
     max_body_bytes: int = 10 * 1024 * 1024
-    max_redirects: int = 5
-    connections: int = 256  # open at the same time; a fetch beyond waits, within its total time
 
 
 class HttpFetcher:
@@ -66,10 +58,8 @@ class HttpFetcher:
             _TimedResponse,
             policy=policy,
             refusals=refusals,
-            accept=_ACCEPT,
-            connections=self._limits.connections,
-            connect_seconds=self._limits.connect_seconds,
-            max_redirects=self._limits.max_redirects,
+            accept=PAGES,
+            limits=self._limits,
             resolver=resolver,
             ssl_context=ssl_context,
         )
@@ -84,28 +74,20 @@ class HttpFetcher:
         await self._client.__aexit__(*exc)
 
     async def fetch(self, url: str) -> Received:
-        journey = Journey()
-        try:
-            with self._deadline.running():
-                take = partial(self._take, journey)
-                return await self._client.follow(normalise(url), journey, take)
-        except FetchFailed:
-            raise
-        except Exception as error:
-            failure = explain(error, total_seconds=self._limits.total_seconds)
-            if failure is None:
-                raise
-            raise failure from error
+        trace = FetchTrace()
+        with explained(self._limits.total_seconds), self._deadline.running():
+            take = partial(self._take, trace)
+            return await self._client.follow(normalise(url), trace, take)
 
     async def _take(
-        self, journey: Journey, url: str, response: _TimedResponse, headers: dict[str, str]
+        self, trace: FetchTrace, url: str, response: _TimedResponse, headers: dict[str, str]
     ) -> Received:
         first_byte_at = perf_counter()
         body = await read_body(
             response.content, headers, limit=self._limits.max_body_bytes, rate=self._rate()
         )
-        timings = _timings(response, journey, first_byte_at)
-        return _received(url, response, headers, body, timings, journey)
+        timings = _timings(response, trace, first_byte_at)
+        return _received(url, response, headers, body, timings, trace)
 
     def _rate(self) -> TransferRate | None:
         """None where a fetch is over before a window is: most of the time, and it costs some."""
@@ -158,10 +140,10 @@ def _received(
     headers: dict[str, str],
     body: Body,
     timings: dict[str, float | None],
-    journey: Journey,
+    trace: FetchTrace,
 ) -> Received:
     details: dict[str, Any] = {
-        "redirect_chain": journey.chain,
+        "redirect_chain": trace.chain,
         "timings_ms": timings,
         "http_version": "1.1" if response.version == HttpVersion11 else "1.0",
         "content_type": headers.get("content-type"),
@@ -175,7 +157,7 @@ def _received(
         details["source_omitted"] = "not text"
     elif not body.is_whole:
         details["source_truncated_at"] = len(body.text)
-        details["source_characters"] = None  # nobody has counted them
+        details["source_characters"] = None  # not counted
     elif body.characters > MAX_SOURCE_CHARACTERS:
         details["source_truncated_at"] = MAX_SOURCE_CHARACTERS
         details["source_characters"] = body.characters
@@ -183,7 +165,7 @@ def _received(
     return Received(
         status_code=response.status,
         headers=headers,
-        cookies=journey.cookies,
+        cookies=trace.cookies,
         page_source=body.text,
         final_url=url,
         details=details,
@@ -192,11 +174,11 @@ def _received(
 
 
 def _timings(
-    response: _TimedResponse, journey: Journey, first_byte_at: float
+    response: _TimedResponse, trace: FetchTrace, first_byte_at: float
 ) -> dict[str, float | None]:
     """Of the final hop; the total is of the whole chain."""
     dns = connect = None
-    dial = journey.dial
+    dial = trace.dial
     if dial.connecting_since is not None:
         dns = _milliseconds(dial.lookup_seconds)
         connect = _milliseconds(response.connected_at - dial.connecting_since)
@@ -204,7 +186,7 @@ def _timings(
         "dns": dns,
         "connect": connect,
         "first_byte": _milliseconds(first_byte_at - response.connected_at),
-        "total": _milliseconds(perf_counter() - journey.started),
+        "total": _milliseconds(perf_counter() - trace.started),
     }
 
 

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import zlib
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from webloom.adapters.http.body import WBITS, not_asked_for, too_large
+from webloom.adapters.http.body import corrupt, too_large
 from webloom.domain.errors import FetchFailed, ResourcesExhausted
 from webloom.domain.exhaustion import exhaustion_in
+from webloom.parsing.compression import Corrupt, Decompressor
 
 _OUTPUT_BYTES = 1024 * 1024  # of decompressed data held at a time, whatever a bomb unfolds into
-_FREE_MEMBERS = 100
-_MEMBER_BYTES = 1024  # on average, of a gzip body with more members than those
 
 
 class DiskFull(FetchFailed):
@@ -27,14 +25,15 @@ class DiskFull(FetchFailed):
 
 class Spool:
     """Raises FetchFailed for a body that is too large or corrupt, and when it can't be written;
-    ResourcesExhausted when the file can't be opened for want of a descriptor."""
+    ResourcesExhausted when the file can't be opened because no descriptor is left."""
 
-    def __init__(self, path: Path, encoding: str, *, limit: int, may_cut: bool = False) -> None:
-        """With `may_cut`, the beginning is kept of a body that is too large."""
+    def __init__(self, path: Path, wbits: int | None, *, limit: int, may_cut: bool = False) -> None:
+        """`wbits`: how the body is compressed, None: it is not. With `may_cut`, the beginning of a
+        body that is too large is kept."""
         self._path = path
         self._limit = limit
         self._may_cut = may_cut
-        self._decoder = _decoder_of(encoding)
+        self._decoder = None if wbits is None else Decompressor(wbits)
         self._hash = hashlib.sha256()
         self._received = 0
         self._pending = b""  # output that there was no room for
@@ -67,30 +66,36 @@ class Spool:
         return self._hash.hexdigest()
 
     def write(self, block: bytes) -> bool:
-        """As far as is allowed. False: some of the block is left, for `go_on`."""
+        """As far as is allowed. False: some of the block is left, for `resume`."""
         block = self._fitting(block, self._limit - self._received)
         self._received += len(block)
         if self._decoder is None:
             self._pending = block
         else:
             self._decoder.feed(block)
-        return self.go_on()
+        return self.resume()
 
     @property
     def pending(self) -> int:
         """Bytes that are left, at least."""
         return len(self._pending)
 
-    def go_on(self) -> bool:
-        """With what is left, when more is allowed. False: some is left again."""
+    def resume(self) -> bool:
+        """Continue with the rest, once more is allowed. False: some is left again."""
         while not self._is_full:
             if not self._pending and self._decoder is not None:
-                self._pending = self._decoder.next_output()
+                self._pending = self._decompressed(self._decoder)
             if not self._pending:
                 return True
             if not self._keep():
                 return False
         return True
+
+    def _decompressed(self, decoder: Decompressor) -> bytes:
+        try:
+            return decoder.output(_OUTPUT_BYTES)
+        except Corrupt as error:
+            raise corrupt() from error
 
     def finish(self) -> None:
         """The body is complete: what is not in the file by now is missing."""
@@ -128,67 +133,3 @@ class Spool:
             reason=f"the body can't be written to {self._path}: {error.strerror or error}",
             retryable=True,
         )
-
-
-class _Decoder:
-    """One block in, its output in pieces. A gzip body may have several members."""
-
-    def __init__(self, wbits: int) -> None:
-        self._wbits = wbits
-        self._member: zlib._Decompress | None = None  # None: before the first block
-        self._input = b""
-        self._has_more = False  # output, though perhaps no input
-        self._taken = 0
-        self._members = 0
-
-    @property
-    def is_complete(self) -> bool:
-        return self._member is not None and self._member.eof
-
-    def feed(self, block: bytes) -> None:
-        self._taken += len(block)
-        self._input += block  # what is left of the block before is a byte at most
-        if self._member is None and self._input:
-            if self._wbits == zlib.MAX_WBITS and self._input[0] & 0x0F != 8:
-                self._wbits = -zlib.MAX_WBITS  # "deflate" without its header, as some servers do
-            self._next_member()
-
-    def next_output(self) -> bytes:
-        """Empty when all of the input is used up."""
-        try:
-            while (self._input or self._has_more) and self._member is not None:
-                if self._member.eof and not self._goes_on():
-                    return b""
-                output = self._member.decompress(self._input, _OUTPUT_BYTES)
-                self._input = self._member.unconsumed_tail or self._member.unused_data
-                self._has_more = len(output) == _OUTPUT_BYTES
-                if output:
-                    return output
-        except zlib.error as error:
-            raise FetchFailed(reason="the compressed body is corrupt", retryable=False) from error
-        return b""
-
-    def _goes_on(self) -> bool:
-        """Behind the end of a member: another one, or what nobody needs."""
-        if self._wbits < 16 or not b"\x1f\x8b".startswith(self._input[:2]):
-            self._input = b""
-            return False
-        if len(self._input) < 2:  # too little to tell yet
-            return False
-        self._next_member()
-        return True
-
-    def _next_member(self) -> None:
-        self._members += 1
-        if self._members > _FREE_MEMBERS + self._taken // _MEMBER_BYTES:  # each costs a copy
-            raise zlib.error("too many members")
-        self._member = zlib.decompressobj(self._wbits)
-
-
-def _decoder_of(encoding: str) -> _Decoder | None:
-    if encoding in ("", "identity"):
-        return None
-    wbits = WBITS.get(encoding)
-    if wbits is None:
-        raise not_asked_for(encoding)
-    return _Decoder(wbits)

@@ -1,6 +1,6 @@
 """Room in the spool, shared by the downloads of this process.
 
-    share: wait in line for room -> download -> more: as it grows | no room: start again later
+    reserve: queue for room -> download -> more: as it grows | no room: start again later
 
 All files in the folder count, also those of other programs; so do bytes that a download of this
 process was promised and has not written yet. Where there is no room, the oldest download waits for
@@ -54,7 +54,7 @@ class SpoolRoom:
         self.folder = folder
         self.limits = limits
         self.pause_seconds = pause_seconds
-        self._shares: dict[Path, Share] = {}  # the oldest first
+        self._reservations: dict[Path, Reservation] = {}  # the oldest first
         self._line = asyncio.Lock()  # those that wait to begin: first come, first served
         self._waiting: dict[Path, str] = {}  # downloads -> for what
         self._short: str | None = None  # at the last look
@@ -74,8 +74,8 @@ class SpoolRoom:
             self._short = shortage(await self.use(), self.limits)
 
     @asynccontextmanager
-    async def share(self, path: Path, needed: int) -> AsyncIterator[Share]:
-        """For a download to that file. Waits until so many bytes can be written."""
+    async def reserve(self, path: Path, needed: int) -> AsyncIterator[Reservation]:
+        """For a download to that file. Waits until `needed` bytes can be written."""
         async with self._line:
             while True:
                 use = await self.with_room(needed)
@@ -84,12 +84,12 @@ class SpoolRoom:
                     break
                 self.note_wait(path, reason)
                 await asyncio.sleep(LOOK_SECONDS)
-            self._shares[path] = share = Share(self, path, wanted)
+            self._reservations[path] = reservation = Reservation(self, path, wanted)
         self.note_room(path)
         try:
-            yield share
+            yield reservation
         finally:
-            del self._shares[path]
+            del self._reservations[path]
             self._measured_at = float("-inf")  # what it has written is a file as any other now
 
     def note_wait(self, path: Path, reason: str) -> None:
@@ -106,7 +106,7 @@ class SpoolRoom:
     async def use(self, *, is_fresh: bool = False) -> SpoolUse:
         if is_fresh or time.monotonic() - self._measured_at > LOOK_SECONDS:
             await self._measure()
-        promised = sum(share.promised for share in self._shares.values())
+        promised = sum(reservation.promised for reservation in self._reservations.values())
         return SpoolUse(
             used=self._others + max(promised, self._own),
             free=self._free - max(0, promised - self._own),
@@ -114,7 +114,7 @@ class SpoolRoom:
         )
 
     async def with_room(self, needed: int) -> SpoolUse:
-        """What only saves time makes way, where the budget is short."""
+        """Removes caches where the budget is short."""
         use = await self.use()
         if use.used + needed <= self.limits.budget or not self._known[1]:
             return use
@@ -127,20 +127,20 @@ class SpoolRoom:
         known_at, known = self._known
         is_old = time.monotonic() - known_at > KNOWN_SECONDS
         while True:
-            own = set(self._shares)
+            own = set(self._reservations)
             found = await asyncio.to_thread(_measured, self.folder, own, None if is_old else known)
-            if own <= self._shares.keys():  # a share that ended meanwhile is no longer promised
+            if own <= self._reservations.keys():  # none has ended meanwhile
                 break
         self._own, self._others, known, self._free, self._disk = found
         self._measured_at = time.monotonic()
         if is_old:
             self._known = (self._measured_at, known)
 
-    def is_oldest(self, share: Share) -> bool:
-        return next(iter(self._shares.values()), None) is share
+    def is_oldest(self, reservation: Reservation) -> bool:
+        return next(iter(self._reservations.values()), None) is reservation
 
 
-class Share:
+class Reservation:
     """What one download may write."""
 
     def __init__(self, room: SpoolRoom, path: Path, reserved: int) -> None:
@@ -226,7 +226,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
-    except OSError:  # not there yet, or not any more
+    except OSError:  # missing
         return []
 
 
@@ -238,7 +238,7 @@ def _size(entry: os.DirEntry[str]) -> int:
 
 
 def _remove_oldest(folder: Path, excess: int) -> None:
-    """Until so many bytes are free."""
+    """Until `excess` bytes are free."""
     files = []
     for entry in _entries(folder):
         with suppress(OSError):

@@ -1,6 +1,6 @@
 """How long a download waits for its server: in all, for the next bytes, and for enough of them.
 
-The time in which Webloom itself is busy, with its disk or for want of room, is not the server's.
+Time that Webloom itself spends on its disk, or waiting for room, does not count.
 """
 
 from __future__ import annotations

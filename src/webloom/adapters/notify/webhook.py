@@ -17,7 +17,7 @@ import msgspec
 from aiohttp import ClientResponse, ClientSSLError
 from aiohttp.abc import AbstractResolver
 
-from webloom.adapters.http.client import GatedClient
+from webloom.adapters.http.client import ClientLimits, GatedClient
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
 from webloom.adapters.notify.frames import RETRYABLE_STATUSES
@@ -29,7 +29,6 @@ from webloom.parsing.web_url import normalise
 from webloom.ports.notifier import NotificationMessage
 
 TOTAL_SECONDS = 30.0
-_CONNECT_SECONDS = 10.0
 AT_ONCE = 256  # messages, and connections
 _json = msgspec.json.Encoder(decimal_format="number")
 
@@ -50,9 +49,7 @@ class WebhookNotifier:
             policy=policy,
             refusals=refusals,
             accept="*/*",
-            connections=AT_ONCE,
-            connect_seconds=_CONNECT_SECONDS,
-            max_redirects=0,
+            limits=ClientLimits(connections=AT_ONCE, max_redirects=0),
             resolver=resolver,
             ssl_context=ssl_context,
         )

@@ -6,14 +6,15 @@ import errno
 import os
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
-from webloom.adapters.page_process.frames import Answered, Order, Refused, encode, orders
+from webloom.adapters.page_process.frames import Answered, Refused, encode, orders
 from webloom.adapters.sandbox.child import OUT_OF_FILES, run
 from webloom.adapters.sandbox.frames import MOST_BYTES
 from webloom.diffs.pages import diff_pages
 from webloom.domain.errors import PageUnreadable
 from webloom.parsing.pages.reading import read_page
-from webloom.ports.page_reader import PageRead
+from webloom.ports.page_reader import PageOrder, PageRead
 
 
 def serve(order: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -39,7 +40,7 @@ def _answer(order: bytes) -> bytes:
         )
 
 
-def _read(order: Order) -> PageRead:
+def _read(order: PageOrder) -> PageRead:
     reading = read_page(
         _body(order.path),
         url=order.url,
@@ -51,14 +52,14 @@ def _read(order: Order) -> PageRead:
     return PageRead(reading=reading, diff=diff)
 
 
-def _body(path: bytes) -> bytes:
+def _body(path: Path) -> bytes:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a Path is not made of bytes
+        with path.open("rb") as file:
             body = file.read(MOST_BYTES + 1)
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):  # the machine's fault, not the page's
             os._exit(OUT_OF_FILES)
-        named = os.fsdecode(path).encode("utf-8", "replace").decode()
+        named = str(path).encode("utf-8", "replace").decode()
         raise PageUnreadable(f"can't read {named}: {error.strerror or error}") from error
     if len(body) > MOST_BYTES:
         raise PageUnreadable(f"the page is larger than {MOST_BYTES:,} bytes")

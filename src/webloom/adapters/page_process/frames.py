@@ -5,20 +5,14 @@ JSON and not MessagePack, since a page's own JSON-LD is passed on, whose numbers
 
 from __future__ import annotations
 
+import os
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
 import msgspec
 
-from webloom.domain.page import Selection
-from webloom.parsing.pages.page import ParsedPage
-from webloom.ports.page_reader import PageRead
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    path: bytes  # as the file system has it
-    url: str
-    status_code: int
-    content_type: str | None
-    selection: Selection
-    previous: ParsedPage | None
+from webloom.ports.page_reader import PageOrder, PageRead
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -27,9 +21,13 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     reason: str  # one sentence for a person
-    trace: str | None = None  # of an error that nobody has foreseen
+    trace: str | None = None  # of an unexpected error
 
 
-encode = msgspec.json.Encoder().encode
-orders = msgspec.json.Decoder(Order)
+def _path(kind: type, value: Any) -> Path:
+    return Path(os.fsdecode(b64decode(value)))
+
+
+encode = msgspec.json.Encoder(enc_hook=os.fsencode).encode  # a path's bytes become base64
+orders = msgspec.json.Decoder(PageOrder, dec_hook=_path)
 answers: msgspec.json.Decoder[Answered | Refused] = msgspec.json.Decoder(Answered | Refused)

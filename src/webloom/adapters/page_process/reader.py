@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from asyncio import Semaphore, Task, TimerHandle
 from contextlib import suppress
+from dataclasses import replace
 from typing import Self
 
 import msgspec
 
-from webloom.adapters.page_process.frames import Order, Refused, answers, encode
+from webloom.adapters.page_process.frames import Refused, answers, encode
 from webloom.adapters.sandbox.parent import (
     MOST_MEMORY,
     Child,
@@ -68,18 +68,9 @@ class ProcessPageReader:
 
     async def read(self, order: PageOrder) -> PageRead:
         async with self._turns:
-            packed = encode(
-                Order(
-                    path=os.fsencode(order.path.absolute()),
-                    url=order.url,
-                    status_code=order.status_code,
-                    content_type=order.content_type,
-                    selection=order.selection,
-                    previous=order.previous,
-                )
-            )
+            packed = encode(replace(order, path=order.path.absolute()))
             try:
-                if (child := self._rested()) is not None:
+                if (child := self._take_idle()) is not None:
                     # It may have been killed while idle, or be full of what it read before.
                     with suppress(Crashed, OutOfMemory):
                         return await self._ask(child, packed, order.url)
@@ -116,25 +107,25 @@ class ProcessPageReader:
         except BaseException:  # it may still be at work
             self._end(child)
             raise
-        if _is_spent(child):
+        if _is_worn(child):
             self._end(child)
         else:
-            self._rest(child)
+            self._release(child)
         if isinstance(answer, Refused):
             if answer.trace is not None:
                 log.error("a page can't be read", extra={"url": url, "trace": answer.trace})
             raise PageUnreadable(answer.reason)
         return answer.read
 
-    def _rested(self) -> Child | None:
+    def _take_idle(self) -> Child | None:
         while self._idle:
             _, child = self._idle.pop()
-            if not _is_spent(child):
+            if not _is_worn(child):
                 return child
             self._end(child)
         return None
 
-    def _rest(self, child: Child) -> None:
+    def _release(self, child: Child) -> None:
         loop = asyncio.get_running_loop()
         self._idle.append((loop.time(), child))
         if self._idle_check is None:
@@ -149,7 +140,7 @@ class ProcessPageReader:
             self._idle_check = loop.call_at(self._idle[0][0] + _IDLE_SECONDS, self._end_idle)
 
     def _end(self, child: Child) -> None:
-        """At once; what is left of it is cleared away meanwhile."""
+        """Kills it now, and cleans up in a task."""
         child.kill()
         if child in self._children:
             self._children.remove(child)
@@ -158,5 +149,5 @@ class ProcessPageReader:
             task.add_done_callback(self._ending.discard)
 
 
-def _is_spent(child: Child) -> bool:
+def _is_worn(child: Child) -> bool:
     return child.orders >= _MOST_PAGES or child.resident > _MOST_RESIDENT or not child.is_running

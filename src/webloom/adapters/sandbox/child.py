@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from webloom.adapters.sandbox.frames import HEAD, Frame
 
-OUT_OF_FILES = 82  # exit codes, for want of a descriptor
+OUT_OF_FILES = 82  # exit codes: no descriptor left
 OUT_OF_MEMORY = 12
 _PR_SET_PDEATHSIG = 1
 OBJECTS_BETWEEN_COLLECTIONS = 100_000  # reading makes many objects, and no cycles
@@ -23,7 +23,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 100_000  # reading makes many objects, and no cycl
 def run(serve: Callable[[bytes], Iterator[tuple[bytes, bytes]]]) -> None:
     """Orders from standard input, one after the other until that is closed. Each part of an answer
     is a frame's content and body."""
-    _bound(parent=int(sys.argv[1]), memory=int(sys.argv[2]))
+    _limit_resources(parent=int(sys.argv[1]), memory=int(sys.argv[2]))
     # Frames keep a descriptor that is not the one of `print`, which a library may use.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
@@ -40,7 +40,7 @@ def run(serve: Callable[[bytes], Iterator[tuple[bytes, bytes]]]) -> None:
         os._exit(0)
 
 
-def _bound(*, parent: int, memory: int) -> None:
+def _limit_resources(*, parent: int, memory: int) -> None:
     for kind, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
         _, hard = resource.getrlimit(kind)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -64,7 +64,7 @@ def _write(out: BinaryIO, frame: Frame) -> None:
 
 
 class _Memory:
-    """What this process holds now. The peak that `getrusage` tells of may be its parent's."""
+    """What this process holds now. The peak of `getrusage` may be its parent's."""
 
     def __init__(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A child process as its parent holds it: asked, watched, killed."""
+"""A child process from its parent's side: requests, time limits, failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_MEMORY: Final = 1024 * 1024 * 1024
 START_SECONDS: Final = 360.0  # on a machine that is very busy
 _END_SECONDS: Final = 10.0  # from the end of what it writes to its exit code
 _STREAM_BUFFER: Final = 1024 * 1024
-_LAST_WORDS: Final = 2000  # bytes of what a crashed child wrote
+_STDERR_TAIL: Final = 2000  # bytes of what a crashed child wrote
 _DESCRIPTORS: Final = 16  # that starting a child takes for a moment, and a few more
 _SHORTEST_WAIT: Final = 0.05  # seconds between two looks at the time that a child has used
 # As Python and the dynamic linker say it.
@@ -49,7 +49,7 @@ class Crashed(ChildFailed):
 
 
 class OutOfFiles(Crashed):
-    """It could not open what it is made of, or what it works on, for want of a descriptor."""
+    """It could not open a file of its own, or its input, because no descriptor was left."""
 
 
 class Limits(NamedTuple):
@@ -66,7 +66,7 @@ class Child:
     def __init__(self, process: Process, *, memory: int) -> None:
         self._process = process
         self._memory = memory
-        self._words = asyncio.ensure_future(_last_words(process))  # a full pipe would stop it
+        self._stderr = asyncio.ensure_future(_stderr_tail(process))  # a full pipe would stop it
         self._cpu = 0.0  # seconds, at its last frame
         self._overdue: TookTooLong | None = None  # why it was killed
         self._receiving = asyncio.Lock()
@@ -112,7 +112,7 @@ class Child:
 
     async def answer(self, limits: Limits, order: bytes | None = None) -> Frame:
         """The next frame. Raises ChildFailed."""
-        watch = _Watch(self, limits)
+        watchdog = _Watchdog(self, limits)
         try:
             async with self._receiving:
                 if order is not None:
@@ -123,7 +123,7 @@ class Child:
         except (IncompleteReadError, ConnectionError):
             raise await self._failure() from None
         finally:
-            watch.end()
+            watchdog.end()
         self._cpu, self.resident = frame.cpu, frame.resident
         return frame
 
@@ -144,11 +144,11 @@ class Child:
             return self._overdue
         if code == OUT_OF_MEMORY:
             return OutOfMemory(f"took more memory than the {self._memory:,} bytes that it may")
-        words = await self._words
+        stderr = await self._stderr
         how = f"by signal {-code}" if code < 0 else f"with code {code}"
-        last_line = words.rsplit("\n", 1)[-1]
-        told = f"ended unexpectedly {how}{f': {last_line}' if last_line else ''}"
-        return OutOfFiles(told) if is_out_of_files(code, words) else Crashed(told)
+        last_line = stderr.rsplit("\n", 1)[-1]
+        message = f"ended unexpectedly {how}{f': {last_line}' if last_line else ''}"
+        return OutOfFiles(message) if is_out_of_files(code, stderr) else Crashed(message)
 
     def cpu_seconds(self) -> float | None:
         """Used since its last frame; None where the system does not say."""
@@ -167,16 +167,16 @@ class Child:
                 os.kill(self._process.pid, signal.SIGKILL)
 
     async def close(self) -> None:
-        """Nothing is left of it then."""
+        """Kills it and frees its pipes."""
         self.kill()
         _pipe(self._process.stdin).close()
         async with self._receiving:
             await _pipe(self._process.stdout).read()  # a pipe not read to its end is never closed
         await self._process.wait()
-        await self._words
+        await self._stderr
 
 
-class _Watch:
+class _Watchdog:
     """Kills a child that takes too long."""
 
     def __init__(self, child: Child, limits: Limits) -> None:
@@ -184,12 +184,12 @@ class _Watch:
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._started = self._loop.time()
-        self._timer: TimerHandle = self._loop.call_later(min(filter(None, limits)), self._look)
+        self._timer: TimerHandle = self._loop.call_later(min(filter(None, limits)), self._check)
 
     def end(self) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         wall, cpu = self._limits
         passed = self._loop.time() - self._started
         used = self._child.cpu_seconds() if cpu is not None else None
@@ -200,7 +200,7 @@ class _Watch:
             self._child.kill(TookTooLong(f"took more than {wall:g} s{at_work}"))
         else:
             left = [wall - passed, *([] if cpu is None or used is None else [cpu - used])]
-            self._timer = self._loop.call_later(max(min(left), _SHORTEST_WAIT), self._look)
+            self._timer = self._loop.call_later(max(min(left), _SHORTEST_WAIT), self._check)
 
 
 def _pipe(stream: _Stream | None) -> _Stream:
@@ -209,15 +209,15 @@ def _pipe(stream: _Stream | None) -> _Stream:
     return stream
 
 
-async def _last_words(child: Process) -> str:
+async def _stderr_tail(child: Process) -> str:
     """The end of what the child writes to its standard error."""
     errors = _pipe(child.stderr)
     kept = b""
-    while piece := await errors.read(_LAST_WORDS):
-        kept = (kept + piece)[-_LAST_WORDS:]
+    while piece := await errors.read(_STDERR_TAIL):
+        kept = (kept + piece)[-_STDERR_TAIL:]
     return kept.decode("utf-8", "replace").strip()
 
 
-def is_out_of_files(code: int, words: str) -> bool:
-    """Whether a child ended for want of a descriptor. It reads one file, and keeps none open."""
-    return code == OUT_OF_FILES or (code > 0 and _OUT_OF_FILES.search(words) is not None)
+def is_out_of_files(code: int, stderr: str) -> bool:
+    """Whether a child ended because no descriptor was left; it opens only one file at a time."""
+    return code == OUT_OF_FILES or (code > 0 and _OUT_OF_FILES.search(stderr) is not None)

@@ -12,11 +12,10 @@ from typing import Final
 from unicodedata import combining, normalize
 from zoneinfo import ZoneInfo, available_timezones
 
-from webloom.parsing.words import words
+from webloom.parsing.words import by_word
 
 _YEARS: Final = range(1950, 2201)
 _LONGEST: Final = 80  # characters that a date can have
-_CACHED: Final = 2_000
 
 _MONTHS_OF_LANGUAGES: Final = """
 january february march april may june july august september october november december
@@ -55,38 +54,37 @@ jan feb mrz apr mai jun jul aug sep okt nov dez
 ene feb mrt abr mei jun jul ago sept oct nov dic
 """  # noqa: RUF001 - Greek is meant
 
-_ZONES: Final = {
-    **dict.fromkeys(words("z ut utc gmt wet uct"), 0),
-    **dict.fromkeys(words("bst west cet mez met"), 60),
-    **dict.fromkeys(words("cest mesz mest eet sast cat"), 120),
-    **dict.fromkeys(words("eest msk trt eat"), 180),
-    **dict.fromkeys(words("est cdt"), -300),
-    **dict.fromkeys(words("edt ast"), -240),
-    **dict.fromkeys(words("cst mdt"), -360),
-    **dict.fromkeys(words("mst pdt"), -420),
-    **dict.fromkeys(words("pst akdt"), -480),
-    **dict.fromkeys(words("adt brt art clst"), -180),
-    **dict.fromkeys(words("sgt hkt awst pht myt"), 480),
-    **dict.fromkeys(words("jst kst"), 540),
-    "akst": -540,
-    "hst": -600,
-    "hast": -600,
-    "nst": -210,
-    "ndt": -150,
-    "clt": -240,
-    "gst": 240,
-    "pkt": 300,
-    "ist": 330,
-    "npt": 345,
-    "ict": 420,
-    "wib": 420,
-    "acst": 570,
-    "aest": 600,
-    "acdt": 630,
-    "aedt": 660,
-    "nzst": 720,
-    "nzdt": 780,
-}
+_ZONES: Final = by_word(  # minutes east of Greenwich
+    {
+        -600: "hst hast",
+        -540: "akst",
+        -480: "pst akdt",
+        -420: "mst pdt",
+        -360: "cst mdt",
+        -300: "est cdt",
+        -240: "edt ast clt",
+        -210: "nst",
+        -180: "adt brt art clst",
+        -150: "ndt",
+        0: "z ut utc gmt wet uct",
+        60: "bst west cet mez met",
+        120: "cest mesz mest eet sast cat",
+        180: "eest msk trt eat",
+        240: "gst",
+        300: "pkt",
+        330: "ist",
+        345: "npt",
+        420: "ict wib",
+        480: "sgt hkt awst pht myt",
+        540: "jst kst",
+        570: "acst",
+        600: "aest",
+        630: "acdt",
+        660: "aedt",
+        720: "nzst",
+        780: "nzdt",
+    }
+)
 
 _PLACES_OF_ZONES: Final = {  # whose abbreviation says nothing of the season
     "et": "america/new_york",
@@ -145,25 +143,17 @@ def _month_names() -> dict[str, int]:
 
 
 _MONTHS: Final = _month_names()
-_cache: dict[tuple[str, bool], datetime | None] = {}
 
 
 def parse_date(text: str, *, month_first: bool = False) -> datetime | None:
     """`month_first`: 03/04/2024 is the fourth of March."""
     if len(text) > _LONGEST:
         return None
-    key = (text, month_first)
-    if key in _cache:
-        return _cache[key]
     try:
         found = _parse(text, month_first)
-        found = None if found is None or found.year not in _YEARS else found
     except (ValueError, OverflowError):
-        found = None
-    if len(_cache) >= _CACHED:
-        _cache.clear()
-    _cache[key] = found
-    return found
+        return None
+    return found if found is not None and found.year in _YEARS else None
 
 
 def is_month_first(feed: bytes) -> bool | None:

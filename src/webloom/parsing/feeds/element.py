@@ -1,28 +1,11 @@
-"""A record of a feed as its markup has it, before anybody asks what it means."""
+"""A feed's record as its markup has it, before it is interpreted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import msgspec
-
-
-class Record(Protocol):
-    """What can be asked of a record."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def prefix(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def attributes(self) -> dict[str, str]: ...
-    @property
-    def children(self) -> list[Element]: ...
-    def all(self, name: str, prefix: str | None = None) -> Iterator[Element]: ...
-    def first(self, name: str, prefix: str | None = None) -> Element | None: ...
 
 
 class Element(msgspec.Struct, gc=False):  # made by the million, and never part of a cycle
@@ -46,8 +29,8 @@ class Element(msgspec.Struct, gc=False):  # made by the million, and never part 
 
 
 class LaidOut(msgspec.Struct, gc=False):
-    """A record with the same tags as many others. Its elements are made when they are asked for,
-    which they seldom are: `layout`, the same object for all of these records, says it all."""
+    """A record with the same tags as many others. Its elements are built on first use, which is
+    rare: `layout`, shared by all of these records, is enough to map their texts."""
 
     layout: object
     texts: list[str]  # of its elements
@@ -86,6 +69,10 @@ class LaidOut(msgspec.Struct, gc=False):
         return self._made().first(name, prefix)
 
 
+Record = Element | LaidOut
+
+
+@dataclass(slots=True)
 class Head:
     """The beginning of a feed: enough to recognise its format.
 
@@ -93,18 +80,15 @@ class Head:
     record, in lower case, and its elements are the plain values beside the records.
     """
 
-    __slots__ = ("attributes", "base", "elements", "month_first", "names", "namespaces", "root")
-
-    def __init__(self, root: str, namespaces: dict[str, str], names: list[str]) -> None:
-        self.root = root  # lower case, without its prefix
-        self.namespaces = namespaces  # by prefix, "" for the default one
-        # Of the elements that begin in the first 64 KB, in order, root first; lower case, with
-        # their prefix ("job_listing:company") where they have one.
-        self.names = names
-        # Elements outside the records with text only, of the same stretch (title, link, lang, ...),
-        # by lower-case name with prefix: children of the root or of its `channel`.
-        self.elements: dict[str, str] = {}
-        # What relative links begin from, if the feed says it; it can be relative itself.
-        self.base = ""
-        self.month_first: bool | None = None  # by dates that can be read in one way only
-        self.attributes: dict[str, set[str]] = {}  # lower-case names by local name of their element
+    root: str  # lower case, without its prefix
+    namespaces: dict[str, str]  # by prefix, "" for the default one
+    # Of the elements that begin in the first 64 KB, in order, root first; lower case, with their
+    # prefix ("job_listing:company") where they have one.
+    names: list[str]
+    # Elements outside the records with text only, of the same stretch (title, link, lang, ...), by
+    # lower-case name with prefix: children of the root or of its `channel`.
+    elements: dict[str, str] = field(default_factory=dict)
+    base: str = ""  # of relative links, where the feed declares one; may be relative itself
+    month_first: bool | None = None  # by dates that can be read in one way only
+    # Lower-case names by local name of their element.
+    attributes: dict[str, set[str]] = field(default_factory=dict)

@@ -14,9 +14,14 @@ from functools import cache
 
 from webloom.parsing.feeds.guessing import guessed
 from webloom.parsing.feeds.repairs import CONTROL_CHARACTER, WRONG_ENCODING, Repairs
-from webloom.parsing.text_decoding import CODECS
+from webloom.parsing.text_decoding import (
+    SINGLE_BYTE,
+    byte_table,
+    codec_of,
+    declared_codec,
+    decode_single_byte,
+)
 
-_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
 _DECLARATION = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']?\s*([\w.:-]+)""", re.I)
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -32,7 +37,6 @@ _WIDE = (
     (re.compile(rb"[\t\n\r -~]\0[^\0]"), "utf-16-le"),
     (re.compile(rb"\0[\t\n\r -~]\0"), "utf-16-be"),
 )
-_ONE_BYTE = re.compile(r"cp125\d|cp874|cp866|iso8859-\d+|koi8-.|mac-.+")
 _CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\r")
 _UTF8_OR_STRAY = re.compile(
     rb"((?:[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]"
@@ -68,7 +72,7 @@ class Encoding:
             if pattern.match(head):
                 self.transcoded = codec
                 return
-        self._believe(head, [_of_http(content_type), _of_declaration(head)])
+        self._believe(head, [declared_codec(content_type), _declared_in(head)])
 
     def _believe(self, head: bytes, declared: list[str | None]) -> None:
         known = [codec for codec in declared if codec is not None]
@@ -76,7 +80,7 @@ class Encoding:
         for codec in known:
             if codec == "utf-8":
                 continue
-            if _ONE_BYTE.fullmatch(codec):
+            if SINGLE_BYTE.fullmatch(codec):
                 self.one_byte = codec
                 return
             # Readable as ASCII so far, so it is not UTF-16, whatever it says.
@@ -88,21 +92,16 @@ class Encoding:
         if head.isascii() or (guess := guessed(head)) is None:
             return
         self.is_contradicted = True
-        if _ONE_BYTE.fullmatch(guess):
+        if SINGLE_BYTE.fullmatch(guess):
             self.one_byte = guess
             self.says_utf8 = False
         else:
             self.transcoded = guess
 
 
-def _of_http(content_type: str | None) -> str | None:
-    found = _CHARSET.search(content_type or "")
-    return CODECS.get(found[1].lower()) if found else None
-
-
-def _of_declaration(head: bytes) -> str | None:
+def _declared_in(head: bytes) -> str | None:
     found = _DECLARATION.search(head[:1024])
-    return CODECS.get(found[1].decode("ascii", "replace").lower()) if found else None
+    return codec_of(found[1]) if found else None
 
 
 def _is_utf8_beyond_ascii(head: bytes) -> bool:
@@ -198,15 +197,15 @@ class RecordDecoder:
             self._repairs.note(WRONG_ENCODING)
             return text
         self._as_utf8 -= 1
-        return codecs.charmap_decode(record, "replace", _table(self._codec))[0]
+        return decode_single_byte(record, self._codec)
 
     def _decode_other(self, record: bytes) -> str:
         if not self._says_utf8:
             self._as_other += 1
             if self._as_other > self._as_utf8:
-                return codecs.charmap_decode(record, "replace", _table(self._codec))[0]
+                return decode_single_byte(record, self._codec)
         self._repairs.note(WRONG_ENCODING)
-        table = _table(self._codec)
+        table = byte_table(self._codec)
         mended = _UTF8_OR_STRAY.sub(
             lambda found: found[0] if found[1] else table[found[0][0]].encode(), record
         )
@@ -227,10 +226,5 @@ def _bytes_of() -> dict[int, int]:
     """By character: of Latin-1 and of windows-1252."""
     return {
         **{byte: byte for byte in range(256)},
-        **{ord(character): byte for byte, character in enumerate(_table("cp1252"))},
+        **{ord(character): byte for byte, character in enumerate(byte_table("cp1252"))},
     }
-
-
-@cache
-def _table(codec: str) -> str:
-    return "".join(bytes([byte]).decode(codec, "replace") for byte in range(256))

@@ -25,7 +25,7 @@ _OTHERS = re.compile(
 
 class References:
     """`declared` are entities of the document's own; `any_declared`: it names a DTD elsewhere, so
-    that those of HTML are no defect."""
+    that HTML's entities are not a defect."""
 
     def __init__(
         self,

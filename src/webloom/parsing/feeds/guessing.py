@@ -1,6 +1,6 @@
-"""The encoding of a feed that says UTF-8, or nothing, and is none: by how its bytes lie.
+"""The encoding of a feed that is not the UTF-8 it declares or implies, by its byte patterns.
 
-A wrong guess spoils a feed that would lose a few letters, so only what is plain is told.
+A wrong guess spoils a whole feed, no guess only a few letters: so only clear cases are guessed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from webloom.parsing.words import words
+from webloom.parsing.words import by_word
 
 _LOOKED_AT: Final = 32 * 1024  # bytes
 _UTF8 = re.compile(  # of two and three bytes; others are rare
@@ -19,15 +19,17 @@ _LANGUAGE = re.compile(
     rb"""(?:<(?:dc:)?language>\s*+(?:<!\[CDATA\[)?\s*+|\sxml:lang\s*+=\s*+["'])([a-z]{2})\b""",
     re.IGNORECASE,
 )
-_BY_LANGUAGE: Final = {
-    **dict.fromkeys(words("bs cs hr hu pl ro sk sl"), "cp1250"),
-    **dict.fromkeys(words("et lt lv"), "cp1257"),
-    **dict.fromkeys(words("az tr"), "cp1254"),
-    **dict.fromkeys(words("ar fa ur"), "cp1256"),
-    "el": "cp1253",
-    "he": "cp1255",
-    "th": "cp874",
-}
+_BY_LANGUAGE: Final = by_word(
+    {
+        "cp1250": "bs cs hr hu pl ro sk sl",
+        "cp1257": "et lt lv",
+        "cp1254": "az tr",
+        "cp1256": "ar fa ur",
+        "cp1253": "el",
+        "cp1255": "he",
+        "cp874": "th",
+    }
+)
 _ONLY_OF_WINDOWS: Final = bytes(range(0x80, 0xA0))
 _FEWEST: Final = 15  # characters
 _BEYOND_ASCII: Final = bytes(range(0x80, 0x100))

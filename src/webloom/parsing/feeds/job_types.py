@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final
 from unicodedata import normalize
+
+from webloom.parsing.words import by_word
 
 _MOST: Final = 10
 _LONGEST_NAME: Final = 4  # words
@@ -53,18 +54,11 @@ def _folded(text: str) -> str:
     return "".join(filter(str.isalnum, normalize("NFKD", text.casefold())))
 
 
-_CANONICAL: Final = {
-    _folded(word): name for name, words in _WORDS.items() for word in words.split()
-}
+_CANONICAL: Final = {_folded(word): name for word, name in by_word(_WORDS).items()}
 
 
 def job_type(values: Iterable[str]) -> str:
-    return _job_type(tuple(values))
-
-
-@lru_cache(maxsize=1_000)
-def _job_type(values: tuple[str, ...]) -> str:
-    """One that is not known stays as it is."""
+    """An unknown kind stays as it is."""
     kept: list[str] = []
     for value in values:
         whole = _canonical(value)

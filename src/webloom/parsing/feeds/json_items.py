@@ -14,7 +14,8 @@ from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.feeds.element import Element, Head
 from webloom.parsing.feeds.encoding import RecordDecoder
 from webloom.parsing.feeds.repairs import BAD_JSON, CONTROL_CHARACTER, JUNK, TRUNCATED, Repairs
-from webloom.parsing.feeds.scan import CHUNK, LARGEST_RECORD, Flaw, Skipped
+from webloom.parsing.feeds.scan import CHUNK, CUT_OFF, LARGEST_RECORD, Unreadable
+from webloom.parsing.text_decoding import without_cut_character
 from webloom.parsing.words import words
 
 _LIST_NAMES = (
@@ -43,7 +44,9 @@ _OF_WORK = frozenset(  # and what categories, pages and people have not
 )
 _MOST_PASSED = 5
 _DEEPEST = 16
-_SAMPLE = 400
+_SAMPLE = 400  # characters of an item that can't be read
+_NO_JSON = "the record is not valid JSON"
+_NO_OBJECT = "the record is not a JSON object"
 _OVERLAP = 1000  # characters, more than may stand between two items
 # A call around the document (JSONP), or what keeps it from being run as a script.
 _BEFORE = re.compile(
@@ -63,7 +66,7 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, 
 
 
 def beginning(text: str) -> int | None:
-    """Where a document in JSON begins; None: it is none."""
+    """Where a JSON document begins; None: it is not JSON."""
     if text.lstrip()[:1] in ("{", "["):
         return 0
     before = _BEFORE.match(text)
@@ -108,10 +111,10 @@ class JsonItems:
             self._find_list()
             peeked = self._peek_keys()
         except _Broken:
-            raise FeedUnreadable("The answer begins like JSON, and is none.") from None
+            raise FeedUnreadable("The answer begins like JSON but is not valid.") from None
         self.head.names.extend(peeked)
 
-    def items(self) -> Iterator[Element | Skipped]:
+    def items(self) -> Iterator[Element | Unreadable]:
         while True:
             character = self._skip()
             if character == "]":
@@ -134,9 +137,9 @@ class JsonItems:
                     continue
                 if not self._pass_over(self._at + defect):
                     self._repairs.note(TRUNCATED)
-                    yield Skipped(Flaw.CUT_OFF, sample)
+                    yield Unreadable.because(CUT_OFF, sample)
                     return
-                yield Skipped(Flaw.NO_JSON, sample)
+                yield Unreadable.because(_NO_JSON, sample)
                 continue
             if self._text is not text:  # more was read, and what lay before the item dropped
                 start = 0
@@ -144,7 +147,8 @@ class JsonItems:
                 has_escapes = self._text.find("\\u", start, self._at) >= 0
                 yield self._element("item", value, 0, has_escapes)
             else:
-                yield Skipped(Flaw.NO_OBJECT, _text(value)[:_SAMPLE].encode("utf-8", "replace"))
+                shown = _text(value)[:_SAMPLE].encode("utf-8", "replace")
+                yield Unreadable.because(_NO_OBJECT, shown)
         if not self._has_lines:
             self._repairs.note(TRUNCATED)
 
@@ -152,14 +156,9 @@ class JsonItems:
 
     def _take(self, raw: bytes) -> None:
         raw = self._undecoded + raw
-        end = len(raw)
-        if not self._is_final:
-            for back in range(1, min(4, end + 1)):  # a character that is cut in two
-                if raw[end - back] & 0xC0 == 0xC0:
-                    end -= back
-                    break
-        self._undecoded = raw[end:]
-        self._text = self._text[self._at :] + self._decoder.decode_part(raw[:end])
+        whole = raw if self._is_final else without_cut_character(raw)
+        self._undecoded = raw[len(whole) :]
+        self._text = self._text[self._at :] + self._decoder.decode_part(whole)
         self._at = 0
 
     def _more(self) -> bool:
@@ -271,11 +270,10 @@ class JsonItems:
                 )
 
     def _are_lines(self) -> bool:
-        try:
-            value, end = _DECODER.raw_decode(self._text, self._at)
-        except (json.JSONDecodeError, RecursionError):
+        value, end = self._object_at(self._at)
+        if value is None or "\n" in self._text[self._at : end]:
             return False
-        if "\n" in self._text[self._at : end] or _NEXT_LINE.match(self._text, end) is None:
+        if _NEXT_LINE.match(self._text, end) is None:
             return False
         return not any(isinstance(value[key], list) for key in value if key.lower() in _LISTS)
 
@@ -314,12 +312,17 @@ class JsonItems:
         )
 
     def _is_posting(self, at: int) -> bool:
-        try:
-            value, _ = _DECODER.raw_decode(self._text, at)
-        except (json.JSONDecodeError, RecursionError):
-            return False
-        names = {key.lower().replace("_", "") for key in value}
+        value, _ = self._object_at(at)
+        names = {key.lower().replace("_", "") for key in value or ()}
         return not any(map(names.isdisjoint, (_TITLES, _WHICH, _OF_WORK)))
+
+    def _object_at(self, at: int) -> tuple[dict[str, object] | None, int]:
+        """The object that begins there, and where it ends; None: it is not valid, or cut off."""
+        try:
+            value, end = _DECODER.raw_decode(self._text, at)
+        except (json.JSONDecodeError, RecursionError):
+            return None, at
+        return (value, end) if isinstance(value, dict) else (None, at)
 
     def _has_list_behind(self) -> bool:
         if self._passed == _MOST_PASSED:

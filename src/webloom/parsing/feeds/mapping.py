@@ -2,8 +2,8 @@
 
 A path names an element of the record, an element within it, or an attribute: `title`,
 `location/city`, `job_listing:company`, `@id`, `guid/@ispermalink`. Case does not matter, nor do
-hyphens and underscores in names. The paths of all fields become one tree, so that a record is gone
-through once.
+hyphens and underscores in names. The paths of all fields become one tree, so that one pass
+over a record is enough.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _SAYS_IT: Final = ("name", "displayname", "title", "label", "value", "text", "te
 _BODIES: Final = frozenset({"text", "value"})
 _COORDINATES: Final = frozenset(words("lat lng lon long latitude longitude"))
 _PARTS_OF_A_DATE: Final = frozenset({"year", "month", "day"})
-# <field name="Location">: the attribute is the name.
+# <field name="Location">: the attribute has the name.
 _NAMELESS: Final = frozenset(
     words("field customfield property attribute param parameter classification column")
 )
@@ -194,7 +194,7 @@ class FieldTable:
         return self._values(record)
 
     def _places_of(self, record: LaidOut) -> _Places:
-        """By looking where marks get to."""
+        """Found by mapping a record of marks."""
         marks = {f"\0{at}": at for at in range(len(record.children))}
         marked = [
             Element(child.name, child.prefix, mark, child.attributes)
@@ -342,7 +342,7 @@ class FieldTable:
         return _Step(tuple(fields.items()), tuple(nodes))
 
     def _named(self, child: Element, node: _Node, own: str) -> Element:
-        """By what its attribute says, if that is a name which is known."""
+        """Under the name that its attribute gives, if that is a known field."""
         name = "".join(child.attributes.get("name", "")[:_LONGEST_NAME].lower().split())
         named = Element(name, child.prefix, child.text, {}, child.children, child.markup)
         return named if self._step(named, node, own).fields else child
@@ -370,9 +370,9 @@ def _text(element: Element, field: str) -> str:
         if not said and parts.keys() >= _PARTS_OF_A_DATE:
             said = f"{parts['year'].strip()}-{parts['month'].strip()}-{parts['day'].strip()}"
         if field == "description":
-            told = [child for child in element.children if child.children or child.text.strip()]
-            bodies = [child for child in told if child.name in _BODIES]
-            if len(bodies) == 1 and not bodies[0].children and len(told) <= 2:
+            filled = [child for child in element.children if child.children or child.text.strip()]
+            bodies = [child for child in filled if child.name in _BODIES]
+            if len(bodies) == 1 and not bodies[0].children and len(filled) <= 2:
                 return bodies[0].text.strip()
     if said and field != "description":
         return said

@@ -1,6 +1,6 @@
 """A record of a feed -> a posting.
 
-record -> values by field (mapping) -> the format's own touch -> the person's mapping
+record -> values by field (mapping) -> the format's refinements -> the user's mapping
        -> one form for text, links, places, pay and dates -> checked, keyed, hashed
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-import msgspec
+from msgspec.structs import force_setattr, replace
 
 from webloom.domain.import_run import LONGEST_SAMPLE
-from webloom.parsing.content_hash import Texts, content_hash, date_text
+from webloom.parsing.content_hash import content_hash_of
 from webloom.parsing.feeds import sanitise
 from webloom.parsing.feeds.dates import parse_date
 from webloom.parsing.feeds.element import Head, Record
@@ -23,13 +23,14 @@ from webloom.parsing.feeds.formats.format import Context, Format
 from webloom.parsing.feeds.formats.synonyms import AS_ATTRIBUTES, COMMON, LISTED, PAID, PAID_BY
 from webloom.parsing.feeds.job_types import job_type
 from webloom.parsing.feeds.mapping import ANY, ANY_OF_OURS, FieldTable, Values, leaf_texts
+from webloom.parsing.feeds.memo import Memo
 from webloom.parsing.feeds.places import composed, says_remote, sounds_remote
-from webloom.parsing.feeds.remembered import Remembered
 from webloom.parsing.feeds.repairs import Repairs
 from webloom.parsing.feeds.salary import DOLLARS, salary
 from webloom.parsing.feeds.sanitise import cut, one_line, scrub
 from webloom.parsing.feeds.urls import joined
 from webloom.parsing.job_posting import JobPosting, Salary, dedupe_key
+from webloom.parsing.words import words
 
 DATE_NOT_READ: Final = "date that can't be read"
 
@@ -46,9 +47,9 @@ _AMPERSAND = re.compile(r"&(?:(?:amp|#0*38|#x0*26);)+", re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WEB = re.compile(r"https?://[^/?#\s@:]", re.IGNORECASE)
 _SAMPLED: Final = 5_000  # characters of a field
-_NO_DATE: Final = (None, "")
-
-_Date = tuple[datetime | None, str]  # and how it is written where it is hashed
+_TEXTS: Final = words(  # of a posting, where it has them
+    "external_id job_url company location city region country job_type description"
+)
 
 
 class Rejected(Exception):
@@ -57,7 +58,7 @@ class Rejected(Exception):
     def __init__(self, reason: str, sample: str) -> None:
         super().__init__(reason)
         self.reason = reason  # one of few, so that they can be counted
-        self.sample = sample  # what there was, as plain text
+        self.sample = sample  # of the record, as plain text
 
 
 class Normaliser:
@@ -91,10 +92,10 @@ class Normaliser:
         self._base_url = base if _WEB.match(base) else source_url
         self._clean = sanitise.cleaner(self._base_url if _WEB.match(self._base_url) else None)
         self._markup = sanitise.Markup()
-        self._dates: Remembered[_Date] = Remembered(self._read_date)
-        self._kinds = Remembered(lambda text: job_type([one_line(text[:_LONGEST_KIND])]))
-        self._lines = Remembered(lambda text: cut(one_line(text[:_LOOKED_AT]), _LONGEST_TEXT))
-        self._names = Remembered(_category)
+        self._dates = Memo(lambda text: parse_date(text, month_first=self._month_first))
+        self._kinds = Memo(lambda text: job_type([one_line(text[:_LONGEST_KIND])]) or None)
+        self._lines = Memo(lambda text: _line(text, _LONGEST_TEXT) or None)
+        self._names = Memo(_category)
         self._context = Context(head=head, source_url=source_url, base_url=self._base_url)
         language = (head.elements.get("language") or head.elements.get("dc:language") or "").lower()
         self._month_first = format.month_first or language.startswith("en-us")
@@ -109,72 +110,57 @@ class Normaliser:
         if self._own_mapping is not None:
             values.update(self._own_mapping.values(record))
         get, text = values.get, self._text
-        city = text(found) if (found := get("city")) else ""
-        region = text(found) if (found := get("region")) else ""
-        country = text(found) if (found := get("country")) else ""
-        location = text(found) if (found := get("location")) else ""
+        city = text(found) if (found := get("city")) else None
+        region = text(found) if (found := get("region")) else None
+        country = text(found) if (found := get("country")) else None
+        location = text(found) if (found := get("location")) else None
         if not location and (city or region or country):
             location = composed((city, region, country))
-        kind = self._kind(found) if (found := get("jobType")) else ""
-        published, published_text = self._date(found) if (found := get("publishedAt")) else _NO_DATE
-        expires, expires_text = self._date(found) if (found := get("expiresAt")) else _NO_DATE
-        remote = _remote(get("remote"), location, kind)
-        pay = _salary(get, country)
-        categories = self._categories(get("categories"), get(LISTED))
-        texts = (
-            _title(get("title")),
-            _identity(get("externalId")),
-            self._url(get("jobUrl"), record),
-            text(found) if (found := get("company")) else "",
-            location,
-            city,
-            region,
-            country,
-            kind,
-            self._description(get("description")),
-        )
-        rest = (remote, published_text, expires_text)
-        digest = content_hash(texts, rest, pay, categories)
-        if digest is None:
-            texts, pay, categories = _scrubbed(texts, pay, categories)
-            digest = content_hash(texts, rest, pay, categories) or ""
-        title, identity, link, company, location, city, region, country, kind, body = texts
-        if not title or not (identity or link):
-            raise Rejected(_lacking(title, values), sample(record))
-        return JobPosting(
-            dedupe_key=dedupe_key(self._source_url, identity, link),
-            content_hash=digest,
+        kind = self._kind(found) if (found := get("jobType")) else None
+        posting = JobPosting(
+            dedupe_key="",
+            content_hash="",
             source_url=self._source_url,
             source_name=self._source_name,
-            title=title,
-            external_id=identity or None,
-            job_url=link or None,
-            company=company or None,
-            location=location or None,
-            city=city or None,
-            region=region or None,
-            country=country or None,
-            remote=remote,
-            job_type=kind or None,
-            salary=pay,
-            categories=categories,
-            description=body or None,
-            published_at=published,
-            expires_at=expires,
+            title=_title(get("title")),
+            external_id=_identity(get("externalId")),
+            job_url=self._url(get("jobUrl"), record),
+            company=text(found) if (found := get("company")) else None,
+            location=location,
+            city=city,
+            region=region,
+            country=country,
+            remote=_remote(get("remote"), location, kind),
+            job_type=kind,
+            salary=_salary(get, country),
+            categories=self._categories(get("categories"), get(LISTED)),
+            description=self._description(get("description")),
+            published_at=self._date(found) if (found := get("publishedAt")) else None,
+            expires_at=self._date(found) if (found := get("expiresAt")) else None,
         )
+        digest = content_hash_of(posting)
+        if digest is None:
+            posting = _scrubbed(posting)
+            digest = content_hash_of(posting) or ""
+        identity, link = posting.external_id, posting.job_url
+        if not posting.title or not (identity or link):
+            raise Rejected(_lacking(posting.title, values), sample(record))
+        # Not shared yet, and a copy would cost as much as the hash.
+        force_setattr(posting, "dedupe_key", dedupe_key(self._source_url, identity, link))
+        force_setattr(posting, "content_hash", digest)
+        return posting
 
-    def _text(self, candidates: list[str]) -> str:
+    def _text(self, candidates: list[str]) -> str | None:
         if len(candidates) == 1:
             return self._lines[candidates[0]]
-        each = dict.fromkeys(one_line(text[:_LOOKED_AT]) for text in candidates)
-        return cut("; ".join(filter(None, each)), _LONGEST_TEXT)
+        return _joined(candidates, _LONGEST_TEXT) or None
 
-    def _kind(self, candidates: list[str]) -> str:
+    def _kind(self, candidates: list[str]) -> str | None:
         if len(candidates) == 1:
             return self._kinds[candidates[0]]
-        return job_type(one_line(text[:_LONGEST_KIND]) for text in candidates)
+        return job_type(one_line(text[:_LONGEST_KIND]) for text in candidates) or None
 
-    def _url(self, candidates: list[str] | None, record: Record) -> str:
+    def _url(self, candidates: list[str] | None, record: Record) -> str | None:
         for candidate in candidates or ():
             url = _AMPERSAND.sub("&", candidate) if "&" in candidate else candidate
             if not url.startswith(("https://", "http://")):
@@ -183,7 +169,7 @@ class Normaliser:
                 url = "".join(url.splitlines()).replace("\t", "").strip().replace(" ", "%20")
             if len(url) <= _LONGEST_URL and _WEB.match(url):
                 return url
-        return ""
+        return None
 
     def _absolute(self, url: str, base: str) -> str:
         if url[:4].lower() == "www.":
@@ -192,11 +178,11 @@ class Normaliser:
             return url
         return joined(joined(self._base_url, base.strip()), url)
 
-    def _description(self, candidates: list[str] | None) -> str:
+    def _description(self, candidates: list[str] | None) -> str | None:
         if not candidates:
-            return ""
+            return None
         text = candidates[0] if len(candidates) == 1 else max(candidates, key=len)
-        return sanitise.description(text, self._clean, self._markup)
+        return sanitise.description(text, self._clean, self._markup) or None
 
     def _categories(self, each: list[str] | None, listed: list[str] | None) -> list[str]:
         if not each and not listed:
@@ -213,35 +199,37 @@ class Normaliser:
         unique.pop("", None)
         return list(unique)[:_MOST_CATEGORIES]
 
-    def _date(self, candidates: list[str]) -> _Date:
+    def _date(self, candidates: list[str]) -> datetime | None:
         date = self._dates[candidates[0]]
-        if date[0] is None:
+        if date is None:
             self.notes.note(DATE_NOT_READ)
         return date
-
-    def _read_date(self, text: str) -> _Date:
-        date = parse_date(text, month_first=self._month_first)
-        return date, date_text(date)
 
 
 def _title(candidates: list[str] | None) -> str:
     if not candidates:
         return ""
     if len(candidates) == 1:
-        title = one_line(candidates[0][:_LOOKED_AT])
-    else:
-        each = dict.fromkeys(one_line(text[:_LOOKED_AT]) for text in candidates)
-        title = "; ".join(filter(None, each))
-    return title if len(title) <= _LONGEST_TITLE else cut(title, _LONGEST_TITLE)
+        return _line(candidates[0], _LONGEST_TITLE)
+    return _joined(candidates, _LONGEST_TITLE)
+
+
+def _joined(candidates: list[str], longest: int) -> str:
+    each = dict.fromkeys(one_line(text[:_LOOKED_AT]) for text in candidates)
+    return cut("; ".join(filter(None, each)), longest)
+
+
+def _line(text: str, longest: int) -> str:
+    return cut(one_line(text[:_LOOKED_AT]), longest)
 
 
 def _category(text: str) -> str:
-    return cut(one_line(text[:_LOOKED_AT]), _LONGEST_CATEGORY)
+    return _line(text, _LONGEST_CATEGORY)
 
 
-def _identity(candidates: list[str] | None) -> str:
+def _identity(candidates: list[str] | None) -> str | None:
     if not candidates:
-        return ""
+        return None
     identity = candidates[0]
     if len(identity) > _LONGEST_ID:
         whole = hashlib.sha1(identity.encode(errors="replace"), usedforsecurity=False).hexdigest()
@@ -249,7 +237,7 @@ def _identity(candidates: list[str] | None) -> str:
     return identity
 
 
-def _remote(flags: list[str] | None, location: str, kind: str) -> bool | None:
+def _remote(flags: list[str] | None, location: str | None, kind: str | None) -> bool | None:
     if flags:
         said = says_remote(flags[0][:_LONGEST_KIND])
         if said is not None:
@@ -258,7 +246,7 @@ def _remote(flags: list[str] | None, location: str, kind: str) -> bool | None:
     return sounds_remote(kind) if said is None and kind else said
 
 
-def _salary(get: Callable[[str], list[str] | None], country: str) -> Salary | None:
+def _salary(get: Callable[[str], list[str] | None], country: str | None) -> Salary | None:
     text, low, high = get("salary"), get("salaryMin"), get("salaryMax")
     if text is None and low is None and high is None:
         return None
@@ -270,7 +258,7 @@ def _salary(get: Callable[[str], list[str] | None], country: str) -> Salary | No
             if (paid := get(name)) in (text, low, high) and paid
         ]
     return salary(
-        text=cut(one_line(text[0][:_LOOKED_AT]), _LONGEST_TEXT) if text else None,
+        text=_line(text[0], _LONGEST_TEXT) if text else None,
         low=low[0][:_LONGEST_KIND] if low else None,
         high=high[0][:_LONGEST_KIND] if high else None,
         currency=currency[0][:_LONGEST_KIND] if currency else None,
@@ -279,16 +267,14 @@ def _salary(get: Callable[[str], list[str] | None], country: str) -> Salary | No
     )
 
 
-def _scrubbed(
-    texts: Texts, pay: Salary | None, categories: list[str]
-) -> tuple[Texts, Salary | None, list[str]]:
+def _scrubbed(posting: JobPosting) -> JobPosting:
+    texts = {name: scrub(getattr(posting, name) or "").strip() or None for name in _TEXTS}
+    pay = posting.salary
     if pay is not None and pay.text is not None:
-        pay = msgspec.structs.replace(pay, text=scrub(pay.text) or None)
-    title, identity, link, company, location, city, region, country, kind, body = (
-        scrub(text).strip() for text in texts
-    )
-    texts = (title, identity, link, company, location, city, region, country, kind, body)
-    return texts, pay, list(filter(None, (scrub(name).strip() for name in categories)))
+        pay = replace(pay, text=scrub(pay.text) or None)
+    categories = filter(None, (scrub(name).strip() for name in posting.categories))
+    title = scrub(posting.title).strip()
+    return replace(posting, title=title, salary=pay, categories=list(categories), **texts)
 
 
 def _lacking(title: str, values: Values) -> str:
@@ -300,7 +286,7 @@ def _lacking(title: str, values: Values) -> str:
 
 
 def sample(record: Record) -> str:
-    """What there is of a record, for the person who looks at failures."""
+    """The content of a record, shortened, for the list of failures."""
     pairs: list[str] = []
     for child in record.children[:20]:
         text = child.text or " ".join(leaf_texts(child))

@@ -1,4 +1,4 @@
-"""Where a posting's work is done."""
+"""Work locations, and whether work is remote."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO: Final = frozenset(
 
 
 def says_remote(flag: str) -> bool | None:
-    """What a field says that is about nothing else. Hybrid work is not remote."""
+    """By a field that is about remote work only. Hybrid work is not remote."""
     word = flag.strip().lower()
     if word in _YES:
         return True
@@ -44,7 +44,7 @@ def says_remote(flag: str) -> bool | None:
 
 @lru_cache(maxsize=10_000)
 def sounds_remote(text: str) -> bool | None:
-    """What a location or a kind of employment says; None when it says nothing about it."""
+    """By a location or a kind of employment; None when it says nothing about it."""
     text = text[:_LOOKED_AT]
     if _NEVER_REMOTE.search(text):
         return False
@@ -56,7 +56,7 @@ def sounds_remote(text: str) -> bool | None:
     return None if is_elsewhere else True
 
 
-def composed(parts: Iterable[str]) -> str:
+def composed(parts: Iterable[str | None]) -> str:
     """City, region and country as one text, each once."""
     kept: list[str] = []
     for part in parts:

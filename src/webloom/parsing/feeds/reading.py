@@ -27,11 +27,12 @@ from webloom.parsing.feeds.keys import KeyTable
 from webloom.parsing.feeds.known import KnownPostings, LearntPostings
 from webloom.parsing.feeds.normalise import Normaliser, Rejected, sample
 from webloom.parsing.feeds.progress import Progress
-from webloom.parsing.feeds.records import Records, Unreadable
+from webloom.parsing.feeds.records import Records
+from webloom.parsing.feeds.scan import Unreadable
 from webloom.parsing.job_posting import JobPosting
 
 LARGEST_BATCH = 3 * 1024 * 1024  # bytes of records; one alone may be more
-RECORDS_BETWEEN_WORDS = 2000  # where no batch comes of them
+RECORDS_BETWEEN_REPORTS = 2000  # where no batch comes of them
 
 
 class FeedReading:
@@ -47,7 +48,7 @@ class FeedReading:
         mapping: Mapping[str, str],
         batch_size: int,
         known: KnownPostings | None = None,
-        learnt: LearntPostings | None = None,  # is told what becomes of each record
+        learnt: LearntPostings | None = None,  # records what becomes of each record
     ) -> None:
         self.keys = KeyTable()
         self._records = records
@@ -70,31 +71,31 @@ class FeedReading:
         self._defects = 0  # that were counted so far
 
     def batches(self) -> Iterator[tuple[bytes, Progress]]:
-        """JSON arrays of postings, the last marked as such. Where nothing comes of many records,
-        an empty one tells how far it is. Raises FeedUnreadable."""
+        """JSON arrays of postings, the last marked as such. Many records without a posting give an
+        empty one, to report progress. Raises FeedUnreadable."""
         jobs: list[bytes] = []
         known: list[bytes] = []
         size = 0
-        told = 0
+        reported = 0
         for record in self._records.read(self._format.record_names, self._known):
             is_known = isinstance(record, bytes)
-            job = self._again(record) if isinstance(record, bytes) else self._posting(record)
+            job = self._unchanged(record) if isinstance(record, bytes) else self._posting(record)
             self._fetched += 1
             if job is None:
-                if self._fetched - told >= RECORDS_BETWEEN_WORDS:
-                    told = self._fetched
+                if self._fetched - reported >= RECORDS_BETWEEN_REPORTS:
+                    reported = self._fetched
                     yield self._batch([], [], ahead=len(jobs) + len(known))
                 continue
             more = self._records.size or len(job)
             if size and size + more > LARGEST_BATCH:
                 # It was counted already, though it is in the next batch.
                 yield self._batch(jobs, known, ahead=1)
-                jobs, known, size, told = [], [], 0, self._fetched
+                jobs, known, size, reported = [], [], 0, self._fetched
             (known if is_known else jobs).append(job)
             size += more
             if len(jobs) + len(known) >= self._batch_size:
                 yield self._batch(jobs, known)
-                jobs, known, size, told = [], [], 0, self._fetched
+                jobs, known, size, reported = [], [], 0, self._fetched
         if not self._fetched:
             self._refuse_wrong_format()
         yield self._batch(jobs, known, is_last=True)
@@ -120,7 +121,7 @@ class FeedReading:
         )
         return b"[%b]" % b",".join(jobs), progress
 
-    def _again(self, posting: bytes) -> bytes | None:
+    def _unchanged(self, posting: bytes) -> bytes | None:
         """A record that is known; None for one that was there before."""
         if not self.keys.add_bytes(posting):
             self._duplicates += 1
@@ -141,7 +142,7 @@ class FeedReading:
             self._fail(rejected.reason, rejected.sample)
             return None
         except Exception as error:
-            # A record that nobody foresaw must not cost the others.
+            # One unforeseen record must not cost the others.
             self._fail(f"the record can't be read ({type(error).__name__})", sample(record))
             return None
         if not self.keys.add(posting.dedupe_key):

@@ -12,21 +12,11 @@ from webloom.parsing.feeds.head import HEAD_SIZE, read_prolog
 from webloom.parsing.feeds.json_items import JsonItems
 from webloom.parsing.feeds.known import KnownPostings, hash_of
 from webloom.parsing.feeds.repairs import JUNK, TRUNCATED, Repairs
-from webloom.parsing.feeds.scan import LARGEST_RECORD, Scanner, Skipped
+from webloom.parsing.feeds.scan import LARGEST_RECORD, Scanner, Unreadable
 from webloom.parsing.feeds.tags import Tags
 from webloom.parsing.feeds.tokens import Tokenizer
 from webloom.parsing.feeds.unpacking import Unpacked
 from webloom.parsing.feeds.wrapped import unwrapped
-
-
-class Unreadable:
-    """A record that could not be read."""
-
-    __slots__ = ("reason", "sample")
-
-    def __init__(self, reason: str, sample: str) -> None:
-        self.reason = reason
-        self.sample = sample
 
 
 class Records:
@@ -94,15 +84,14 @@ class Records:
         """`names` are those of the elements that are records, local and in lower case. A record
         that is known comes as what is known of it."""
         if self._json is not None:
-            for item in self._json.items():
-                yield self._unreadable(item) if isinstance(item, Skipped) else item
+            yield from self._json.items()
             is_closed = self._json.is_whole
         else:
             scanner = self._scanner(names)
             parse, decode = self._tokenizer().parse, self._decoder.decode
             for record in scanner.records():
-                if isinstance(record, Skipped):
-                    yield self._unreadable(record)
+                if isinstance(record, Unreadable):
+                    yield record
                     continue
                 self.size = len(record)
                 self.hash = hash_of(record)
@@ -130,6 +119,3 @@ class Records:
             self.repairs, self._prolog.entities, any_declared=self._prolog.has_dtd
         )
         return Tokenizer(Tags(self.repairs, references, self.head.namespaces))
-
-    def _unreadable(self, skipped: Skipped) -> Unreadable:
-        return Unreadable(skipped.flaw.value, skipped.sample.decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""What was wrong with a feed and was read all the same, counted by kind."""
+"""Defects of a feed that was read despite them, counted by kind."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from webloom.parsing.currencies import CODES, SIGNS
 from webloom.parsing.job_posting import Salary
-from webloom.parsing.words import words
+from webloom.parsing.words import by_word, words
 
 _HIGHEST: Final = 1e12  # no salary; and no database's trouble
 _LOOKED_AT: Final = 300  # characters of a text
@@ -16,91 +17,37 @@ _MOST_AMOUNTS: Final = 10  # of a text
 _WIDEST: Final = 50  # times the lower end of a range
 _LONGEST_TIME: Final = 3_000  # 140000 YEAR is pay
 
-_CODES: Final = frozenset(
-    words(
-        "AED ARS AUD BAM BDT BGN BHD BRL CAD CHF CLP CNY COP CRC CZK DKK EGP EUR GBP GEL GHS "
-        "HKD HRK HUF "
-        "IDR ILS INR ISK JOD JPY KES KRW KWD KZT LKR MAD MXN MYR NGN NOK NZD OMR PEN PHP PKR "
-        "PLN QAR RON "
-        "RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD UYU VND ZAR"
-    )
+_CODES: Final = CODES - set(words("ALL AMD CUP LAK MOP SOS TOP"))  # which are words or firms too
+_NAMES: Final = {  # beside the signs that shops use; in a shop, pounds are a weight
+    "USD": "dollar dollars",
+    "GBP": "pounds",
+    "INR": "rupees",
+    "RUB": "rur",  # as it was until 1998, and as some still write it
+    "KZT": "tenge",
+    "PLN": "zlotych złotych",
+    "BRL": "reais",
+    "HUF": "forint",
+}
+# The signs of shops that don't mean something else in a line about pay.
+_USED: Final = words(
+    "us$ u$s usd$ ca$ c$ cdn$ au$ a$ nz$ hk$ s$ sg$ r$ mx$ nt$ $ € £ ¥ ₹ ₽ ₺ ₩ ₪ ₴ ₫ ₦ ₱ ฿ zł zl "
+    "kč rs. rs euro euros sfr fr. rmb ft lei yen tl 元 円 rm rp ksh "
+    "руб рублей грн тенге"  # noqa: RUF001 - Cyrillic is meant
 )
-_SIGNS: Final = {
-    "us$": "USD",
-    "u$s": "USD",
-    "usd$": "USD",
-    "ca$": "CAD",
-    "c$": "CAD",
-    "cdn$": "CAD",
-    "au$": "AUD",
-    "a$": "AUD",
-    "nz$": "NZD",
-    "hk$": "HKD",
-    "s$": "SGD",
-    "sg$": "SGD",
-    "r$": "BRL",
-    "mx$": "MXN",
-    "nt$": "TWD",
-    "$": "USD",
-    "€": "EUR",
-    "£": "GBP",
-    "¥": "JPY",
-    "₹": "INR",
-    "₽": "RUB",
-    "₺": "TRY",
-    "₩": "KRW",
-    "₪": "ILS",
-    "₴": "UAH",
-    "₫": "VND",
-    "₦": "NGN",
-    "₱": "PHP",
-    "฿": "THB",
-    "zł": "PLN",
-    "kč": "CZK",
-    "rs.": "INR",
-    "rs": "INR",
-    "euro": "EUR",
-    "euros": "EUR",
-    "dollar": "USD",
-    "dollars": "USD",
-    "pounds": "GBP",
-    "sfr": "CHF",
-    "fr.": "CHF",
-    "rmb": "CNY",
-    "rupees": "INR",
-    "ft": "HUF",
-    "lei": "RON",
-    "rur": "RUB",  # as it was until 1998, and as some still write it
-    "руб": "RUB",  # noqa: RUF001 - Cyrillic is meant
-    "рублей": "RUB",
-    "грн": "UAH",
-    "тенге": "KZT",
-    "tenge": "KZT",
-    "zl": "PLN",
-    "zlotych": "PLN",
-    "złotych": "PLN",
-    "reais": "BRL",
-    "yen": "JPY",
-    "tl": "TRY",
-    "forint": "HUF",
-    "元": "CNY",
-    "円": "JPY",
-    "rm": "MYR",
-    "rp": "IDR",
-    "ksh": "KES",
-}
-_DOLLARS: Final = {
-    "AUD": "au aus australia",
-    "CAD": "ca can canada",
-    "HKD": "hk hkg",
-    "MXN": "mx mex mexico méxico",
-    "NZD": "nz nzl",
-    "SGD": "sg sgp singapore",
-}
+_SIGNS: Final = {**{sign: SIGNS[sign][0] for sign in _USED}, **by_word(_NAMES)}
 DOLLARS: Final = {  # by country, in lower case
     "hong kong": "HKD",
     "new zealand": "NZD",
-    **{country: code for code, countries in _DOLLARS.items() for country in countries.split()},
+    **by_word(
+        {
+            "AUD": "au aus australia",
+            "CAD": "ca can canada",
+            "HKD": "hk hkg",
+            "MXN": "mx mex mexico méxico",
+            "NZD": "nz nzl",
+            "SGD": "sg sgp singapore",
+        }
+    ),
 }
 _WORDS: Final = frozenset(filter(str.isalpha, _SIGNS)) - {"円", "元"}
 _SIGN = re.compile(
@@ -133,15 +80,15 @@ _PERIOD = re.compile(
 )
 _EAST_ASIAN: Final = {"年": "year", "月": "month", "日": "day", "時": "hour", "时": "hour"}
 _EAST_ASIAN_PERIOD = re.compile("([年月日時时])[収收薪給给俸]|/([年月日時时])")
-_UNIT: Final = {
-    **dict.fromkeys(words("hour hourly hr h perhour hours"), "hour"),
-    **dict.fromkeys(words("day daily d perday days"), "day"),
-    **dict.fromkeys(words("week weekly w wk perweek weeks"), "week"),
-    **dict.fromkeys(words("month monthly m mo permonth months pcm"), "month"),
-    **dict.fromkeys(
-        words("year yearly y yr peryear years annual annually annum perannum pa salary"), "year"
-    ),
-}
+_UNIT: Final = by_word(
+    {
+        "hour": "hour hourly hr h perhour hours",
+        "day": "day daily d perday days",
+        "week": "week weekly w wk perweek weeks",
+        "month": "month monthly m mo permonth months pcm",
+        "year": "year yearly y yr peryear years annual annually annum perannum pa salary",
+    }
+)
 _NUMBER = re.compile(
     r"(?:(?<![\w.,])|(?<=\bR))\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?(?!\d)"  # noqa: RUF001 - as they write
     r"|\d[\d.,]*\d|\d"

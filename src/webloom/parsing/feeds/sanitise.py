@@ -16,6 +16,7 @@ from typing import Final
 
 import nh3
 
+from webloom.parsing.feeds.memo import Frequent
 from webloom.parsing.words import words
 
 LONGEST_DESCRIPTION: Final = 1_000_000  # characters
@@ -27,10 +28,7 @@ _WITHIN = {"li": words("li ul ol"), "dt": words("dt dd dl"), "dd": words("dt dd 
 _HEADINGS = words("h1 h2 h3 h4 h5 h6")
 _BLOCKS = {*_ITEMS, *_HEADINGS, *words("p ul ol dl blockquote pre hr div section article")}
 _REMEMBERED: Final = 100  # tags of a text whose order was seen before
-_TEXTS_TO_COMPARE: Final = 2000
-_OFTEN: Final = 20  # for tags to be a template
 _MOST_TEMPLATES: Final = 3
-_MOST_ORDERS: Final = 200  # that are remembered
 
 _SIMPLE = words(
     "p br b strong i em u s ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote pre code hr "
@@ -104,7 +102,7 @@ def one_line(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """HTML as text; for samples and for what is too wild to be cleaned."""
+    """HTML as text; for samples, and for markup with too many tags to clean."""
     if "<" in text:
         text = _STRIPPED.sub("", _BLOCK.sub("\n", _SILENT.sub("", text)))
     return unescape(text) if "&" in text else text
@@ -144,15 +142,14 @@ class Markup:
 
     def __init__(self) -> None:
         self._templates: list[_Template] = []
-        self._orders: dict[tuple[str, ...], int] = {}  # of tags: how often they came
-        self._to_compare = _TEXTS_TO_COMPARE
+        self._orders = Frequent()  # of tags
 
     def simplified(self, text: str) -> str | None:
         """None: a case for the real cleaner, which takes five times as long."""
         for template in self._templates:
             if (simple := template.simplified(text)) is not None:
                 return simple
-        tags = _ANY_TAG.findall(text, 0, text.rfind(">") + 1)  # no end is looked for in vain
+        tags = _ANY_TAG.findall(text, 0, text.rfind(">") + 1)  # no search for a missing end
         if len(tags) != text.count("<") or len(tags) > MOST_TAGS:
             return None
         kinds: dict[str, str] = {}
@@ -166,19 +163,15 @@ class Markup:
         are_paired = _are_paired if len(tags) <= _REMEMBERED else _are_paired.__wrapped__
         if not are_paired(tuple(kinded)):
             return None
-        if self._to_compare and len(tags) <= _REMEMBERED:
-            self._compare(tags, kinds)
+        if (
+            self._orders.left
+            and len(tags) <= _REMEMBERED
+            and len(self._templates) < _MOST_TEMPLATES
+        ):
+            order = tuple("<a>" if kinds.get(tag) == "<a>" else tag for tag in tags)
+            if self._orders.came_often(order):
+                self._templates.append(_Template(order))
         return text
-
-    def _compare(self, tags: list[str], kinds: dict[str, str]) -> None:
-        """Of a text that no template fits: is it one of many?"""
-        self._to_compare -= 1
-        order = tuple("<a>" if kinds.get(tag) == "<a>" else tag for tag in tags)
-        if len(self._orders) >= _MOST_ORDERS:
-            self._orders.clear()
-        times = self._orders[order] = self._orders.get(order, 0) + 1
-        if times == _OFTEN and len(self._templates) < _MOST_TEMPLATES:
-            self._templates.append(_Template(order))
 
 
 class _Template:

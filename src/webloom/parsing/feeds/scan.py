@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from enum import Enum
+from typing import NamedTuple
 
 from webloom.parsing.feeds.repairs import JUNK, TRUNCATED, UNTERMINATED, Repairs
 
 CHUNK = 256 * 1024
 LARGEST_RECORD = 16 * 1024 * 1024
+TOO_LARGE = "the record is larger than 16 MB"
+CUT_OFF = "the feed ends within the record"
 _NEAR = 64 * 1024  # within which the elements of a record that are named as it is have their end
 _FAR = 1024 * 1024  # a section that is open for so long, and has records in it, was never closed
 _LONGEST_TAG_NAME = 256
-_SAMPLE = 400
+_SAMPLE = 400  # bytes of a record that can't be read
 _CLOSERS = {b"<![CDATA[": b"]]>", b"<!--": b"-->"}
 _SPACE_AND_INSTRUCTIONS = re.compile(rb"(?:\s++|<\?[^<>]*+>)*+")
 _START_TAG_END = re.compile(rb"""(?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+(/?)>|[^<>]*+>""")
@@ -27,19 +28,15 @@ _SECTIONS = re.compile(rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTA
 _TAG = re.compile(rb"<(/?)([^\s<>/!?]++)[^<>]*?(/?)>")
 
 
-class Flaw(Enum):
-    TOO_LARGE = "the record is larger than 16 MB"
-    CUT_OFF = "the feed ends within the record"
-    NO_JSON = "the record is not valid JSON"
-    NO_OBJECT = "the record is not a JSON object"
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Unreadable(NamedTuple):
     """A record that can't be read."""
 
-    flaw: Flaw
-    sample: bytes
+    reason: str  # one of few, so that they can be counted
+    sample: str
+
+    @classmethod
+    def because(cls, reason: str, record: bytes) -> Unreadable:
+        return cls(reason, record[:_SAMPLE].decode("utf-8", "replace"))
 
 
 class _NeedMore(Exception):
@@ -126,7 +123,7 @@ class Scanner:
         names = b"|".join({self._root, *opened[-8:]})
         return re.compile(rb"</(?:[^\s<>/:]++:)?(?:%b)\s*+>" % names, re.IGNORECASE)
 
-    def records(self) -> Iterator[bytes | Skipped]:
+    def records(self) -> Iterator[bytes | Unreadable]:
         while (start := self._find_start()) is not None:
             if not self._is_fixed:
                 self._fix_name(start)
@@ -241,7 +238,7 @@ class Scanner:
             return None
         return end + len(self._usual_end)
 
-    def _unusual_record(self, start: int) -> bytes | Skipped:
+    def _unusual_record(self, start: int) -> bytes | Unreadable:
         self._at = start
         while True:
             try:
@@ -257,9 +254,9 @@ class Scanner:
                 return record
             if self._is_final and end is None:
                 self._was_cut_off = True
-                return Skipped(Flaw.CUT_OFF, record)
+                return Unreadable.because(CUT_OFF, record)
             self._skip(end)
-            return Skipped(Flaw.TOO_LARGE, record[:_SAMPLE])
+            return Unreadable.because(TOO_LARGE, record)
 
     def _skip(self, end: int | None) -> None:
         while end is None:

@@ -13,6 +13,7 @@ import re
 from typing import NamedTuple
 
 from webloom.parsing.feeds.element import Element, LaidOut
+from webloom.parsing.feeds.memo import Frequent
 from webloom.parsing.feeds.repairs import BAD_TAG
 from webloom.parsing.feeds.tags import ATTRIBUTES, NAME, START, Tags
 from webloom.parsing.feeds.tree import CDATA, Tree
@@ -26,10 +27,7 @@ _FLAT = re.compile(
 _TEXT = r"([^<]*+)"
 _SECTION = r"<!\[CDATA\[((?:[^\]]++|\](?!\]>))*+)\]\]>"
 _RECORDS_TO_LEARN_FROM = 20
-_RECORDS_TO_COMPARE = 2000
-_OFTEN = 20  # for tags to be a layout
 _MOST_LAYOUTS = 3
-_MOST_SHAPES = 200  # that are remembered
 _MOST_FIELDS = 50  # of a layout
 _LONGEST_COMPARED = 20_000  # characters of a record
 
@@ -80,8 +78,7 @@ class Tokenizer:
         self._to_learn_from = _RECORDS_TO_LEARN_FROM
         self._plain: _Plain | None = None
         self._layouts: list[_Layout] = []
-        self._shapes: dict[_Shape, int] = {}  # how often they came
-        self._to_compare = _RECORDS_TO_COMPARE
+        self._shapes = Frequent()
 
     def parse(self, text: str) -> Element | LaidOut:
         """`text` begins with the record's start tag; its end tag may be missing."""
@@ -135,18 +132,11 @@ class Tokenizer:
 
     def _compare(self, tokens: list[tuple[str, ...]]) -> None:
         """Of a record that no layout fits: is it one of many?"""
-        self._to_compare -= 1
-        if len(tokens) > _MOST_FIELDS:
+        if len(tokens) > _MOST_FIELDS or self._plain is None or len(self._layouts) == _MOST_LAYOUTS:
             return
-        if len(self._shapes) >= _MOST_SHAPES:
-            self._shapes.clear()
-        shape = tuple((name, source, bool(cdata)) for name, source, _, cdata, _, _ in tokens)
-        times = self._shapes[shape] = self._shapes.get(shape, 0) + 1
-        if times < _OFTEN or self._plain is None:
-            return
-        del self._shapes[shape]
         tags = self._tags
-        if len(self._layouts) < _MOST_LAYOUTS and all(
+        shape = tuple((name, source, bool(cdata)) for name, source, _, cdata, _, _ in tokens)
+        if self._shapes.came_often(shape) and all(
             name in tags.names and (not source or tags.knows(source)) for name, source, _ in shape
         ):
             self._layouts.append(_Layout(self._plain, shape, tags))
@@ -177,7 +167,7 @@ class Tokenizer:
             children.append(child)
         if inner.count("]]>") != sections or (sections and inner.count(CDATA) != sections):
             return False
-        if self._to_compare and len(inner) <= _LONGEST_COMPARED:
+        if self._shapes.left and len(inner) <= _LONGEST_COMPARED:
             self._compare(tokens)
         resolve = self._tags.resolve
         for child, before, cdata, after in to_resolve:

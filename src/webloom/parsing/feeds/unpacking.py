@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
 from webloom.domain.errors import FeedUnreadable
+from webloom.parsing.compression import GZIP, GZIP_MAGIC, Corrupt, Decompressor
 
-_GZIP = b"\x1f\x8b"
-_GZIP_FORMAT = 31  # of zlib's wbits
 _READ = 64 * 1024
 _ARCHIVES = {
     b"PK\x03\x04": "a ZIP archive",
@@ -33,7 +31,7 @@ class Unpacked:
         for magic, kind in _ARCHIVES.items():
             if start.startswith(magic):
                 raise FeedUnreadable(f"The answer is {kind}; only gzip is unpacked.")
-        self._is_packed = start.startswith(_GZIP)
+        self._is_packed = start.startswith(GZIP_MAGIC)
         self._outer = self._source = _opened(file.read, start)
         if self._is_packed:
             self._source = _opened(self._read_between, self._read_between(_READ))
@@ -70,7 +68,7 @@ class Unpacked:
 
 
 def _opened(read: Callable[[int], bytes], start: bytes) -> _Gzip | _Plain:
-    return _Gzip(read, start) if start.startswith(_GZIP) else _Plain(read, start)
+    return _Gzip(read, start) if start.startswith(GZIP_MAGIC) else _Plain(read, start)
 
 
 class _Plain:
@@ -95,8 +93,8 @@ class _Gzip:
 
     def __init__(self, read: Callable[[int], bytes], start: bytes) -> None:
         self._read = read
-        self._packed = start
-        self._member = zlib.decompressobj(_GZIP_FORMAT)
+        self._decompressor = Decompressor(GZIP, any_members=True)
+        self._decompressor.feed(start)
         self.position = len(start)
         self.is_whole = True
 
@@ -108,34 +106,14 @@ class _Gzip:
         return b"".join(pieces)
 
     def _read_some(self, size: int) -> bytes:
-        while self.is_whole:
-            if self._member.eof and not self._begin_next():
-                return b""
-            is_at_end = not self._packed and not self._refill()
-            try:
-                piece = self._member.decompress(self._packed, size)
-            except zlib.error:
-                self.is_whole = False
-                return b""
-            done = self._member.eof
-            self._packed = self._member.unused_data if done else self._member.unconsumed_tail
-            if piece:
-                return piece
-            if is_at_end and not done:
-                self.is_whole = False
-        return b""
-
-    def _begin_next(self) -> bool:
-        """What follows a member and is none is padding."""
-        if len(self._packed) < len(_GZIP):
-            self._refill()
-        if not self._packed.startswith(_GZIP):
-            return False
-        self._member = zlib.decompressobj(_GZIP_FORMAT)
-        return True
-
-    def _refill(self) -> bool:
-        more = self._read(_READ)
-        self.position += len(more)
-        self._packed += more
-        return bool(more)
+        try:
+            while self.is_whole and not (piece := self._decompressor.output(size)):
+                more = self._read(_READ)
+                if not more:
+                    self.is_whole = self._decompressor.is_complete
+                    return b""
+                self.position += len(more)
+                self._decompressor.feed(more)
+        except Corrupt:
+            self.is_whole = False
+        return piece if self.is_whole else b""

@@ -1,4 +1,4 @@
-"""What is in a tree by its tag: one walk over the tree instead of one for each question."""
+"""An index of a tree by tag: one walk over the tree instead of one per query."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ TEXT: Final = "-text"  # instead of the tag of an element
 
 
 class Elements:
-    """Of a tree as it is now: after something is taken out of it, they are not to be used. A place
-    is that of a node among all; places are in the order of the page."""
+    """Valid until the tree changes. A place is the index of a node in document order."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         root = tree.root

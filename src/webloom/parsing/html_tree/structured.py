@@ -1,6 +1,6 @@
-"""What a page says of itself to machines: JSON-LD, microdata, OpenGraph and other metas.
+"""Structured data of a page: JSON-LD, microdata, OpenGraph and other metas.
 
-Everything is bounded: a page may be made to hurt. What is past a bound is left out.
+Everything is bounded, as a page may be hostile. What exceeds a bound is left out.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _loose_values(text: str) -> list[Any]:
     at = _end_of(_BETWEEN_VALUES, text, 0)
     while at < len(text) and len(values) < _MOST_NODES:
         try:
-            value, at = _LOOSE.raw_decode(text, at)
+            value, at = LOOSE_JSON.raw_decode(text, at)
         except (ValueError, RecursionError):
             break
         values.append(value)
@@ -133,10 +133,10 @@ def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _no_constant(_: str) -> None:
-    """NaN and the infinities are no numbers that could be kept."""
+    """NaN and the infinities become null: no store takes them."""
 
 
-_LOOSE: Final = json.JSONDecoder(strict=False, parse_constant=_no_constant)
+LOOSE_JSON: Final = json.JSONDecoder(strict=False, parse_constant=_no_constant)
 
 
 def _collect_nodes(value: Any, nodes: list[dict[str, Any]], depth: int = 4) -> None:

@@ -11,6 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.domain.errors import UrlRefused
 from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.text_decoding import media_type
 from webloom.parsing.web_url import MAX_URL_BYTES, join, normalise
 
 _MAX_ADDRESSES: Final = 5000
@@ -34,7 +35,7 @@ _FEED_TYPES: Final = frozenset(
 
 
 class Base:
-    """Where the addresses of a page start from. Also remembers those that took time."""
+    """The base of a page's relative addresses. Caches those that are slow to resolve."""
 
     def __init__(self, tree: LexborHTMLParser, url: str) -> None:
         try:
@@ -50,7 +51,7 @@ class Base:
             self._known.clear()
 
     def absolute(self, address: str) -> str | None:
-        """None for what leads nowhere else on the web: a fragment, a script, data, nonsense."""
+        """None for anything but a web address: a fragment, a script, data, garbage."""
         path = address.removeprefix(self._root)
         if _USUAL_PATH.fullmatch(path) and "/." not in path and self._root:
             address = self._root + path
@@ -73,27 +74,18 @@ class Base:
             return None
 
 
-def links_in(nodes: Iterable[LexborNode], base: Base) -> list[str]:
-    links = (node.css("a[href], area[href]")[:_MAX_ADDRESSES] for node in nodes)
-    return _links(chain.from_iterable(links), base)
+def links_in(source: Elements | Iterable[LexborNode], base: Base) -> list[str]:
+    addresses = dict.fromkeys([link.attrs.sget("href") for link in _found(source, "a", "area")])
+    return _each_once(map(base.absolute, addresses))
 
 
-def links_of(elements: Elements, base: Base) -> list[str]:
-    return _links(elements.of("a", "area")[:_MAX_ADDRESSES], base)
-
-
-def images_in(nodes: Iterable[LexborNode], base: Base) -> list[str]:
+def images_in(source: Elements | Iterable[LexborNode], base: Base) -> list[str]:
     """Of an image in several sizes, the largest."""
-    images = (node.css("img")[:_MAX_ADDRESSES] for node in nodes)
-    return _images(chain.from_iterable(images), base)
-
-
-def images_of(elements: Elements, base: Base) -> list[str]:
-    return _images(elements.of("img")[:_MAX_ADDRESSES], base)
+    return _each_once([_image(image.attributes, base) for image in _found(source, "img")])
 
 
 def linked_of(elements: Elements, base: Base) -> tuple[str | None, list[str]]:
-    """The address that the page says it has, if it does, and those of its feeds."""
+    """The page's canonical address, if it declares one, and those of its feeds."""
     canonical: str | None = None
     feeds: dict[str, None] = {}
     for link in elements.of("link")[:_MAX_ADDRESSES]:
@@ -104,21 +96,21 @@ def linked_of(elements: Elements, base: Base) -> tuple[str | None, list[str]]:
         if "canonical" in relations:
             canonical = canonical or base.absolute(attributes.get("href") or "")
         elif "alternate" in relations:
-            kind = (attributes.get("type") or "").partition(";")[0].strip().lower()
+            kind = media_type(attributes.get("type"))
             if kind in _FEED_TYPES and (address := base.absolute(attributes.get("href") or "")):
                 feeds[address] = None
     return canonical, list(feeds)[:_MAX_FEEDS]
 
 
-def _links(links: Iterable[LexborNode], base: Base) -> list[str]:
-    addresses = dict.fromkeys([link.attrs.sget("href") for link in links])
-    found = dict.fromkeys(map(base.absolute, addresses))
-    return list(filter(None, found))[:_MAX_ADDRESSES]
+def _found(source: Elements | Iterable[LexborNode], *tags: str) -> Iterable[LexborNode]:
+    """In a whole page, or below some of its nodes."""
+    if isinstance(source, Elements):
+        return source.of(*tags)[:_MAX_ADDRESSES]
+    return chain.from_iterable(node.css(", ".join(tags))[:_MAX_ADDRESSES] for node in source)
 
 
-def _images(images: Iterable[LexborNode], base: Base) -> list[str]:
-    found = dict.fromkeys([_image(image.attributes, base) for image in images])
-    return list(filter(None, found))[:_MAX_ADDRESSES]
+def _each_once(addresses: Iterable[str | None]) -> list[str]:
+    return list(filter(None, dict.fromkeys(addresses)))[:_MAX_ADDRESSES]
 
 
 def _root_of(url: str) -> str:

@@ -1,15 +1,16 @@
-"""What kind of page it is, with the reasons: several general signs, each of some weight."""
+"""The kind of a page by weighted features, with the reasons."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from webloom.domain.page import Classification, PageType
 from webloom.domain.price import PriceSource
 from webloom.parsing.pages.signs import Signs
 from webloom.parsing.pages.walls import classify_wall
+from webloom.parsing.phrases import phrases
 
 _ENOUGH: Final = 0.4  # certainty below which a page is of no known kind
 _MAX_REASONS: Final = 6
@@ -96,59 +97,25 @@ _LOGIN_WORDS: Final = re.compile(
     r"|iniciar sesión|entrar|inloggen|zaloguj|logga in)\b|войти|вход\b|登录|ログイン|로그인",
     re.IGNORECASE,
 )
-_JOB_WORDS: Final = (
-    "apply now",
-    "apply for this",
-    "job description",
-    "responsibilities",
-    "qualifications",
-    "requirements",
-    "what you'll do",
-    "what you\u2019ll do",
-    "about the role",
-    "full-time",
-    "full time",
-    "years of experience",
-    "jetzt bewerben",
-    "aufgaben",
-    "ihr profil",
-    "dein profil",
-    "vollzeit",
-    "postuler",
-    "profil recherché",
-    "aplicar ahora",
-    "requisitos",
-    "candidatar",
-    "откликнуться",
-    "обязанности",
+_JOB_WORDS: Final = phrases(
+    """
+    apply now | apply for this | job description | responsibilities | qualifications | requirements
+    what you['\u2019]ll do | about the role | full[ -]time | years of experience
+    jetzt bewerben | aufgaben | (?:ihr|dein) profil | vollzeit | postuler | profil recherché
+    aplicar ahora | requisitos | candidatar | откликнуться | обязанности
+    """
 )
-_FORUM_WORDS: Final = (
-    "reply",
-    "replies",
-    "quote",
-    "joined:",
-    "posts:",
-    "member since",
-    "answers",
-    "upvote",
-    "antworten",
-    "beiträge",
-    "réponses",
-    "respuestas",
+_FORUM_WORDS: Final = phrases(
+    """
+    reply | replies | quote | joined: | posts: | member since | answers | upvote
+    antworten | beiträge | réponses | respuestas
+    """
 )
-_DOCS_WORDS: Final = (
-    "table of contents",
-    "on this page",
-    "next topic",
-    "api reference",
-    "edit this page",
-    "edit on github",
-    "parameters",
-    "returns",
-    "installation",
-    "quickstart",
-    "getting started",
-    "usage",
+_DOCS_WORDS: Final = phrases(
+    """
+    table of contents | on this page | next topic | api reference | edit this page
+    edit on github | parameters | returns | installation | quickstart | getting started | usage
+    """
 )
 
 
@@ -221,7 +188,7 @@ def _product_signs(signs: Signs) -> Iterator[_Sign]:
 
 
 def _reading_signs(signs: Signs) -> Iterator[_Sign]:
-    tree, text = signs.tree, signs.text
+    tree = signs.tree
     if tree.paragraph_count >= 4 and tree.has_article:
         yield (
             PageType.ARTICLE,
@@ -238,21 +205,20 @@ def _reading_signs(signs: Signs) -> Iterator[_Sign]:
         yield PageType.DOCUMENTATION, 0.4, f"the host is {signs.host}"
     if tree.code_count >= 3:
         yield PageType.DOCUMENTATION, 0.3, f"{tree.code_count} blocks of code"
-    if len(words := [word for word in _DOCS_WORDS if word in text]) >= 3:
+    if len(words := _said(_DOCS_WORDS, signs)) >= 3:
         yield PageType.DOCUMENTATION, 0.25, f"it says {_quoted(words)}"
 
 
 def _talk_signs(signs: Signs) -> Iterator[_Sign]:
-    text = signs.text
     if maker := _FORUM_MAKERS.search(signs.generator):
         yield PageType.FORUM, 0.6, f"made with {maker[0]}"
     if signs.host.startswith(("forum.", "forums.", "community.", "discuss.", "discourse.")):
         yield PageType.FORUM, 0.4, f"the host is {signs.host}"
     if signs.tree.reply_count >= 2:
         yield PageType.FORUM, 0.15, f"{signs.tree.reply_count} comments or answers"
-    if len(words := [word for word in _FORUM_WORDS if word in text]) >= 3:
+    if len(words := _said(_FORUM_WORDS, signs)) >= 3:
         yield PageType.FORUM, 0.2, f"it says {_quoted(words)}"
-    if len(words := [word for word in _JOB_WORDS if word in text]) >= 3:
+    if len(words := _said(_JOB_WORDS, signs)) >= 3:
         yield PageType.JOB_POSTING, min(0.15 * len(words), 0.6), f"it says {_quoted(words)}"
 
 
@@ -270,6 +236,10 @@ def _login_signs(signs: Signs) -> Iterator[_Sign]:
     yield PageType.LOGIN, 0.6 if is_small else 0.15, "a field for a password"
     if is_small and (said := _LOGIN_WORDS.search(f"{signs.title} {signs.heading}")):
         yield PageType.LOGIN, 0.5, f"the title or heading says “{said[0]}”"
+
+
+def _said(phrases_of_kind: Any, signs: Signs) -> list[str]:
+    return list(dict.fromkeys(found[0] for found in phrases_of_kind.finditer(signs.text)))
 
 
 def _quoted(words: list[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from webloom.parsing.pages.page_text import one_line, plain_lines
+from webloom.parsing.text_decoding import media_type
 
 _SNIFFED: Final = 1024
 _IS_HTML: Final = re.compile(r"<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE)
@@ -27,7 +28,7 @@ class Kind(StrEnum):
 
 def kind_of(text: str, content_type: str | None) -> Kind:
     """As the server says; where it says nothing of use, as it looks."""
-    mime = (content_type or "").partition(";")[0].strip().lower()
+    mime = media_type(content_type)
     head = text[:_SNIFFED]
     if "html" in mime:
         return Kind.HTML

@@ -1,4 +1,4 @@
-"""HTML -> a tree, unless the markup is made to hurt.
+"""HTML -> a tree, unless the markup is hostile.
 
 Lexbor takes time that is quadratic in the attributes of one tag and in the depth of the tree.
 Both are looked at before it begins; pages that people write are far from either bound. What hides
@@ -21,7 +21,7 @@ _MAX_TAGS: Final = 500_000
 _FEW_TAGS: Final = 20_000  # they take less than a second however deep they are
 _MAX_DEPTH: Final = 1000
 _MAX_ATTRIBUTES: Final = 500
-_LONG: Final = 2 * _MAX_ATTRIBUTES  # bytes behind the first letter of a tag that has so many
+_LONG: Final = 2 * _MAX_ATTRIBUTES  # bytes of a tag with that many, after its first letter
 _SHORTEST_TAG: Final = 3  # bytes
 
 _TAG: Final = re.compile(rb"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""What a page says of itself, in the form in which it is kept."""
+"""A page's metadata in the form in which it is stored."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from webloom.parsing.html_tree.elements import Elements
 from webloom.parsing.html_tree.structured import Structured
 from webloom.parsing.pages.addresses import Base, linked_of
 from webloom.parsing.pages.page_text import one_line
+from webloom.parsing.words import words
 
 _MAX_TITLE: Final = 500
 _MAX_LINE: Final = 2000
@@ -21,21 +22,8 @@ _MAX_ITEMS: Final = 30
 _MAX_ITEM_BYTES: Final = 64 * 1024  # of all items of one kind, as JSON
 
 _DATES: Final = ("article:published_time", "og:article:published_time", "og:published_time")
-_DATE_METAS: Final = (
-    "date",
-    "dc.date",
-    "dcterms.created",
-    "pubdate",
-    "publish_date",
-    "datepublished",
-)
-_AUTHOR_METAS: Final = (
-    "author",
-    "article:author",
-    "dc.creator",
-    "parsely-author",
-    "twitter:creator",
-)
+_DATE_METAS: Final = words("date dc.date dcterms.created pubdate publish_date datepublished")
+_AUTHOR_METAS: Final = words("author article:author dc.creator parsely-author twitter:creator")
 
 
 def title_of(
@@ -78,7 +66,7 @@ def read_metadata(
     language: str | None,
     elements: Elements | None = None,
 ) -> dict[str, Any]:
-    """Only what the page does say."""
+    """Only what the page has."""
     elements = elements or Elements(tree)
     open_graph, metas = structured.open_graph, structured.metas
     canonical, feeds = linked_of(elements, base)

@@ -16,6 +16,7 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.words import words
 
 _BREAK: Final = "\x1e"
 _CELL: Final = "\x1f"
@@ -33,30 +34,17 @@ _SEPARATORS: Final = {
 }
 _PREFORMATTED: Final = {"pre": 1, "/pre": -1, "textarea": 1, "/textarea": -1}
 _TAG: Final = re.compile("<!--.*?-->|<([^ >]*)[^>]*>", re.DOTALL)  # or a comment, without a name
-# Control characters, spaces of no width, soft hyphens, marks of direction: nobody sees them.
+# Control characters, spaces of no width, soft hyphens, marks of direction: invisible.
 _INVISIBLE: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u2060\ufeff\u00ad\u180e]")
 
 _CONTAINERS: Final = frozenset(
     ("div", "section", "form", "center", "table", "tbody", "tr", "td", "ul", "main")
 )
 
-_NEVER_SEEN: Final = [
-    "title",
-    "script",
-    "style",
-    "template",
-    "noscript",
-    "svg",
-    "iframe",
-    "object",
-    "embed",
-    "canvas",
-    "audio",
-    "video",
-    "datalist",
-    "noembed",
-    "noframes",
-]
+_NEVER_SEEN: Final = words(
+    "title script style template noscript svg iframe object embed canvas audio video datalist "
+    "noembed noframes"
+)
 _HIDING_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _TAGS_AROUND: Final = frozenset(("nav", "header", "footer", "aside"))
 _ROLES_AROUND: Final = frozenset(
@@ -72,7 +60,7 @@ _FRAME_NAME: Final = re.compile(
 )
 _MAX_ROLES: Final = 2000
 _MAX_FRAME: Final = 300  # elements of the outer frame of a page that are looked at one by one
-_LINK_SHARE: Final = 0.6  # of a menu's characters, so many are in links
+_LINK_SHARE: Final = 0.6  # of a menu's characters that are in links
 _TOO_LITTLE: Final = 200  # characters of main text that are not much beside the whole
 
 

@@ -19,13 +19,7 @@ from webloom.domain.page import Classification, PageType, Selection
 from webloom.domain.price import Availability, Price
 from webloom.parsing.html_tree.elements import Elements
 from webloom.parsing.html_tree.structured import read_structured
-from webloom.parsing.pages.addresses import (
-    Base,
-    images_in,
-    images_of,
-    links_in,
-    links_of,
-)
+from webloom.parsing.pages.addresses import Base, images_in, links_in
 from webloom.parsing.pages.classify import classify
 from webloom.parsing.pages.documents import Kind, document_text, kind_of
 from webloom.parsing.pages.markup import MAX_CHARACTERS, parse_markup, too_long
@@ -48,7 +42,7 @@ from webloom.parsing.pages.signs import (
 )
 from webloom.parsing.pages.walls import classify_status
 from webloom.parsing.prices.finder import find_offer
-from webloom.parsing.text_decoding import Decoded, decode
+from webloom.parsing.text_decoding import Decoded, decode, media_type
 
 _MAX_BYTES: Final = 4 * MAX_CHARACTERS
 _MAX_TEXT: Final = 5_000_000  # characters
@@ -68,7 +62,7 @@ def read_page(
         raise PageUnreadable(f"the page has {len(body):,} bytes, more than the {_MAX_BYTES:,} read")
     decoded = decode(body, content_type)
     if decoded is None:
-        called = (content_type or "").partition(";")[0].strip() or "nothing"
+        called = media_type(content_type) or "nothing"
         raise PageUnreadable(f"what was fetched is not text; the site calls it {called}")
     kind = kind_of(decoded.text, content_type)
     has_selectors = bool(selection.keep or selection.drop)
@@ -94,10 +88,8 @@ def _read_html(page: Decoded, url: str, status_code: int, selection: Selection) 
     tree, kept = _kept(tree, selection.keep) if selection.keep else (tree, None)
     if selection.drop or selection.keep:
         elements = Elements(tree)
-    if kept is not None:
-        images, links = images_in(kept.nodes, base), links_in(kept.nodes, base)
-    else:
-        images, links = images_of(elements, base), links_of(elements, base)
+    source = elements if kept is None else kept.nodes
+    images, links = images_in(source, base), links_in(source, base)
     drop_unseen(tree, elements)
     kept_text = kept.text() if kept is not None else None
     main_text, main_length = _main_text(tree)

@@ -1,4 +1,4 @@
-"""What of a page counts, by the settings of its watch."""
+"""The parts of a page that its watch compares."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_DEPTH: Final = 8
 _MAX_STRINGS: Final = 10_000  # that an XPath finds
 _MAX_FOR_XPATH: Final = 4 * 1024 * 1024  # characters of markup
 _MAX_REGEX_MEMORY: Final = 4 * 1024 * 1024
-_MAX_REGEX_STEPS: Final = 500_000  # of all patterns together; it takes a second to make so many
+_MAX_REGEX_STEPS: Final = 500_000  # of all patterns together; that takes a second to compile
 _MARK: Final = "webloom-found"  # an attribute of the elements that an XPath finds
 
 

@@ -1,7 +1,9 @@
-"""What can be seen in a page that tells what kind of page it is."""
+"""Features of a page that its kind is recognised by."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from webloom.domain.price import Price
 from webloom.parsing.html_tree.elements import Elements
 from webloom.parsing.html_tree.structured import Structured, types_of
+from webloom.parsing.phrases import phrases
 
 SMALL: Final = 1500  # characters of main text that a wall or an error page has at most
 _MAX_SOURCE: Final = 300_000  # characters of markup
@@ -34,78 +37,22 @@ _MANY_PARAGRAPHS: Final = 8
 _MAX_PARAGRAPHS: Final = 300
 _LONG_PARAGRAPH: Final = 120  # characters
 # What a button says with which one buys.
-_BUY: Final = (
-    "add to cart",
-    "add to bag",
-    "add to basket",
-    "add to trolley",
-    "buy now",
-    "buy it now",
-    "place bid",
-    "place a bid",
-    "pre-order",
-    "preorder",
-    "\nbuy\n",
-    "in den warenkorb",
-    "in den einkaufswagen",
-    "jetzt kaufen",
-    "ajouter au panier",
-    "acheter",
-    "añadir al carrito",
-    "añadir a la cesta",
-    "agregar al carr",
-    "comprar",
-    "aggiungi al carrello",
-    "acquista",
-    "adicionar ao carrinho",
-    "adicionar à sacola",
-    "adicionar ao cesto",
-    "in winkelwagen",
-    "do koszyka",
-    "kup teraz",
-    "do košík",
-    "v košarico",
-    "u košaricu",
-    "naroči",
-    "kupi",
-    "adaugă în co",
-    "adauga in cos",
-    "lägg i varukorg",
-    "lägg i kundvagn",
-    "læg i kurv",
-    "legg i handle",
-    "lisää ostoskoriin",
-    "lisa korvi",
-    "lisa ostukorvi",
-    "sepete ekle",
-    "kosárba",
-    "в корзину",
-    "купить",
-    "до кошика",
-    "купити",
-    "στο καλάθι",
-    "הוסף לסל",
-    "أضف إلى",
-    "加入購物車",
-    "加入购物车",
-    "立即購買",
-    "カートに入れる",
-    "장바구니",
+_BUY: Final = phrases(
+    r"""
+    add to (?:cart|bag|basket|trolley) | buy (?:it )?now | place (?:a )?bid | pre-?order
+    \x{1f}buy\x{1f} | in den (?:warenkorb|einkaufswagen) | jetzt kaufen | ajouter au panier
+    acheter | añadir al carrito | añadir a la cesta | agregar al carr | comprar
+    aggiungi al carrello | acquista | adicionar (?:ao carrinho|à sacola|ao cesto) | in winkelwagen
+    do koszyka | kup teraz | do košík | v košarico | u košaricu | naroči | kupi | adaugă în co
+    adauga in cos | lägg i (?:varukorg|kundvagn) | læg i kurv | legg i handle | lisää ostoskoriin
+    lisa (?:ostu)?korvi | sepete ekle | kosárba | в корзину | купить | до кошика | купити
+    στο καλάθι | הוסף לסל | أضف إلى | 加入購物車 | 加入购物车 | 立即購買 | カートに入れる | 장바구니
+    """
 )
 # What such a button is called in the markup, whatever it says; without - and _.
-_BUY_NAMES: Final = (
-    "addtocart",
-    "addtobasket",
-    "addtobag",
-    "additemtocart",
-    "buttoncart",
-    "buttonbuy",
-    "btncart",
-    "btnbuy",
-    "buynow",
-    "buybtn",
-    "buyprocess",
-    "javascript:buy",
+_BUY_NAMES: Final = re.compile(
+    r"addto(?:cart|basket|bag)|additemtocart|button(?:cart|buy)|btn(?:cart|buy)"
+    r"|buy(?:now|btn|process)|javascript:buy"
 )
 _MANY_TO_BUY: Final = 4
 
@@ -226,8 +173,8 @@ def _buy_button(tree: LexborHTMLParser, elements: Elements) -> str | None:
     fields = [node for node in elements.of("input") if _is_button(node)]
     buttons = [*elements.of("button"), *fields, *tree.css(_LIKE_BUTTONS)][:_MAX_BUTTONS]
     labels = (node.text_lexbor()[:200].strip() or node.attrs.sget("value") for node in buttons)
-    said = "\n".join(["", *(" ".join(label[:_MAX_LABEL].split()) for label in labels), ""])
-    if words := _one_of(_BUY, said.lower()):
+    said = "\x1f".join(["", *(" ".join(label[:_MAX_LABEL].split()) for label in labels), ""])
+    if words := _one_of(_BUY, said):
         return words
     named = [node.attributes for node in buttons]
     names = [(one.get(name) or "")[:_MAX_NAME] for one in named for name in _NAMING]
@@ -238,9 +185,9 @@ def _is_button(field: LexborNode) -> bool:
     return field.attrs.sget("type").lower() == "submit" or field.attrs.sget("role") == "button"
 
 
-def _one_of(phrases: Iterable[str], text: str) -> str | None:
-    found = (one for one in phrases if one in text and text.count(one) <= _MANY_TO_BUY)
-    return next((one.strip() for one in found), None)
+def _one_of(pattern: Any, text: str) -> str | None:
+    times = Counter(found[0].strip("\x1f").lower() for found in pattern.finditer(text))
+    return next((words for words, count in times.items() if count <= _MANY_TO_BUY), None)
 
 
 def _paragraph_count(paragraphs: list[LexborNode]) -> int:

@@ -1,6 +1,6 @@
-"""Pages that are not what was asked for: refusals, bot checks, and errors in the form of a page.
+"""Pages other than the one requested: refusals, bot checks, and errors served with status 200.
 
-A wall is a small page. A real page may mention a captcha, or hold one in a form, and is none.
+A wall is a small page: a real page may mention a captcha, or have one in a form.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final
 from webloom.domain.page import Classification, PageType
 from webloom.parsing.pages.signs import SMALL, Signs
 from webloom.parsing.pages.wall_words import ERROR_WORDS, WALL_WORDS
+from webloom.parsing.words import words
 
 _RECOMMENDATIONS: Final = 8000  # characters of what a shop offers instead of a page it has not
 _TINY: Final = 400
@@ -49,20 +50,9 @@ _WALL_MARKS: Final = (
     ("recaptcha/api", "a reCAPTCHA", False),
 )
 _CONTENT_TYPES: Final = frozenset(
-    (
-        "apireference",
-        "article",
-        "blogposting",
-        "book",
-        "discussionforumposting",
-        "event",
-        "jobposting",
-        "movie",
-        "newsarticle",
-        "qapage",
-        "recipe",
-        "techarticle",
-        "videoobject",
+    words(
+        "apireference article blogposting book discussionforumposting event jobposting movie "
+        "newsarticle qapage recipe techarticle videoobject"
     )
 )
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -63,7 +63,7 @@ _RANGE: Final = re.compile(r"^\D{0,8}(?:[-–—~]|\bto\b|\bbis\b|\bà\b|\ba\b|\
 class Amount(NamedTuple):
     value: Decimal  # more than zero
     currency: str | None  # ISO 4217
-    per_unit: bool = False  # of 100 g, of a month: not what the thing costs
+    per_unit: bool = False  # per 100 g or per month: not what the product costs
     range_from: bool = False  # the low end of "10 - 20 €"
 
 
@@ -144,8 +144,7 @@ def _as_range(found: tuple[Amount, int], text: str, regional: Sequence[str]) -> 
 
 
 def read_amount(value: Any, regional: Sequence[str] = ()) -> Amount | None:
-    """The one price in a text; None for "call us", nothing, less than nothing, or a price of a
-    unit."""
+    """The first price in a text; None for "call us", a negative amount or a price per unit."""
     text = str(value) if isinstance(value, int | float | Decimal) else value
     if not isinstance(text, str) or isinstance(value, bool):
         return None
@@ -153,8 +152,8 @@ def read_amount(value: Any, regional: Sequence[str] = ()) -> Amount | None:
 
 
 def machine_amount(value: Any, currency: str | None = None) -> Decimal | None:
-    """The amount in a field that is meant for machines: a number, or text that may be written as
-    for people all the same."""
+    """The amount in a machine-readable field: a number, or text that may still be formatted for
+    people."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -171,6 +170,12 @@ def machine_amount(value: Any, currency: str | None = None) -> Decimal | None:
     if amount.currency is None and currency is not None and number is not None:
         return _in_bounds(_value(number[0], currency), currency)
     return amount.value
+
+
+def first_amount(values: Iterable[Any], currency: str | None = None) -> Decimal | None:
+    """The amount of the first machine-readable field that has one."""
+    amounts = (machine_amount(value, currency) for value in values)
+    return next((amount for amount in amounts if amount is not None), None)
 
 
 def _amount(text: str, number: re.Match[str], regional: Sequence[str]) -> tuple[Amount, int] | None:

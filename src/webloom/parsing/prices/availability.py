@@ -4,35 +4,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from webloom.domain.price import Availability
-from webloom.parsing.prices.phrases import phrases
+from webloom.parsing.phrases import phrases
+from webloom.parsing.words import by_word
 
-_OF_WORD: Final = {
-    "instock": Availability.IN_STOCK,
-    "instoreonly": Availability.IN_STOCK,
-    "limitedavailability": Availability.IN_STOCK,
-    "onlineonly": Availability.IN_STOCK,
-    "madetoorder": Availability.IN_STOCK,
-    "available": Availability.IN_STOCK,
-    "availablefororder": Availability.IN_STOCK,
-    "availableforpurchase": Availability.IN_STOCK,
-    "outofstock": Availability.OUT_OF_STOCK,
-    "oos": Availability.OUT_OF_STOCK,
-    "soldout": Availability.OUT_OF_STOCK,
-    "discontinued": Availability.OUT_OF_STOCK,
-    "reserved": Availability.OUT_OF_STOCK,
-    "unavailable": Availability.OUT_OF_STOCK,
-    "notavailable": Availability.OUT_OF_STOCK,
-    "preorder": Availability.PRE_ORDER,
-    "presale": Availability.PRE_ORDER,
-    "backorder": Availability.PRE_ORDER,
-    "pending": Availability.PRE_ORDER,
-    "availableforpreorder": Availability.PRE_ORDER,
-    "true": Availability.IN_STOCK,
-    "false": Availability.OUT_OF_STOCK,
-}
+_BY_WORD: Final = by_word(
+    {
+        Availability.IN_STOCK: "instock instoreonly limitedavailability onlineonly madetoorder "
+        "available availablefororder availableforpurchase true",
+        Availability.OUT_OF_STOCK: "outofstock oos soldout discontinued reserved unavailable "
+        "notavailable false",
+        Availability.PRE_ORDER: "preorder presale backorder pending availableforpreorder",
+    }
+)
 
 # Words that count where an element has no others: 500 were sold, and a list has things to add.
 _ALONE: Final = r"\s*[!.]?\s*\x{1f}"
@@ -231,13 +218,13 @@ BUY: Final = phrases(
 )
 
 
-# Words that may stand between a refusal and what it refuses; others make it one of something else.
+# Words that may stand between a negation and what it negates; other words end its reach.
 _BETWEEN: Final = (
     r"(?:is|are|be|been|currently|yet|now|at|the|this|moment|more|any|mehr|derzeit|momentan|aktuell|"
     r"leider|zurzeit|zur|zeit|sofort|auf|im|mais|mai|est[aáã]|hay|è|al|momento|più|meer|op|dit|jest|"
     r"ole|enää|je|längre|lenger|længere|w|tej|chwili|е|сейчас|временно|έχει|είναι|yra)"
 )
-_REFUSED: Final = re.compile(
+_NEGATED: Final = re.compile(
     r"(?:\b(?:not|isn.t|aren.t|no longer|never|nicht|keine?|no|não|non|niet|geen|nie|není|inte|"
     r"ikke|ei (?=ole|enää)|нет|не|немає|няма|nem|nincs|nije|δεν|nėra|không|tidak|"
     r"nu (?:mai )?(?:este|e))\s*(?<=\s)(?:" + _BETWEEN + r"\s+){0,3}"
@@ -254,13 +241,13 @@ def is_alone(found: str) -> bool:
     return _ALONE_WORDS.fullmatch(found) is not None
 
 
-def is_refused(before: str) -> bool:
-    """Whether what follows a text is said not to be so."""
-    return _REFUSED.search(before[-_MOST_BEFORE:]) is not None
+def is_negated(before: str) -> bool:
+    """Whether a text negates what follows it."""
+    return _NEGATED.search(before[-_MOST_BEFORE:]) is not None
 
 
 def structured_availability(value: Any) -> Availability:
-    """Of a schema.org address or name, or the words of an OpenGraph tag."""
+    """By a schema.org URL or name, or the words of an OpenGraph tag."""
     if isinstance(value, list):
         value = next((one for one in value if one), None)
     if isinstance(value, dict):
@@ -270,20 +257,26 @@ def structured_availability(value: Any) -> Availability:
     if not isinstance(value, str):
         return Availability.UNKNOWN
     word = re.sub(r"[^a-z]", "", re.split(r"[/#:]", value.strip().rstrip("/"))[-1].lower())
-    return _OF_WORD.get(word) or stated_availability(value[:200])
+    return _BY_WORD.get(word) or stated_availability(value[:200])
+
+
+def first_availability(values: Iterable[Any]) -> Availability:
+    """That of the first value that says something."""
+    said = (structured_availability(value) for value in values)
+    return next((one for one in said if one is not Availability.UNKNOWN), Availability.UNKNOWN)
 
 
 def stated_availability(text: str) -> Availability:
     """What a short text beside the product says."""
     for pattern, said in STATEMENTS:
         if found := pattern.search(text):
-            if said is Availability.IN_STOCK and is_refused(text[: found.start()]):
+            if said is Availability.IN_STOCK and is_negated(text[: found.start()]):
                 return Availability.OUT_OF_STOCK
             return said
     return Availability.UNKNOWN
 
 
-# Refusals first, since "not in stock" has "in stock" in it.
+# Negations first, since "not in stock" has "in stock" in it.
 STATEMENTS: Final = (
     (_OUT, Availability.OUT_OF_STOCK),
     (_LATER, Availability.PRE_ORDER),

@@ -32,8 +32,8 @@ def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     return max(candidates, key=lambda one: (one.score, -one.at), default=None)
 
 
-def weighed_all(candidates: Sequence[Candidate], own_button: int | None = None) -> list[Candidate]:
-    """With the place of the button that the product itself is bought with, where it is known."""
+def weigh(candidates: Sequence[Candidate], own_button: int | None = None) -> list[Candidate]:
+    """Rescored by the amounts around them; `own_button`: where the product's own buy button is."""
     found = list(candidates)
     for low, high in pairwise(candidates):
         if low.amount.range_from and high.at - low.at < 40:
@@ -47,7 +47,7 @@ def weighed_all(candidates: Sequence[Candidate], own_button: int | None = None) 
     apart = _apart(found, repeated)
     if repeated and own_button is not None:
         apart |= {one.at for one in found if 0 <= own_button - one.at < _AT_BUTTON}
-    return [_weighed(one, found, {} if one.at in apart else repeated) for one in found]
+    return [_rescored(one, found, {} if one.at in apart else repeated) for one in found]
 
 
 def _is_beside(former: Candidate, one: Candidate) -> bool:
@@ -78,8 +78,8 @@ def _repeated(found: Sequence[Candidate]) -> dict[str, int]:
 
 
 def _apart(found: Sequence[Candidate], repeated: dict[str, int]) -> set[int]:
-    """Where amounts stand that are no part of the list that has their kind of element: a few that
-    are far from the others, which are close together."""
+    """Places of amounts that share their kind of element with a list but are not part of it: a few
+    that are far from the others, which are close together."""
     if not repeated:
         return set()
     alone = [
@@ -109,7 +109,7 @@ def _is_apart(at: int, found: Sequence[Candidate]) -> bool:
     )
 
 
-def _weighed(one: Candidate, found: Sequence[Candidate], repeated: dict[str, int]) -> Candidate:
+def _rescored(one: Candidate, found: Sequence[Candidate], repeated: dict[str, int]) -> Candidate:
     score = one.score
     if times := repeated.get(one.around.signature):
         score -= 2 if times < 6 else 4

@@ -1,7 +1,7 @@
-"""What the product of a page costs, and whether it is in stock.
+"""The price of a page's product, and whether it is in stock.
 
-json-ld -> microdata -> OpenGraph and metas -> what people see -> what scripts start with; the first
-that has a price, and the first that has an availability, both of the product that the page is of.
+JSON-LD -> microdata -> OpenGraph and metas -> visible text -> initial state of scripts: the first
+source with a price, and the first with an availability, for the product that the page is about.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def find_offer(
 ) -> PageOffer:
     page = _Page(tree, elements or Elements(tree), structured, url, language)
     offer = page.structured_offer()
-    told = [page.price_of(offer), open_graph_price(structured, page.regional)]
-    if not any(told):
-        told.append(named_price(structured, page.regional))
-    price = page.agreed(told)
+    declared = [page.price_of(offer), open_graph_price(structured, page.regional)]
+    if not any(declared):
+        declared.append(named_price(structured, page.regional))
+    price = page.agreed(declared)
     if price is None and (state := page.state_offer()) is not None:
         price, offer = page.price_of(state, PriceSource.SCRIPT), offer or state
     availability = offer.availability if offer else Availability.UNKNOWN
@@ -120,7 +120,7 @@ class _Page:
         return found
 
     def state_offer(self) -> Offer | None:
-        """Of the data that scripts start with."""
+        """From the initial state of the page's scripts."""
         return offer_in_state(self._elements.of("script"), self._identity, self.regional)
 
     def _chosen(self, offers: list[Offer]) -> Offer:
@@ -151,10 +151,10 @@ class _Page:
             source=source or self._source,
         )
 
-    def agreed(self, told: list[Price | None]) -> Price | None:
-        """The first price that machines are told, or another if people see that one; with none,
-        what people see."""
-        prices = [price for price in told if price is not None]
+    def agreed(self, declared: list[Price | None]) -> Price | None:
+        """The first declared price, or the declared one that people see; without any, the visible
+        price."""
+        prices = [price for price in declared if price is not None]
         if len({price.current for price in prices}) > 1 and self._seen is not None:
             seen = self._seen.current
             return next((price for price in prices if price.current == seen), prices[0])
@@ -166,7 +166,7 @@ class _Page:
             return None
         is_sold = seen.is_marked or self._stock.buttons
         if not is_sold and is_typed_article(self._structured):
-            return None  # it tells what something costs elsewhere
+            return None  # it mentions what something costs elsewhere
         return Price(
             current=seen.current, list=seen.list, currency=seen.currency, source=PriceSource.TEXT
         )
@@ -184,7 +184,7 @@ class _Page:
         return Price(current=amounts.pop(), source=PriceSource.MICRODATA)
 
     def completed(self, price: Price) -> Price:
-        """With the list price and the currency that people see, where machines are not told."""
+        """With the visible list price and currency, where none is declared."""
         if price.source is not PriceSource.TEXT:
             price = self._compared(price)
         if price.currency is None:
@@ -194,8 +194,8 @@ class _Page:
         return price
 
     def _compared(self, price: Price) -> Price:
-        """With what people see beside it. Where they see it struck out, or its digits with
-        another place for the thousands, machines were told something that nobody pays."""
+        """With what people see beside it. A declared price that is struck out on the page, or that
+        differs by a factor of a hundred or a thousand, is wrong."""
         places = shown_at(self._visible, price.current, self._product_end)
         is_struck = bool(places) and all(self._visible.around(at).struck for at in places)
         seen = self._seen if is_struck or not places else None
@@ -213,7 +213,7 @@ class _Page:
         return replace(price, list=listed)
 
     def _is_sure(self, seen: VisiblePrice, price: Price) -> bool:
-        """Whether what people see counts more than what machines are told and people don't see."""
+        """Whether a visible price overrules a declared one that the page does not show."""
         return (
             seen.score >= _SURE_SCORE
             and self._stock.can_be_bought
@@ -226,9 +226,9 @@ class _Page:
         )
 
     def checked(self, availability: Availability, *, is_product: bool) -> Availability:
-        """What machines are told counts, unless people are told that it cannot be bought, and
-        there is nothing to buy it with. What people are told counts on pages of a product: an
-        article speaks of things that are available, a wall says that the page is not."""
+        """The declared availability, unless the page says that the product is sold out and has no
+        button to buy it. What the page says in words only counts on product pages: an article
+        mentions things that are available, a wall says that the page is not."""
         stock = self._stock
         if availability is Availability.UNKNOWN:
             if not is_product:

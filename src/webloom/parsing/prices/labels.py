@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001  the letters of many languages look alike
-"""What the words before an amount say of it: the price, what it is reduced from, something else."""
+"""Labels of amounts: the words before one say whether it is the price, the old price or another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from webloom.parsing.prices.phrases import phrases
+from webloom.parsing.phrases import phrases
 
 _LABEL: Final = phrases(
     r"""
@@ -129,8 +129,8 @@ ON_REQUEST: Final = phrases(
 _REDUCED_IF_NOTHING_ELSE: Final = re.compile(r"(?<!partir )\b(?:de|van)\b:?\s*(?:R\$|€)?\s*$", re.I)
 
 
-class Said(NamedTuple):
-    """What the words before a number say of it."""
+class Label(NamedTuple):
+    """What the words before a number say about it."""
 
     price: bool
     reduced_from: bool
@@ -139,14 +139,14 @@ class Said(NamedTuple):
 
 
 @lru_cache(maxsize=4096)  # a shop has few words that it puts before prices
-def what_is_said(label: str) -> Said:
+def read_label(label: str) -> Label:
     """Of "Shipping. Was:" and "Was: Now:" the last counts."""
     reduced, other = _last(_REDUCED_LABEL, label), _last(_OTHER_LABEL, label)
     if reduced < 0 and other < 0 and (last := _REDUCED_IF_NOTHING_ELSE.search(label)):
         reduced = last.start()
     is_price = bool(_LABEL.search(label))
     is_seldom = is_price and bool(_SELDOM_PAID.search(label))
-    return Said(
+    return Label(
         price=is_price and not is_seldom,
         reduced_from=reduced > _last(_NOW_LABEL, label) if reduced >= 0 else False,
         other=other >= reduced if other >= 0 else False,
@@ -155,5 +155,5 @@ def what_is_said(label: str) -> Said:
 
 
 def _last(pattern: Any, label: str) -> int:
-    """Where it is found last, or less than nothing."""
+    """Where the last match begins; -1 for none."""
     return max((found.start() for found in pattern.finditer(label)), default=-1)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Final
 
 from webloom.domain.price import Availability, Price, PriceSource
 from webloom.parsing.html_tree.structured import Structured, types_of
-from webloom.parsing.prices.amounts import machine_amount, read_amount
-from webloom.parsing.prices.availability import structured_availability
+from webloom.parsing.prices.amounts import first_amount, machine_amount, read_amount
+from webloom.parsing.prices.availability import first_availability
 from webloom.parsing.prices.currencies import currency_of
 
 _PRICES: Final = (
@@ -28,7 +27,11 @@ _CURRENCIES: Final = (
     "product:currency",
     "og:currency",
 )
-_LIST_PRICES: Final = ("product:original_price:amount", "og:price:standard_amount")
+_LIST_PRICES: Final = (
+    "product:original_price:amount",
+    "og:price:standard_amount",
+    "product:price:amount",
+)
 _AVAILABILITIES: Final = ("product:availability", "og:availability", "og:product:availability")
 _ARTICLES: Final = frozenset({"Article", "NewsArticle", "BlogPosting"})
 _TWITTER: Final = (("twitter:label1", "twitter:data1"), ("twitter:label2", "twitter:data2"))
@@ -37,10 +40,10 @@ _TWITTER: Final = (("twitter:label1", "twitter:data1"), ("twitter:label2", "twit
 def open_graph_price(structured: Structured, regional: Sequence[str]) -> Price | None:
     metas = structured.open_graph
     currency = _currency(metas, _CURRENCIES, regional)
-    current = _amount(metas, _PRICES, currency)
+    current = first_amount(map(metas.get, _PRICES), currency)
     if current is None:
         return None
-    listed = _amount(metas, (*_LIST_PRICES, "product:price:amount"), currency)
+    listed = first_amount(map(metas.get, _LIST_PRICES), currency)
     return Price(
         current=current,
         list=listed if listed and listed > current else None,
@@ -50,10 +53,10 @@ def open_graph_price(structured: Structured, regional: Sequence[str]) -> Price |
 
 
 def named_price(structured: Structured, regional: Sequence[str]) -> Price | None:
-    """Of metas called price, and of a Twitter card that has one."""
+    """From a meta named price, or from a Twitter card."""
     metas = structured.metas
     currency = _currency(metas, ("pricecurrency", "currency"), regional)
-    current = _amount(metas, ("price",), currency)
+    current = machine_amount(metas.get("price"), currency)
     if current is None:
         for label, data in _TWITTER:
             if "price" in metas.get(label, "").lower():
@@ -67,11 +70,7 @@ def named_price(structured: Structured, regional: Sequence[str]) -> Price | None
 
 
 def open_graph_availability(structured: Structured) -> Availability:
-    for name in _AVAILABILITIES:
-        said = structured_availability(structured.open_graph.get(name))
-        if said is not Availability.UNKNOWN:
-            return said
-    return Availability.UNKNOWN
+    return first_availability(map(structured.open_graph.get, _AVAILABILITIES))
 
 
 def is_typed_product(structured: Structured) -> bool:
@@ -88,8 +87,3 @@ def _currency(
     metas: Mapping[str, str], names: Sequence[str], regional: Sequence[str]
 ) -> str | None:
     return next((currency_of(metas[name], regional) for name in names if name in metas), None)
-
-
-def _amount(metas: Mapping[str, str], names: Sequence[str], currency: str | None) -> Decimal | None:
-    amounts = (machine_amount(metas.get(name), currency) for name in names)
-    return next((amount for amount in amounts if amount is not None), None)

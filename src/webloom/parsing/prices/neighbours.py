@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from webloom.parsing.prices.phrases import phrases
+from webloom.parsing.phrases import phrases
 from webloom.parsing.prices.visible_text import FAR, VisibleText
 
 _MOST_HEADING: Final = 60  # characters
@@ -84,9 +84,7 @@ def end_of_product(visible: VisibleText) -> int:
 def heading_of_others(visible: VisibleText) -> int:
     start = visible.headline_end
     window = visible.text[start : start + FAR]
-    for count, found in enumerate(_OTHERS.finditer(window)):
-        if count == _MOST_FOUND:
-            break
+    for found in islice(_OTHERS.finditer(window), _MOST_FOUND):
         at = start + found.start()
         begin, end = visible.piece_at(at)
         around = visible.around(at)

@@ -8,27 +8,17 @@ from typing import Any, Final, NamedTuple
 
 from webloom.domain.price import Availability
 from webloom.parsing.html_tree.structured import types_of
-from webloom.parsing.prices.amounts import machine_amount, read_amount
+from webloom.parsing.prices.amounts import first_amount, machine_amount, read_amount
 from webloom.parsing.prices.availability import structured_availability
 from webloom.parsing.prices.currencies import currency_of
 from webloom.parsing.prices.identity import PageIdentity
+from webloom.parsing.words import words
 
 _MOST_PRODUCTS: Final = 200
 _MOST_OFFERS: Final = 300  # of one product
 _MOST_STEPS: Final = 20_000  # of all products; one for a property or an entry of its list
 _OFFER_STEPS: Final = 10  # for the amounts, currency and availability of one offer
-_IDS: Final = (
-    "sku",
-    "productid",
-    "mpn",
-    "gtin",
-    "gtin8",
-    "gtin12",
-    "gtin13",
-    "gtin14",
-    "id",
-    "isbn",
-)
+_IDS: Final = words("sku productid mpn gtin gtin8 gtin12 gtin13 gtin14 id isbn")
 _LIST_PRICE_TYPES: Final = ("listprice", "strikethrough", "srp", "msrp", "regularprice", "rrp")
 
 Node = dict[str, Any]
@@ -59,8 +49,8 @@ class Product(NamedTuple):
 def main_product(
     nodes: Sequence[Node], identity: PageIdentity, regional: Sequence[str]
 ) -> Product | None:
-    """The product that the page is about, with the offers of all entries that are the same one;
-    None where there are several and nothing tells which."""
+    """The product that the page is about, with the offers of all its entries; None where there are
+    several products and nothing says which."""
     products = _products(nodes, regional)
     if not products:
         return None
@@ -241,29 +231,20 @@ class _Reader:
     def _prices(
         self, offer: Properties, specifications: list[Properties], currency: str | None
     ) -> tuple[Decimal | None, Decimal | None]:
-        current = next(
-            (
-                amount
-                for name in ("price", "lowprice")
-                if (amount := machine_amount(_first(offer.get(name)), currency)) is not None
-            ),
-            None,
-        )
+        def amount_of(node: Properties, *names: str) -> Decimal | None:
+            return first_amount((_first(node.get(name)) for name in names), currency)
+
+        current = amount_of(offer, "price", "lowprice")
         listed: Decimal | None = None
         specified: Decimal | None = None
         for one in specifications:
             kind = str(one.get("pricetype") or "").lower()
-            amount = machine_amount(_first(one.get("price")), currency)
-            if amount is None:
-                amount = machine_amount(_first(one.get("minprice")), currency)
+            amount = amount_of(one, "price", "minprice")
             if any(name in kind for name in _LIST_PRICE_TYPES):
                 listed = listed or amount
             elif one.get("referencequantity") is None or len(specifications) == 1:
                 specified = specified or amount
-        if current is None:
-            current = specified
-        if current is None:
-            current = machine_amount(_first(offer.get("highprice")), currency)
+        current = current or specified or amount_of(offer, "highprice")
         return current, listed if listed and current and listed > current else None
 
 

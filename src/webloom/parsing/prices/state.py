@@ -1,13 +1,12 @@
-"""The offer in the data that a page's scripts start with: `__NEXT_DATA__`, `dataLayer` and others.
+"""The offer in the initial state of a page's scripts: `__NEXT_DATA__`, `dataLayer` and others.
 
-Such data tells of many things, in no form that shops agree on. So it is read only where a page says
-its price nowhere else, and an object counts only if it has the name of the page's product, a price
-and a currency, and no other of that name has another price.
+Such data covers many things, in no common format. So it is read only where a page has its price
+nowhere else, and an object counts only if it has the name of the page's product, a price and a
+currency, and no other object of that name has another price.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -17,10 +16,9 @@ from typing import Any, Final
 import msgspec
 from selectolax.lexbor import LexborNode
 
-from webloom.domain.price import Availability
-from webloom.parsing.html_tree.structured import types_of
+from webloom.parsing.html_tree.structured import LOOSE_JSON, types_of
 from webloom.parsing.prices.amounts import machine_amount
-from webloom.parsing.prices.availability import structured_availability
+from webloom.parsing.prices.availability import first_availability
 from webloom.parsing.prices.currencies import currency_of
 from webloom.parsing.prices.identity import PageIdentity
 from webloom.parsing.prices.offers import Offer
@@ -37,7 +35,6 @@ _LEAST_SHARE: Final = 0.8  # of the name in the title or headline, and of these 
 _HAS_PRICE: Final = re.compile('rices?"')
 _START: Final = re.compile(r"""[=(]\s*(?=\{\s*"|\[\s*\{\s*")""")
 _UNDEFINED: Final = re.compile(r"(?<=[:,\[])undefined(?=[,}\]])")
-_LOOSE: Final = json.JSONDecoder(strict=False)
 
 # By their names in lower case, without marks between the words; the first that has a value counts.
 _NAMES: Final = ("name", "title", "productname", "itemname", "displayname")
@@ -101,7 +98,7 @@ def _assigned(text: str) -> Iterator[Any]:
         if start.end() < end:
             continue
         try:
-            value, end = _LOOSE.raw_decode(text, start.end())
+            value, end = LOOSE_JSON.raw_decode(text, start.end())
         except (ValueError, RecursionError):
             continue
         yield value
@@ -152,9 +149,8 @@ def _offer(node: Node, currency: str | None, regional: Sequence[str]) -> Offer |
     if price is None or currency is None:
         return None
     listed, _ = _amount(node, _LIST_PRICES, regional)
-    return Offer(
-        price, listed if listed and listed > price else None, currency, _availability(node)
-    )
+    availability = first_availability(map(node.get, _STOCK))
+    return Offer(price, listed if listed and listed > price else None, currency, availability)
 
 
 def _amount(
@@ -173,8 +169,3 @@ def _amount(
         if amount is not None:
             return amount, own
     return None, None
-
-
-def _availability(node: Node) -> Availability:
-    said = (structured_availability(node.get(name)) for name in _STOCK)
-    return next((one for one in said if one is not Availability.UNKNOWN), Availability.UNKNOWN)

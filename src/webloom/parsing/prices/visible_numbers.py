@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webloom.parsing.prices.currencies import sign_before
-from webloom.parsing.prices.labels import ON_REQUEST, what_is_said
+from webloom.parsing.prices.labels import ON_REQUEST, read_label
 from webloom.parsing.prices.visible_text import BOUNDARY, VisibleText
 
 BEFORE_NUMBER: Final = 60  # characters looked at before a number
@@ -113,7 +113,7 @@ def _ends_words(visible: VisibleText, at: int, regional: Sequence[str]) -> bool:
     return (
         sum(map(str.isalpha, before)) >= _NAME
         and sign_before(before[-12:], regional) is None
-        and not what_is_said(label_in(before)).price
+        and not read_label(label_before(before)).price
     )
 
 
@@ -160,7 +160,7 @@ def joined(visible: VisibleText, at: int, written: str, after: str) -> str:
     return written + after
 
 
-def label_in(before: str) -> str:
+def label_before(before: str) -> str:
     """The words before a number that are not about the number before it."""
     if "30" in before and _LOWEST.search(before):
         before = _THIRTY.sub("thirty", before)
@@ -176,12 +176,12 @@ def label_in(before: str) -> str:
     return before[at:][-30:].replace(BOUNDARY, " ")
 
 
-def asked_for(visible: VisibleText, before: int) -> list[int]:
-    """Where people are told to ask for the price, behind the headline and before a place."""
+def price_on_request(visible: VisibleText, before: int) -> list[int]:
+    """Where the page says "price on request", after the headline and before a place."""
     start = visible.headline_end
-    told = ON_REQUEST.search(visible.text[start:before])
-    if told is None:
+    found = ON_REQUEST.search(visible.text[start:before])
+    if found is None:
         return []
-    begin, end = visible.piece_at(start + told.start())
+    begin, end = visible.piece_at(start + found.start())
     is_short = end - begin <= _MOST_REQUEST
     return [begin] if is_short and not visible.around(begin).neighbour else []

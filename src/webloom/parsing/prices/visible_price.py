@@ -15,19 +15,19 @@ from webloom.parsing.prices.candidates import (
     SAME_BLOCK,
     Candidate,
     best_of,
-    weighed_all,
+    weigh,
 )
 from webloom.parsing.prices.currencies import sign_after, sign_before
-from webloom.parsing.prices.labels import Said, what_is_said
+from webloom.parsing.prices.labels import Label, read_label
 from webloom.parsing.prices.visible_numbers import (
     BEFORE_NUMBER,
     SUFFIX,
     Number,
-    asked_for,
     joined,
-    label_in,
+    label_before,
     numbers,
     own_signs,
+    price_on_request,
     text_before,
 )
 from webloom.parsing.prices.visible_text import Surroundings, VisibleText
@@ -80,13 +80,13 @@ def visible_price(
     start, far = _window(visible)
     window = (start, min(far, end))
     signed = _found(visible, regional, buy_buttons, window, bare=False)
-    best = best_of(weighed_all(signed, own_button))
+    best = best_of(weigh(signed, own_button))
     if best is None or best.score < _GOOD_SCORE or best.around.struck:
         found = _found(visible, regional, buy_buttons, window, bare=True, known=signed)
-        best = _best_not_struck(weighed_all(found, own_button))
+        best = _best_not_struck(weigh(found, own_button))
     if best is None or best.score < _LEAST_SCORE:
         return None
-    if not (best.around.price or buy_buttons) and asked_for(visible, best.at):
+    if not (best.around.price or buy_buttons) and price_on_request(visible, best.at):
         return None  # the amount is that of something else
     listed = _list_price(visible, best.amount.value, best.at, regional, end)
     is_marked = best.around.price or best.around.item_price or _is_short(visible, best.at)
@@ -130,7 +130,7 @@ def _window(visible: VisibleText) -> tuple[int, int]:
 
 
 def _best_not_struck(candidates: Sequence[Candidate]) -> Candidate | None:
-    """What is struck out is paid by nobody: a lower amount in its price box is, in its currency."""
+    """Nobody pays a struck-out amount: take a lower one in its price box, in its currency."""
     best = best_of(candidates)
     if best is None or not best.around.struck:
         return best
@@ -161,7 +161,7 @@ def _list_price(
         for one, _, _ in numbers(visible, *block, regional)
     ):
         return None
-    candidates = weighed_all(_found(visible, regional, (), block, bare=True))
+    candidates = weigh(_found(visible, regional, (), block, bare=True))
     if not any(one.at == at and one.amount.value == current for one in candidates):
         return None
     near = [
@@ -198,7 +198,7 @@ def _is_reduced_from(visible: VisibleText, at: int) -> bool:
     return (
         around.reduced_from
         or _is_former(around.signature)
-        or what_is_said(label_in(text_before(visible, at))).reduced_from
+        or read_label(label_before(text_before(visible, at))).reduced_from
     )
 
 
@@ -246,8 +246,8 @@ def _candidate(
     if _ZERO_FIRST.match(written) and not before.endswith((".", ",")):
         return None
     around = visible.around(at)
-    said = what_is_said(label_in(before))
-    if not signed and not (around.price or around.item_price or said.price):
+    label = read_label(label_before(before))
+    if not signed and not (around.price or around.item_price or label.price):
         return None
     head, after = own_signs(visible, at, before[-24:], after, regional)
     amount = amount_at(head, joined(visible, at, written, after), regional)
@@ -256,18 +256,18 @@ def _candidate(
     in_headline = visible.headline <= at < visible.headline_end
     if amount.currency is None and (in_headline or not (bare or around.price or around.item_price)):
         return None
-    reduced = around.reduced_from or said.reduced_from or _is_former(around.signature)
+    reduced = around.reduced_from or label.reduced_from or _is_former(around.signature)
     other = bool(
         around.other_amount
         or amount.per_unit
-        or said.other
+        or label.other
         or _SURCHARGE.search(before)
         or SUFFIX.match(visible.text, end)
     )
-    score = _score(visible, at, amount, around, said)
+    score = _score(visible, at, amount, around, label)
     if other:
-        is_net = not said.other and bool(_NET_CLASS.search(around.signature))
-        is_apart = said.other and _is_said_apart(visible, at, end, around, amount)
+        is_net = not label.other and bool(_NET_CLASS.search(around.signature))
+        is_apart = label.other and _is_said_apart(visible, at, end, around, amount)
         score -= _NET_PENALTY if is_net else _APART_PENALTY if is_apart else _OTHER_PENALTY
         other = not is_net
     if not in_headline and not around.price and _is_prose(visible, at):
@@ -295,7 +295,7 @@ def _is_said_apart(
         visible.begins_block(begin)
         and not around.signature.startswith(("td.", "dd."))
         and not before.endswith(":")
-        and not what_is_said(label_in(visible.text[begin:at])).other
+        and not read_label(label_before(visible.text[begin:at])).other
     )
 
 
@@ -315,13 +315,13 @@ def _is_former(signature: str) -> bool:
 
 
 def _score(
-    visible: VisibleText, at: int, amount: Amount, around: Surroundings, said: Said
+    visible: VisibleText, at: int, amount: Amount, around: Surroundings, label: Label
 ) -> float:
     score = 0.0
     score += 2.0 if amount.currency else 0.0
     score += 2.0 if around.price else 0.0
     score += 2.0 if around.item_price else 0.0
-    score += 1.0 if said.price else -0.5 if said.seldom else 0.0
+    score += 1.0 if label.price else -0.5 if label.seldom else 0.0
     score += 0.5 if around.strong else 0.0
     score -= 5.0 if around.neighbour else 0.0
     score -= 2.0 if around.link else 0.0

@@ -1,23 +1,24 @@
-"""Availability that people see: buttons to buy with, and what is said beside the product."""
+"""Visible availability: buy buttons, and statements beside the product."""
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
 from webloom.domain.price import Availability
+from webloom.parsing.phrases import phrases
 from webloom.parsing.prices.availability import (
     BUY,
     STATEMENTS,
     is_alone,
-    is_refused,
+    is_negated,
     structured_availability,
 )
 from webloom.parsing.prices.neighbours import heading_of_others, is_in_list, list_of_others
-from webloom.parsing.prices.phrases import phrases
-from webloom.parsing.prices.visible_numbers import asked_for
+from webloom.parsing.prices.visible_numbers import price_on_request
 from webloom.parsing.prices.visible_text import BOUNDARY, FAR, VisibleText
 
 _IN: Final = Availability.IN_STOCK
@@ -152,44 +153,39 @@ def _start_of_others(visible: VisibleText, buttons: list[Button], out_at: list[i
     enabled = [button.at for button in buttons if button.enabled]
     if not enabled or enabled[0] < visible.headline:
         return None
-    told = [enabled[0], *out_at, *asked_for(visible, enabled[0])]
+    statements = [enabled[0], *out_at, *price_on_request(visible, enabled[0])]
     if not visible.is_titled:
         start = heading_of_others(visible)
-        if start <= enabled[0] and any(at < start for at in told):
+        if start <= enabled[0] and any(at < start for at in statements):
             return start
     if (found := list_of_others(visible, enabled)) is None:
         return None
     start, item = found
-    is_apart = any(at < start and not is_in_list(visible, at, item) for at in told)
+    is_apart = any(at < start and not is_in_list(visible, at, item) for at in statements)
     return start if is_apart else None
 
 
 def has_buy_markup(tree: LexborHTMLParser, visible: VisibleText) -> bool:
     """Whether the page has a button or form to buy with, in whatever language."""
-    for node in tree.css(_BUY_MARKUP)[:_MOST_FOUND]:
-        around = visible.around_element(node)
-        if not around.neighbour and not around.disabled:
-            return True
-    return False
+    found = map(visible.around_element, tree.css(_BUY_MARKUP)[:_MOST_FOUND])
+    return any(not (around.neighbour or around.disabled) for around in found)
 
 
 def marked_stock(tree: LexborHTMLParser, visible: VisibleText) -> Availability:
-    """In attributes that all say the same, of elements that are no part of an item."""
-    told = {
+    """In attributes of elements outside of any item, where all of them agree."""
+    declared = {
         structured_availability(node.attributes.get("href") or node.attributes.get("content"))
         for node in tree.css(_MARKED_STOCK)[:_MOST_FOUND]
         if not visible.around_element(node).neighbour
     }
-    return told.pop() if len(told) == 1 else Availability.UNKNOWN
+    return declared.pop() if len(declared) == 1 else Availability.UNKNOWN
 
 
 def _buy_buttons(visible: VisibleText, end: int) -> list[Button]:
     start = max(0, visible.headline - _BEFORE_HEADLINE)
     window = visible.text[start : min(visible.headline_end + FAR, end)] + BOUNDARY
     buttons: list[Button] = []
-    for count, found in enumerate(BUY.finditer(window)):
-        if count == _MOST_FOUND:
-            break
+    for found in islice(BUY.finditer(window), _MOST_FOUND):
         at = start + found.start()
         around = visible.around(at)
         if not around.neighbour and (around.button or around.link):
@@ -205,9 +201,8 @@ def _buy_buttons(visible: VisibleText, end: int) -> list[Button]:
 def _asking_button(visible: VisibleText, end: int) -> Button | None:
     """A button that asks to choose a size or the like, instead of one to buy with."""
     start = visible.headline_end
-    for count, found in enumerate(_CHOOSE.finditer(visible.text[start : min(start + FAR, end)])):
-        if count == _MOST_FOUND:
-            break
+    window = visible.text[start : min(start + FAR, end)]
+    for found in islice(_CHOOSE.finditer(window), _MOST_FOUND):
         at = start + found.start()
         around = visible.around(at)
         if around.signature.startswith("button.") and not around.neighbour:
@@ -221,12 +216,9 @@ def _is_whole(visible: VisibleText, at: int) -> bool:
 
 
 def _waits(visible: VisibleText, at: int, signature: str) -> bool:
-    return bool(_OFF_FOR_NOW.search(signature)) or _is_chosen_before(visible, at + _AFTER_BUTTON)
-
-
-def _is_chosen_before(visible: VisibleText, at: int) -> bool:
-    """Whether people are asked to choose a size or the like."""
-    return _CHOOSE.search(visible.text[visible.headline_end : at]) is not None
+    """Whether it is off only until the page's scripts have run, or a size or the like is chosen."""
+    before = visible.text[visible.headline_end : at + _AFTER_BUTTON]
+    return bool(_OFF_FOR_NOW.search(signature) or _CHOOSE.search(before))
 
 
 def _statements(visible: VisibleText, product_end: int) -> _Said:
@@ -235,16 +227,14 @@ def _statements(visible: VisibleText, product_end: int) -> _Said:
     window += BOUNDARY
     said: dict[tuple[int, int], Availability] = {}
     for pattern, availability in STATEMENTS:
-        for count, found in enumerate(pattern.finditer(window)):
-            if count == _MOST_FOUND:
-                break
+        for found in islice(pattern.finditer(window), _MOST_FOUND):
             at = start + found.start()
             piece = visible.piece_at(at)
             if is_alone(found[0]) and not _is_whole(visible, at):
                 continue
             if piece not in said:
-                refused = availability is _IN and is_refused(visible.text[piece[0] : at])
-                said[piece] = _OUT if refused else availability
+                negated = availability is _IN and is_negated(visible.text[piece[0] : at])
+                said[piece] = _OUT if negated else availability
     marked = loose = Availability.UNKNOWN
     is_named = is_in_place = False
     out_at: list[int] = []

@@ -8,12 +8,13 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.parsing.html_tree.elements import TEXT, Elements
 from webloom.parsing.prices.identity import PageIdentity
+from webloom.parsing.words import by_word
 
 BOUNDARY: Final = "\x1f"  # between the texts of two elements
 
@@ -87,61 +88,36 @@ _MOST_LEVELS: Final = 14
 _COUNTING: Final = (~0, ~0, _NEAR, _NEAR, *[_FROM_AFAR] * (_MOST_LEVELS - 4))  # bits, by level
 
 
-class Surroundings(NamedTuple):
-    """What the elements around a piece of text say of it, up to where the headline is too."""
+class _Flag:
+    """A bit of `Surroundings` as an attribute."""
+
+    def __init__(self, bit: int) -> None:
+        self._bit = bit
+
+    def __get__(self, around: Surroundings, owner: object) -> bool:
+        return around.bits & self._bit != 0
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What the elements around a piece of text tell about it, below those that hold the headline
+    too."""
 
     bits: int
     signature: str  # tag and class of the two nearest elements
 
-    @property
-    def neighbour(self) -> bool:
-        """Inside a list of other products, a footer or the like."""
-        return bool(self.bits & _NEIGHBOUR_BIT)
-
-    @property
-    def link(self) -> bool:
-        return bool(self.bits & _LINK_BIT)
-
-    @property
-    def price(self) -> bool:
-        return bool(self.bits & _PRICE_BIT)
-
-    @property
-    def item_price(self) -> bool:
-        return bool(self.bits & _ITEM_PRICE_BIT)
-
-    @property
-    def reduced_from(self) -> bool:
-        return bool(self.bits & _REDUCED_BIT)
-
-    @property
-    def struck(self) -> bool:
-        return bool(self.bits & _STRUCK_BIT)
-
-    @property
-    def other_amount(self) -> bool:
-        """Of shipping, of a month, of what is saved."""
-        return bool(self.bits & _OTHER_BIT)
-
-    @property
-    def stock(self) -> bool:
-        return bool(self.bits & _STOCK_BIT)
-
-    @property
-    def button(self) -> bool:
-        return bool(self.bits & _BUTTON_BIT)
-
-    @property
-    def disabled(self) -> bool:
-        return bool(self.bits & _DISABLED_BIT)
-
-    @property
-    def hidden(self) -> bool:
-        return bool(self.bits & _HIDDEN_BIT)
-
-    @property
-    def strong(self) -> bool:
-        return bool(self.bits & _STRONG_BIT)
+    neighbour = _Flag(_NEIGHBOUR_BIT)  # inside a list of other products, a footer or the like
+    link = _Flag(_LINK_BIT)
+    price = _Flag(_PRICE_BIT)
+    item_price = _Flag(_ITEM_PRICE_BIT)
+    reduced_from = _Flag(_REDUCED_BIT)
+    struck = _Flag(_STRUCK_BIT)
+    other_amount = _Flag(_OTHER_BIT)  # shipping, a monthly rate, the amount saved
+    stock = _Flag(_STOCK_BIT)
+    button = _Flag(_BUTTON_BIT)
+    disabled = _Flag(_DISABLED_BIT)
+    hidden = _Flag(_HIDDEN_BIT)
+    strong = _Flag(_STRONG_BIT)
 
 
 @dataclass
@@ -153,8 +129,11 @@ class VisibleText:
     _starts: list[int]
     _nodes: list[LexborNode]
     _above_headline: frozenset[int]
-    _known: dict[int, Surroundings] = field(default_factory=dict)
+    _around: dict[int, Surroundings] = field(default_factory=dict)
     _elements: dict[int, tuple[int, str]] = field(default_factory=dict)
+
+    def _node_at(self, at: int) -> LexborNode:
+        return self._nodes[bisect_right(self._starts, at) - 1]
 
     def piece_at(self, at: int) -> tuple[int, int]:
         """Where the text of one element begins and ends."""
@@ -164,8 +143,8 @@ class VisibleText:
 
     def begins_block(self, at: int) -> bool:
         """Whether a piece of text is the first of a paragraph, cell or the like of its own."""
-        node = self._nodes[bisect_right(self._starts, at) - 1]
-        parent = node.parent if node.is_text_node else node
+        node = self._node_at(at)
+        parent = _element_of(node)
         for _ in range(3):
             if parent is None or parent.first_child != node:
                 return False
@@ -178,13 +157,12 @@ class VisibleText:
 
     def is_raised(self, at: int) -> bool:
         """Whether a piece of text is written above the line, as cents are."""
-        parent = self._nodes[bisect_right(self._starts, at) - 1].parent
+        parent = self._node_at(at).parent
         return parent is not None and parent.tag == "sup"
 
     def elements_above(self, at: int) -> list[LexborNode]:
         """Those around a piece of text, from the nearest on, up to where the headline is too."""
-        node = self._nodes[bisect_right(self._starts, at) - 1]
-        current = node.parent if node.is_text_node else node
+        current = _element_of(self._node_at(at))
         above: list[LexborNode] = []
         while current is not None and len(above) < _MOST_LEVELS:
             if current.mem_id in self._above_headline:
@@ -198,11 +176,10 @@ class VisibleText:
         if index < 0:
             return Surroundings(0, "")
         node = self._nodes[index]
-        known = self._known.get(node.mem_id)
-        if known is None:
-            element = node.parent if node.is_text_node else node
-            known = self._known[node.mem_id] = self.around_element(element)
-        return known
+        around = self._around.get(node.mem_id)
+        if around is None:
+            around = self._around[node.mem_id] = self.around_element(_element_of(node))
+        return around
 
     def around_element(self, element: LexborNode | None) -> Surroundings:
         bits = 0
@@ -230,6 +207,10 @@ def read_visible_text(
     if tree.body is not None and bodies:
         reader.read(elements, bodies[0])
     return reader.result(tree.body)
+
+
+def _element_of(node: LexborNode) -> LexborNode | None:
+    return node.parent if node.is_text_node else node
 
 
 def _is_code(text: LexborNode) -> bool:
@@ -340,7 +321,7 @@ def _button_words(node: LexborNode) -> str:
 @lru_cache(maxsize=8192)
 def _bits_of_words(words: str) -> int:
     bits = 0
-    for pattern, bit in _OF_WORDS:
+    for pattern, bit in _BY_CLASS:
         if pattern.search(words):
             bits |= bit
     is_part_of_price = bits & _PRICE_BIT and not _LISTS.search(words)
@@ -351,10 +332,10 @@ def _read_element(node: LexborNode) -> tuple[int, str]:
     tag = node.tag or ""
     attributes = node.attributes
     if not attributes:
-        return _BUTTON_BIT if tag == "a" else _OF_TAG.get(tag, 0), f"{tag}.|"
+        return _BUTTON_BIT if tag == "a" else _BY_TAG.get(tag, 0), f"{tag}.|"
     named = [value for name in _NAMING if (value := attributes.get(name))]
     words = " ".join(named)[:300].lower()
-    bits = _OF_TAG.get(tag, 0) | (_bits_of_words(words) if words else 0)
+    bits = _BY_TAG.get(tag, 0) | (_bits_of_words(words) if words else 0)
     if style := attributes.get("style"):
         style = style[:500].lower()
         bits |= _REDUCED_BIT | _STRUCK_BIT if "line-through" in style else 0
@@ -375,24 +356,15 @@ def _read_element(node: LexborNode) -> tuple[int, str]:
 
 
 _NAMING: Final = ("class", "id", "itemprop", "data-test", "data-testid", "data-hook")
-_OF_TAG: Final = {
-    "footer": _NEIGHBOUR_BIT,
-    "nav": _NEIGHBOUR_BIT,
-    "header": _NEIGHBOUR_BIT,
-    "option": _NEIGHBOUR_BIT,
-    "aside": _NEIGHBOUR_BIT,
-    "del": _REDUCED_BIT | _STRUCK_BIT,
-    "s": _REDUCED_BIT | _STRUCK_BIT,
-    "strike": _REDUCED_BIT | _STRUCK_BIT,
-    "strong": _STRONG_BIT,
-    "b": _STRONG_BIT,
-    "h2": _STRONG_BIT,
-    "h3": _STRONG_BIT,
-    "h4": _STRONG_BIT,
-    "button": _BUTTON_BIT,
-    "input": _BUTTON_BIT,
-}
-_OF_WORDS: Final = (
+_BY_TAG: Final = by_word(
+    {
+        _NEIGHBOUR_BIT: "footer nav header option aside",
+        _REDUCED_BIT | _STRUCK_BIT: "del s strike",
+        _STRONG_BIT: "strong b h2 h3 h4",
+        _BUTTON_BIT: "button input",
+    }
+)
+_BY_CLASS: Final = (
     (_NEIGHBOUR, _NEIGHBOUR_BIT),
     (_PRICE_WORDS, _PRICE_BIT),
     (_REDUCED_FROM, _REDUCED_BIT),

@@ -1,4 +1,4 @@
-"""The formats of feeds, one file each, and how they are told apart."""
+"""Feed formats, one file each, and how one is chosen."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ _NO_FEEDS: Final = {
 def check_format(name: str) -> None:
     """Raises ValueError with a sentence for the person who chose it."""
     if name != AUTO and name not in _BY_NAME:
-        raise ValueError(
-            f"There is no feed format {name!r}; there are {AUTO} and {', '.join(_BY_NAME)}"
-        )
+        raise ValueError(f"Unknown feed format {name!r}; choose {AUTO}, {', '.join(_BY_NAME)}")
 
 
 def detect(head: Head, wanted: str) -> Format:

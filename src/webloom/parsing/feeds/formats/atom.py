@@ -6,9 +6,9 @@ from typing import Final
 
 from webloom.parsing.feeds.element import Element, Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format, has_other_records, names_of
-from webloom.parsing.feeds.formats.links import alternate
 from webloom.parsing.feeds.mapping import Values
-from webloom.parsing.text_decoding import decode_body
+from webloom.parsing.feeds.urls import alternate
+from webloom.parsing.text_decoding import decode_body, media_type
 
 _MOST_BASE64: Final = 6_000_000  # characters; more than any description may have
 _PLAIN_TYPES: Final = frozenset({"", "text", "html", "xhtml"})
@@ -64,7 +64,7 @@ def _decode_content(values: Values, record: Record) -> None:
 def _says_base64(content: Element) -> bool:
     if content.attributes.get("mode", "").strip().lower() == "base64":  # Atom 0.3
         return True
-    kind = content.attributes.get("type", "").partition(";")[0].strip().lower()
+    kind = media_type(content.attributes.get("type"))
     if kind in _PLAIN_TYPES or kind.startswith("text/"):
         return False
     is_xml = kind.endswith(("/xml", "+xml")) or kind.startswith("application/xml-")

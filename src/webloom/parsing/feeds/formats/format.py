@@ -27,13 +27,34 @@ class Format:
 
     name: str
     about: str  # one line, for people who choose a format
-    record_names: frozenset[str]  # of the elements that are records, lower case, without prefix
     certainty: Callable[[Head], int]  # that a feed is of this format; 0: it is not, 100: it says so
-    fields: Paths = field(default_factory=dict)  # by field of a posting, the best path first
+    # Of the elements that are records, in lower case, without prefix.
+    record_names: frozenset[str] = frozenset({"job"})
+    # By field of a posting, the best path first. What `synonyms` finds as well is left to it.
+    fields: Paths = field(default_factory=dict)
     last_resort: Paths = field(default_factory=dict)  # after the names that are common to feeds
     refine: Callable[[Values, Record, Context], None] | None = None  # what paths can't say
     month_first: bool = False  # 03/04/2024 is the fourth of March
     comma_lists: bool = False  # a category can be several, divided by commas
+
+
+def job_board(
+    *marks: tuple[int, int, str], says: str = "", certainty: int = 85, root: str | None = None
+) -> Callable[[Head], int]:
+    """The certainty that a feed of `job` elements is of one board: `certainty` where it names the
+    board, else that of the first mark. A mark has a certainty, and the least number of its element
+    names that the feed has."""
+    sets = [(each, least, frozenset(names.split())) for each, least, names in marks]
+
+    def judge(head: Head) -> int:
+        names = names_of(head)
+        if "job" not in names or root not in (None, head.root):
+            return 0
+        if says and mentions(head, says):
+            return certainty
+        return next((each for each, least, own in sets if len(own & names) >= least), 0)
+
+    return judge
 
 
 def names_of(head: Head) -> frozenset[str]:

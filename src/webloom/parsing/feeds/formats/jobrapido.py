@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Head
-from webloom.parsing.feeds.formats.format import Format, mentions, names_of
-
-
-def _certainty(head: Head) -> int:
-    names = names_of(head)
-    if "job" not in names:
-        return 0
-    if mentions(head, "jobrapido"):
-        return 85
-    return 80 if {"reference_id", "publishdate"} <= names else 0
-
+from webloom.parsing.feeds.formats.format import Format, job_board
 
 FORMAT = Format(
     name="jobrapido",
     about="Jobrapido's XML: source > jobs > job with reference_id",
-    record_names=frozenset({"job"}),
-    certainty=_certainty,
+    certainty=job_board((80, 2, "reference_id publishdate"), says="jobrapido"),
     fields={
         "externalId": ("reference_id",),
-        "title": ("title",),
-        "jobUrl": ("url",),
-        "company": ("company",),
-        "location": ("location",),
         "region": ("state",),
         "country": ("country",),
-        "jobType": ("jobtype",),
-        "salary": ("salary",),
         "categories": ("category",),
         "description": ("description",),
         "publishedAt": ("publishdate",),

@@ -1,30 +1,18 @@
 from __future__ import annotations
 
-from webloom.parsing.feeds.element import Head
-from webloom.parsing.feeds.formats.format import Format, names_of
-
-
-def _certainty(head: Head) -> int:
-    names = names_of(head)
-    if "partnerjobid" in names:
-        return 90
-    marks = {"expectedjobcount", "companyid", "applyurl", "listdate", "lowend"} & names
-    return 70 if "job" in names and len(marks) > 1 else 0
-
+from webloom.parsing.feeds.formats.format import Format, job_board
 
 _PAY = "salaries/salary"
 
 FORMAT = Format(
     name="linkedin",
     about="LinkedIn's XML: source > job with partnerJobId",
-    record_names=frozenset({"job"}),
-    certainty=_certainty,
+    certainty=job_board(
+        (90, 1, "partnerjobid"), (70, 2, "expectedjobcount companyid applyurl listdate lowend")
+    ),
     fields={
         "externalId": ("partnerjobid",),
-        "title": ("title",),
         "jobUrl": ("applyurl", "url"),
-        "company": ("company",),
-        "location": ("location",),
         "city": ("city",),
         "region": ("state",),
         "country": ("country",),
@@ -37,7 +25,6 @@ FORMAT = Format(
         "categories": ("industry", "jobfunctions/jobfunction", "industries/industry", "category"),
         "description": ("description",),
         "publishedAt": ("listdate",),
-        "expiresAt": ("expirationdate",),
     },
     month_first=True,
 )

@@ -59,7 +59,6 @@ FORMAT = Format(
     fields={
         "externalId": ("id",),
         "title": ("name",),
-        "jobUrl": ("url",),
         "company": ("subcompany",),
         "location": ("office",),
         "jobType": ("employmenttype", "schedule"),

@@ -20,20 +20,15 @@ def _refine(values: Values, record: Record, context: Context) -> None:
 FORMAT = Format(
     name="remotive",
     about="Remotive's partner XML, with hyphenated names",
-    record_names=frozenset({"job"}),
     certainty=_certainty,
     fields={
         "externalId": ("job-id", "id"),
-        "title": ("title", "job-title"),
-        "jobUrl": ("url",),
         "company": ("company-name",),
         "location": (
             "candidate-location-restriction",
             "candidate-required-location",
             "hq-location",
         ),
-        "jobType": ("job-type",),
-        "salary": ("salary",),
         "categories": ("category", "tags/tag"),
         "description": ("description",),
         "publishedAt": ("publication-date",),

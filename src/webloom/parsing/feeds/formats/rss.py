@@ -6,8 +6,8 @@ import re
 
 from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.formats.format import Context, Format, Paths, has_other_records, names_of
-from webloom.parsing.feeds.formats.links import alternate
 from webloom.parsing.feeds.mapping import Values
+from webloom.parsing.feeds.urls import alternate
 
 FIELDS: Paths = {
     "externalId": ("guid", "@rdf:about", "dc:identifier"),

@@ -19,7 +19,6 @@ def _certainty(head: Head) -> int:
 FORMAT = Format(
     name="ziprecruiter",
     about="ZipRecruiter's XML: source > job",
-    record_names=frozenset({"job"}),
     certainty=_certainty,
     fields={**indeed.FIELDS, "salary": ("salary", "compensation")},
     month_first=True,
