@@ -17,7 +17,7 @@ from webloom.adapters.sqlite.batches import as_json, plain, select_all
 from webloom.adapters.sqlite.dump import Row, Table, upsert
 from webloom.adapters.sqlite.notifications import NOTIFICATIONS, notification_of
 from webloom.adapters.sqlite.page_sources import compress, decompress, write_sources
-from webloom.adapters.sqlite.posting_rows import (
+from webloom.adapters.sqlite.posting_codec import (
     FROM_STORED,
     STORED,
     Words,

@@ -1,23 +1,17 @@
 """Pages of postings, the latest first.
 
 Everything that finds postings gives their places, and the places are the order of the listing: a
-page goes on behind the last place of the one before. What the path does not know of a filter is
-looked at row by row; after MOST_SCANNED of them the page ends where it is, and says where to go on.
+page goes on behind the last place of the one before.
 """
 
 from __future__ import annotations
 
-import base64
-import re
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 
-import msgspec
-
-from webloom.adapters.sqlite.batches import as_json, plain
-from webloom.adapters.sqlite.posting_keys import source_of
-from webloom.adapters.sqlite.posting_rows import (
+from webloom.adapters.sqlite.batches import as_json
+from webloom.adapters.sqlite.index_scan import scan
+from webloom.adapters.sqlite.posting_codec import (
     ANY_SOURCE,
     FROM_STORED,
     ID_MASK,
@@ -26,31 +20,23 @@ from webloom.adapters.sqlite.posting_rows import (
     last_place,
     stored_of,
 )
+from webloom.adapters.sqlite.posting_keys import source_of
 from webloom.adapters.sqlite.values import milliseconds
-from webloom.domain.errors import BadCursor
+from webloom.adapters.sqlite.words import phrase_of
 from webloom.ports.postings import PostingFilter, PostingPage
+from webloom.stores.cursors import cursor_of, values_of
 
 MOST_SCANNED = 1000
-_CURSOR = re.compile(r"-?[0-9a-f]{1,16}")
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1  # of all places
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Path:
-    """Where the places of a filter are read, from the latest on."""
-
-    place: str
-    source: str
-    words: str | None = None
 
 
 def postings_page(
     chosen: PostingFilter, limit: int, cursor: str | None
 ) -> Callable[[sqlite3.Connection], PostingPage]:
-    behind = None if cursor is None else _parse(cursor)
+    newest = _LAST if cursor is None else max(values_of(cursor, int)[0] - 1, _FIRST)
 
     def query(connection: sqlite3.Connection) -> PostingPage:
-        places, following = _walk(connection, chosen, limit, behind)
+        places, following = _scan(connection, chosen, limit, newest)
         rows = connection.execute(
             f"""
             SELECT postings.id, {STORED} FROM {FROM_STORED}
@@ -61,86 +47,53 @@ def postings_page(
         found = {row[0]: stored_of(row[1:]) for row in rows}
         return PostingPage(
             postings=[found[place & ID_MASK] for place in places if place & ID_MASK in found],
-            next_cursor=None if following is None else _cursor(following),
+            next_cursor=None if following is None else cursor_of(following),
         )
 
     return query
 
 
-def _walk(
-    connection: sqlite3.Connection, chosen: PostingFilter, limit: int, behind: int | None
+def _scan(
+    connection: sqlite3.Connection, chosen: PostingFilter, limit: int, newest: int
 ) -> tuple[list[int], int | None]:
     """A place knows the second, and the row the millisecond."""
-    path = _path(connection, chosen)
+    place, source = "rowid", "posting_words WHERE posting_words MATCH :words"
+    terms = _terms(connection, chosen)
+    if not terms and chosen.is_open is False:
+        place = "closed_place"
+        source = "postings INDEXED BY postings_closed WHERE closed_run IS NOT NULL"
     since, until = milliseconds(chosen.since), milliseconds(chosen.until)
-    first = _FIRST if since is None else first_place(since)
-    last = _LAST if until is None else last_place(until)
     knows_all = chosen.is_open is None and since is None and until is None
-    most = limit + 1 if knows_all else MOST_SCANNED
-    scanned, earliest, found = connection.execute(
-        f"""
-        WITH walked AS (SELECT {path.place} AS at FROM {path.source}
-                        AND {path.place} BETWEEN :first AND :last
-                        ORDER BY {path.place} DESC LIMIT :most)
-        SELECT count(*), min(at), json_group_array(at) FILTER (
-            WHERE (:is_open IS NULL OR (closed_run IS NULL) = :is_open)
-              AND (:since IS NULL OR time >= :since) AND (:until IS NULL OR time <= :until))
-        FROM walked CROSS JOIN postings ON postings.id = walked.at & {ID_MASK}
-        """,
-        {
-            "words": path.words,
-            "first": first,
-            "last": last if behind is None else min(last, behind - 1),
-            "most": most,
+    return scan(
+        connection,
+        place=place,
+        source=f"{source} AND {place} BETWEEN :first AND :last",
+        joined=f"postings ON postings.id = scanned.at & {ID_MASK}",
+        accepts="""(:is_open IS NULL OR (closed_run IS NULL) = :is_open)
+            AND (:since IS NULL OR time >= :since) AND (:until IS NULL OR time <= :until)""",
+        values={
+            "words": " AND ".join(terms) or f'source : "{ANY_SOURCE}"',
+            "first": _FIRST if since is None else first_place(since),
+            "last": newest if until is None else min(newest, last_place(until)),
             "is_open": chosen.is_open,
             "since": since,
             "until": until,
         },
-    ).fetchone()
-    places: list[int] = sorted(msgspec.json.decode(found), reverse=True)
-    if len(places) > limit:
-        return places[:limit], places[limit - 1]
-    return places, earliest if scanned == most else None
-
-
-def _path(connection: sqlite3.Connection, chosen: PostingFilter) -> _Path:
-    terms = []
-    if chosen.text is not None:
-        terms.append("{title company location} : " + _phrase(chosen.text))
-    if chosen.company is not None:
-        terms.append("company : " + _phrase(chosen.company))
-    if chosen.location is not None:
-        terms.append("location : " + _phrase(chosen.location))
-    if chosen.source_url is not None:
-        terms.append(f'source : "s{source_of(connection, chosen.source_url)}"')
-    if not terms and chosen.is_open is False:
-        source = "postings INDEXED BY postings_closed WHERE closed_run IS NOT NULL"
-        return _Path(place="closed_place", source=source)
-    return _Path(
-        place="rowid",
-        source="posting_words WHERE posting_words MATCH :words",
-        words=" AND ".join(f"({term})" for term in terms) or f'source : "{ANY_SOURCE}"',
+        limit=limit,
+        most=limit + 1 if knows_all else MOST_SCANNED,
     )
 
 
-def _phrase(text: str) -> str:
-    words = plain(text)
-    phrase = '"' + words.rstrip("* ").replace('"', '""') + '"'
-    return phrase + " *" if words.endswith("*") else phrase
-
-
-def _cursor(place: int) -> str:
-    return base64.urlsafe_b64encode(f"{place:x}".encode()).decode().rstrip("=")
-
-
-def _parse(cursor: str) -> int:
-    try:
-        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
-    except ValueError:
-        raw = ""
-    if not _CURSOR.fullmatch(raw) or not _FIRST < (place := int(raw, 16)) <= _LAST:
-        raise BadCursor(f"{cursor!r} is not a cursor of this listing")
-    return place
+def _terms(connection: sqlite3.Connection, chosen: PostingFilter) -> list[str]:
+    asked = {
+        "{title company location}": chosen.text,
+        "company": chosen.company,
+        "location": chosen.location,
+    }
+    terms = [f"({where} : {phrase_of(text)})" for where, text in asked.items() if text is not None]
+    if chosen.source_url is not None:
+        terms.append(f'(source : "s{source_of(connection, chosen.source_url)}")')
+    return terms
 
 
 def count_postings(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from webloom.adapters.sqlite.batches import as_json, change, given, plain, selec
 from webloom.adapters.sqlite.import_ledger import find_row, write_row
 from webloom.adapters.sqlite.import_runs import RUNS, number_of
 from webloom.adapters.sqlite.posting_keys import KEY_BYTES, key_bytes
-from webloom.adapters.sqlite.posting_rows import (
+from webloom.adapters.sqlite.posting_codec import (
     Words,
     add_words,
     first_place,

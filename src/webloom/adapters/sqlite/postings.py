@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from webloom.adapters.sqlite import import_ledger, posting_rows, posting_writes
+from webloom.adapters.sqlite import import_ledger, posting_codec, posting_writes
 from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.posting_keys import open_keys
 from webloom.adapters.sqlite.posting_search import count_postings, postings_page
@@ -64,7 +64,7 @@ class SqlitePostings:
         return 0  # nobody else writes into Webloom's file
 
     async def find(self, dedupe_key: str) -> StoredPosting | None:
-        return await self._db.read(lambda connection: posting_rows.find(connection, dedupe_key))
+        return await self._db.read(lambda connection: posting_codec.find(connection, dedupe_key))
 
     async def page(
         self, chosen: PostingFilter, *, limit: int, cursor: str | None = None

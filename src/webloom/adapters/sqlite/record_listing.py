@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
-import msgspec
-
-from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.index_scan import scan
 from webloom.adapters.sqlite.record_codec import RECORD_COLUMNS, record_of
-from webloom.domain.errors import BadCursor
+from webloom.adapters.sqlite.values import milliseconds
+from webloom.adapters.sqlite.words import phrase_of
 from webloom.domain.inventory import (
     SHELVES,
     FetchRequest,
@@ -21,31 +20,16 @@ from webloom.domain.inventory import (
     shelf_of,
 )
 from webloom.domain.request_state import NotedRequest
+from webloom.stores.cursors import cursor_of, values_of
 
-MOST_WORDS_SCANNED = 1000  # matches of a text looked at for one page
+MOST_SCANNED = 1000  # matches of a text looked at for one page
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Where the next page starts: behind this record, in the order of creation."""
 
     created_at: int
     id: int
-
-    def cursor(self) -> str:
-        raw = f"{self.created_at:x}.{self.id:x}".encode()
-        return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-    @classmethod
-    def parse(cls, cursor: str) -> _Place:
-        try:
-            raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
-            created_at, record_id = (int(part, 16) for part in raw.split("."))
-        except ValueError as error:
-            raise BadCursor(f"{cursor!r} is not a cursor of this listing") from error
-        if not (0 <= created_at < 1 << 62 and 0 <= record_id < 1 << 62):
-            raise BadCursor(f"{cursor!r} is not a cursor of this listing")
-        return cls(created_at, record_id)
 
 
 _NEWEST = _Place(1 << 62, 1 << 62)
@@ -54,7 +38,7 @@ _NEWEST = _Place(1 << 62, 1 << 62)
 def records_page(
     chosen: RecordFilter, limit: int, cursor: str | None
 ) -> Callable[[sqlite3.Connection], RecordPage]:
-    start = _NEWEST if cursor is None else _Place.parse(cursor)
+    start = _NEWEST if cursor is None else _Place(*values_of(cursor, int, int))
     pick = _pick_by_index if chosen.text is None else _pick_by_words
 
     def query(connection: sqlite3.Connection) -> RecordPage:
@@ -67,7 +51,7 @@ def records_page(
         by_id = {row[0]: record_of(row) for row in rows}
         return RecordPage(
             records=[by_id[place.id] for place in places if place.id in by_id],
-            next_cursor=None if following is None else following.cursor(),
+            next_cursor=None if following is None else cursor_of(*following),
         )
 
     return query
@@ -79,7 +63,7 @@ def _pick_by_index(
     """Every index ends in the order of creation, so each shelf gives its newest in that order;
     without a chosen status the newest of all shelves are merged."""
     since, until = _period(chosen)
-    start = min(start, _Place(until, 0), key=lambda place: (place.created_at, place.id))
+    start = min(start, _Place(until, 0))
     host = "" if chosen.host is None else "AND host = :host"
     index = "records_by_shelf" if chosen.host is None else "records_by_host"
     status = "" if chosen.status is None else "AND status = :status"
@@ -111,43 +95,32 @@ def _pick_by_words(
     connection: sqlite3.Connection, chosen: RecordFilter, limit: int, start: _Place
 ) -> tuple[list[_Place], _Place | None]:
     since, until = _period(chosen)
-    text = plain(chosen.text or "")
-    phrase = '"' + text.rstrip("* ").replace('"', '""') + '"'
-    if text.endswith("*"):
-        phrase += " *"
     # Without other filters every match counts, so no more are needed than the page shows.
     alone = replace(chosen, text=None) == RecordFilter()
-    most = limit + 1 if alone else MOST_WORDS_SCANNED
-    scanned, oldest, found = connection.execute(
-        """
-        WITH found AS (SELECT rowid FROM record_words
-                       WHERE record_words MATCH :phrase AND rowid < :start
-                       ORDER BY rowid DESC LIMIT :most)
-        SELECT count(*), min(id), json_group_array(json_array(created_at, id)) FILTER (
-            WHERE created_at >= :since AND created_at < :until
-              AND (:status IS NULL OR status = :status) AND (:host IS NULL OR host = :host))
-        FROM found JOIN records ON records.id = found.rowid
-        """,
-        {
-            "phrase": phrase,
+    ids, following = scan(
+        connection,
+        place="rowid",
+        source="record_words WHERE record_words MATCH :phrase AND rowid < :start",
+        joined="records ON records.id = scanned.at",
+        accepts="""created_at >= :since AND created_at < :until
+            AND (:status IS NULL OR status = :status) AND (:host IS NULL OR host = :host)""",
+        values={
+            "phrase": phrase_of(chosen.text or ""),
             "start": start.id,
-            "most": most,
             "since": since,
             "until": until,
             "status": chosen.status,
             "host": chosen.host,
         },
-    ).fetchone()
-    places = [_Place(*place) for place in msgspec.json.decode(found)]
-    places.sort(key=lambda place: place.id, reverse=True)
-    if len(places) > limit:
-        return places[:limit], places[limit - 1]
-    return places, _Place(0, oldest) if scanned == most else None
+        limit=limit,
+        most=limit + 1 if alone else MOST_SCANNED,
+    )
+    return [_Place(0, each) for each in ids], None if following is None else _Place(0, following)
 
 
 def _period(chosen: RecordFilter) -> tuple[int, int]:
-    since = 0 if chosen.created_from is None else int(chosen.created_from.timestamp() * 1000)
-    until = 1 << 62 if chosen.created_to is None else int(chosen.created_to.timestamp() * 1000)
+    since = 0 if chosen.created_from is None else milliseconds(chosen.created_from)
+    until = _NEWEST.created_at if chosen.created_to is None else milliseconds(chosen.created_to)
     return since, until
 
 
