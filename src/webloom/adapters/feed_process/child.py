@@ -34,6 +34,9 @@ def _batches(order: Order) -> Iterator[tuple[bytes, bytes]]:
             mapping=options.mapping,
             context=records.context,
         )
+        path = options.known
+        known = None if path is None else KnownRecords.opened(path, made_by)
+        known = None if options.known is None else KnownRecords.opened(options.known, made_by)
         reading = FeedReading(
             records,
             source_url=options.source_url,
@@ -41,7 +44,7 @@ def _batches(order: Order) -> Iterator[tuple[bytes, bytes]]:
             wanted_format=options.format,
             mapping=options.mapping,
             batch_size=options.batch_size,
-            known=options.known and KnownRecords.opened(options.known, made_by),
+            known=known,
             learnt=KnownWriter(learnt, made_by),
         )
         for jobs, progress in reading.batches():

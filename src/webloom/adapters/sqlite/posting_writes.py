@@ -19,13 +19,13 @@ from webloom.adapters.sqlite import posting_keys
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
 from webloom.adapters.sqlite.import_ledger import find_row, write_row
 from webloom.adapters.sqlite.import_runs import RUNS, number_of
-from webloom.adapters.sqlite.posting_keys import KEY_BYTES, key_bytes
 from webloom.adapters.sqlite.posting_codec import (
     Words,
     add_words,
     first_place,
     words_of,
 )
+from webloom.adapters.sqlite.posting_keys import KEY_BYTES, key_bytes
 from webloom.adapters.sqlite.values import milliseconds
 from webloom.domain.import_run import (
     LONGEST_SAMPLE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import msgspec
 
@@ -72,7 +73,7 @@ class LaidOut(msgspec.Struct, gc=False):
 Record = Element | LaidOut
 
 
-@dataclass(slots=True)
+@dataclass
 class Head:
     """The beginning of a feed: enough to recognise its format.
 
@@ -92,3 +93,8 @@ class Head:
     month_first: bool | None = None  # by dates that can be read in one way only
     # Lower-case names by local name of their element.
     attributes: dict[str, set[str]] = field(default_factory=dict)
+
+    @cached_property
+    def local_names(self) -> frozenset[str]:
+        """Names without their prefixes; asked for when all are read."""
+        return frozenset(name.rpartition(":")[2] for name in self.names)

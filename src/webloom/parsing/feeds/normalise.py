@@ -117,14 +117,15 @@ class Normaliser:
         if not location and (city or region or country):
             location = composed((city, region, country))
         kind = self._kind(found) if (found := get("jobType")) else None
+        identity, link = _identity(get("externalId")), self._url(get("jobUrl"), record)
         posting = JobPosting(
-            dedupe_key="",
+            dedupe_key=dedupe_key(self._source_url, identity, link),
             content_hash="",
             source_url=self._source_url,
             source_name=self._source_name,
             title=_title(get("title")),
-            external_id=_identity(get("externalId")),
-            job_url=self._url(get("jobUrl"), record),
+            external_id=identity,
+            job_url=link,
             company=text(found) if (found := get("company")) else None,
             location=location,
             city=city,
@@ -142,12 +143,9 @@ class Normaliser:
         if digest is None:
             posting = _scrubbed(posting)
             digest = content_hash_of(posting) or ""
-        identity, link = posting.external_id, posting.job_url
-        if not posting.title or not (identity or link):
+        if not posting.title or not (posting.external_id or posting.job_url):
             raise Rejected(_lacking(posting.title, values), sample(record))
-        # Not shared yet, and a copy would cost as much as the hash.
-        force_setattr(posting, "dedupe_key", dedupe_key(self._source_url, identity, link))
-        force_setattr(posting, "content_hash", digest)
+        force_setattr(posting, "content_hash", digest)  # not shared yet, and a copy takes time
         return posting
 
     def _text(self, candidates: list[str]) -> str | None:
@@ -220,7 +218,8 @@ def _joined(candidates: list[str], longest: int) -> str:
 
 
 def _line(text: str, longest: int) -> str:
-    return cut(one_line(text[:_LOOKED_AT]), longest)
+    line = one_line(text[:_LOOKED_AT])
+    return line if len(line) <= longest else cut(line, longest)
 
 
 def _category(text: str) -> str:
@@ -273,8 +272,14 @@ def _scrubbed(posting: JobPosting) -> JobPosting:
     if pay is not None and pay.text is not None:
         pay = replace(pay, text=scrub(pay.text) or None)
     categories = filter(None, (scrub(name).strip() for name in posting.categories))
-    title = scrub(posting.title).strip()
-    return replace(posting, title=title, salary=pay, categories=list(categories), **texts)
+    return replace(
+        posting,
+        dedupe_key=dedupe_key(posting.source_url, texts["external_id"], texts["job_url"]),
+        title=scrub(posting.title).strip(),
+        salary=pay,
+        categories=list(categories),
+        **texts,
+    )
 
 
 def _lacking(title: str, values: Values) -> str:

@@ -47,7 +47,7 @@ def job_board(
     sets = [(each, least, frozenset(names.split())) for each, least, names in marks]
 
     def judge(head: Head) -> int:
-        names = names_of(head)
+        names = head.local_names
         if "job" not in names or root not in (None, head.root):
             return 0
         if says and mentions(head, says):
@@ -59,7 +59,7 @@ def job_board(
 
 def names_of(head: Head) -> frozenset[str]:
     """Without their prefixes."""
-    return frozenset(name.rpartition(":")[2] for name in head.names)
+    return head.local_names
 
 
 def has_other_records(head: Head, name: str) -> bool:
