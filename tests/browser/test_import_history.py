@@ -232,7 +232,7 @@ def test_an_import_is_run_now_for_all_feeds_or_one(
         page.get_by_role("button", name="Run Import Now").click()
         expect(notice.filter(has_text="Started 1 import: Two of two")).to_be_visible()
         page.get_by_role("button", name="Run Import Now").click()
-        expect(notice.filter(has_text="running already: Two of two")).to_be_visible()
+        expect(notice.filter(has_text="Already running: Two of two")).to_be_visible()
         page.get_by_label("Which feed").select_option("All feeds")
         page.get_by_role("button", name="Run Import Now").click()
         running = notice.filter(has_text="Already running: ")

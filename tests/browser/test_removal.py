@@ -97,7 +97,7 @@ def test_a_watch_that_is_being_removed_is_not_asked_for(
     body = {"urls": [url], "name": "Lamps", "enabled": False}
     watch = ask(webloom, "POST", "/api/watches", body)
     open_and_listen(page, f"/watch/{watch['jobId']}")
-    expect(section(page, "Notices")).to_contain_text("No notifications sent")
+    expect(section(page, "Notifications")).to_contain_text("No notifications sent")
     address = f"/api/watches/{watch['jobId']}"
     asked = answered_late(page, address, lambda: revision_heard(page))
     page.get_by_role("button", name="Remove: Lamps").click()

@@ -354,7 +354,7 @@ def test_a_target_that_can_not_be_told_is_shown(
     site.serve("/rug", product("Rug", "60.00"))
     check(webloom, watch)
     page.goto(f"/watch/{watch['jobId']}")
-    notice = page.get_by_role("region", name="Notices").get_by_role("row").nth(1)
+    notice = page.get_by_role("region", name="Notifications").get_by_role("row").nth(1)
     expect(notice).to_contain_text(re.compile("given up|tried again"))
     expect(notice).to_contain_text("60")
     expect(notice.locator(".text-bad").last).to_contain_text(re.compile("refuse|private|allow"))
