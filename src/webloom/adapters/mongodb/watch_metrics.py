@@ -34,7 +34,6 @@ from webloom.domain.watch import EVENTS, LastRun, Metrics, RunStatus, external_w
 from webloom.domain.watch_run import latest
 
 MOST_OPEN = 100  # runs in `openCounts`, more or less
-CHUNK = 500  # watches or runs that are read together
 
 _NOTHING: Document = dict.fromkeys(METRICS, 0)
 _OF_EVENTS: Document = {"trigger": EVENTS}
@@ -181,52 +180,6 @@ class WatchMetrics:
         unchanged = [made for made in oldest if after.open_counts[made] == before.open_counts[made]]
         kept = {made: each for made, each in after.open_counts.items() if made not in unchanged}
         plan.after = after._replace(open_counts=kept, settlements=(before.settlements or 0) + 1)
-
-    # What databases of earlier versions lack
-
-    async def backfill(self, now: datetime) -> None:
-        """Metrics of what is kept, for watches that have none, and watches for jobs whose events an
-        earlier version has counted. May be repeated, also while others count."""
-        without = {METRICS[0]: {"$exists": False}}
-        fields = {"activeRunId": True, "lastRunId": True}
-        while some := await self._watches.find(without, fields, limit=CHUNK).to_list():
-            await self._backfill_watches(some)
-        older: Document = {**_OF_EVENTS, "lastEventAt": {"$exists": False}}
-        while some := await self._runs.find(older, {"jobId": True}, limit=CHUNK).to_list():
-            jobs = {run["jobId"] for run in some}
-            found = self._watches.find({"_id": {"$in": list(jobs)}}, {"_id": True})
-            missing = jobs - {each["_id"] async for each in found}
-            if missing:
-                await self._make_watches(sorted(missing), now)
-            await self._runs.update_many(
-                {"_id": {"$in": [run["_id"] for run in some]}},
-                [{"$set": {"lastEventAt": {"$ifNull": ["$lastEventAt", "$finishedAt"]}}}],
-            )
-
-    async def _backfill_watches(self, watches: list[Document]) -> None:
-        """By the runs that they are free of: the active one is added when it ends."""
-        job_ids = [each["_id"] for each in watches]
-        active = [each["activeRunId"] for each in watches if each["activeRunId"] is not None]
-        of_watches: Document = {
-            "jobId": {"$in": job_ids},
-            "_id": {"$nin": active},
-            "trigger": {"$ne": EVENTS},
-            "status": {"$ne": RunStatus.IN_PROGRESS.value},
-        }
-        sums = {name: {"$sum": f"${name}"} for name in METRICS}
-        grouped = await self._runs.aggregate(
-            [{"$match": of_watches}, {"$group": {"_id": "$jobId", **sums}}]
-        )
-        counted = {each["_id"]: each async for each in grouped}
-        of_events = await self._runs_of_events(job_ids)
-        updates = []
-        for watch in watches:
-            ours = counted.get(watch["_id"], _NOTHING)
-            fields = _contained(of_events.get(watch["_id"], []))
-            fields |= {name: fields[name] + ours[name] for name in METRICS}
-            as_read = watch | {METRICS[0]: {"$exists": False}}
-            updates.append(UpdateOne(as_read, {"$set": fields}))
-        await self._watches.bulk_write(updates, ordered=False)
 
 
 def _external(job_id: str, runs: list[Document], now: datetime) -> Document:
