@@ -52,8 +52,8 @@ class RunQueries(Protocol):
 class RunLedger(Protocol):
     async def sums(self, run_id: str) -> Sums: ...
 
-    async def closed_by(self, run_id: str) -> int:
-        """Postings that the run has closed."""
+    async def at_end(self, run_id: str) -> tuple[Sums, int]:
+        """And how many postings the run has closed."""
 
     async def release(self, run_id: str) -> None:
         """The run has ended and is counted: its rows are no longer needed."""
@@ -165,24 +165,17 @@ class StoredImportRuns:
 
     async def finish(self, claim: Claim, reading: Reading, ending: Ending) -> ImportRun | None:
         run_id = claim.run.run_id
-        end = End(
-            token=claim.token,
-            reading=reading,
-            ending=ending,
-            sums=await self._ledger.sums(run_id),
-            closed_jobs=await self._ledger.closed_by(run_id),
-        )
+        sums, closed_jobs = await self._ledger.at_end(run_id)
+        end = End(claim.token, reading, ending, sums, closed_jobs)
         run = await self._ending.change(transitions.end, run_id, end, second=_feed_of)
-        if run is None:
-            return None
-        if misses_batches(run):
-            return await self.settle(run_id)
+        if run is None or misses_batches(run):
+            return run and await self.settle(run_id)
         await self._ledger.release(run_id)
         return run
 
     async def settle(self, run_id: str, *, is_abandoned: bool = False) -> ImportRun | None:
-        """Count the batches that came while a run ended, or later, and free its feed (`settled`).
-        The run as it is then. May be repeated."""
+        """Count the batches that came while a run ended, or later, and free its feed. The run as it
+        is then. May be repeated."""
         run = await self.find(run_id)
         if run is None or run.status is RunStatus.RUNNING:
             return run
