@@ -267,13 +267,16 @@ class WatchLedger:
             {"_id": _urls_of(run_id)}, {"$setOnInsert": document}, upsert=True
         )
 
-    async def unchecked(self, run_id: str) -> list[str]:
-        planned = await self._ledger.find_one({"_id": _urls_of(run_id)}, {"urls": True})
-        if planned is None:
-            return []
-        found = self._ledger.find({"run": plain(run_id), "seen": {"$exists": True}}, {"seen": True})
-        seen = {key for row in await found.to_list() for key in row["seen"]}
-        return [url for url in planned["urls"] if page_in_run(url) not in seen]
+    async def counted(self, run_id: str) -> tuple[Sums, list[str]]:
+        """What a run has counted, and its URLs without an outcome."""
+        fields = dict.fromkeys(("urls", "seen", *_COUNTERS), True)
+        rows = await self._ledger.find({"run": plain(run_id)}, fields).to_list()
+        seen = {key for row in rows for key in row.get("seen", ())}
+        totals = {name: sum(row.get(name, 0) for row in rows) for name in _COUNTERS}
+        unchecked = [
+            url for row in rows for url in row.get("urls", ()) if page_in_run(url) not in seen
+        ]
+        return await self._with_failures(run_id, totals), unchecked
 
     async def has_seen(self, run_id: str, url: str) -> bool:
         row = Row(plain(run_id), page_in_run(url), PageOutcome(Outcome.UNCHANGED))

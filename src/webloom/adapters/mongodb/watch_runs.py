@@ -60,9 +60,8 @@ class CountedRunCodec(RunCodec):
         found = await super().find(keys)
         for document in found:
             if document["status"] == IN_PROGRESS["status"]:
-                run_id = document["_id"]
-                document["sums"] = (await self._ledger.sums([run_id]))[run_id]
-                document["unchecked"] = await self._ledger.unchecked(run_id)
+                counted = await self._ledger.counted(document["_id"])
+                document["sums"], document["unchecked"] = counted
         return found
 
 
@@ -99,7 +98,7 @@ class MongoWatchRuns(StoredWatchRuns):
 
     async def unchecked(self, run_id: str) -> list[str]:
         with self._db.use():
-            return await self._ledger.unchecked(run_id)
+            return (await self._ledger.counted(run_id))[1]
 
     async def is_open(self, run_id: str, url: str) -> bool:
         wanted = IN_PROGRESS | {"_id": plain(run_id)}

@@ -16,7 +16,7 @@ from webloom.adapters.sqlite.feeds import MOVED_TO
 from webloom.adapters.sqlite.primitives import Change, Loaded, Table
 from webloom.adapters.sqlite.values import milliseconds
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.domain.import_transitions import Ending, RunHead, RunState
+from webloom.domain.import_transitions import Ending, RunHead, RunState, misses_batches
 from webloom.domain.lease import Lease
 from webloom.parsing.web_url import host_of
 from webloom.ports.import_runs import RunFilter, RunPage
@@ -65,13 +65,12 @@ class _Runs(Table[RunState]):
         }
 
     def save(self, connection: sqlite3.Connection, changes: Iterable[Change[RunState]]) -> None:
-        super().save(
-            connection,
-            [
-                Change(str(numbered(connection, run_id)), before, after)
-                for run_id, before, after in changes
-            ],
-        )
+        """The ledger of a run goes when it has ended and all its batches are counted."""
+        numbers = [change._replace(key=str(numbered(connection, change.key))) for change in changes]
+        super().save(connection, numbers)
+        for number, _, after in numbers:
+            if after is not None and after.is_closed and not misses_batches(after.run):
+                connection.execute("DELETE FROM import_batches WHERE run = ?", (number,))
 
 
 def _run_of(row: Sequence[Any]) -> RunState:

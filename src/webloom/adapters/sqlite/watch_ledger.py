@@ -60,10 +60,9 @@ def count_event(
 ) -> None:
     """`expire_at` is for a run of events."""
     job_id = plain(event.job_id)
-    run = _find(connection, event.counting_run)
+    run = None if event.run_id is None else _find(connection, event.run_id)
     if run is not None and run.head.watch_id != job_id:
-        event = event.without_run
-        run = _find(connection, event.counting_run)
+        event, run = event.without_run, None
     if not is_counted(job_id, run and run.head, is_event=True):
         return
     is_named = event.run_id is not None
@@ -75,13 +74,14 @@ def count_event(
         return
     run_id, last_run = plain(event.counting_run), _last_run(connection, job_id, wall)
     known = RUNS.load(connection, [run_id]).get(run_id)
-    before = None if known is None else known.state
-    added = outcome.tally if run is None else _enter(connection, run.id, key, outcome) or _NOTHING
-    tally = added if before is None else before.run.tally.plus(added)
+    before, added, tally = None, outcome.tally, outcome.tally
+    if known is not None:
+        before, added = known.state, _enter(connection, known.row[-1], key, outcome) or _NOTHING
+        tally = before.run.tally.plus(added)
     counted = Counted(event, tally, timedelta(milliseconds=expire_at - wall))
     after, _ = with_counts(before, counted, Now(instant(wall), instant(wall), 0.0))
     RUNS.save(connection, [Change(run_id, known, after)])
-    if run is None:
+    if known is None:
         [number] = connection.execute("SELECT last_insert_rowid()").fetchone()
         _enter(connection, number, key, outcome)
     if after is not None and after.last_event_at is not None:
