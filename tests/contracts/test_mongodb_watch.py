@@ -36,17 +36,13 @@ from webloom.adapters.mongodb import page_budget, watch_metrics
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_budget import Budget
 from webloom.adapters.mongodb.page_store import MongoPageStore
-from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
 from webloom.adapters.mongodb.watch_codec import METRICS
-from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.domain.errors import EventRefused, StorageFull
-from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
-from webloom.domain.watch import Metrics, RunStatus, WatchConfig
-from webloom.domain.watch_run import NewRun, NextRun
-from webloom.ports.page_store import ChangeFilter, Retention
+from webloom.domain.watch import Metrics, RunStatus
+from webloom.ports.page_store import Retention
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -412,53 +408,6 @@ async def test_what_people_are_still_to_be_told_of_goes_last(database: MongoData
     assert await logs(store) == []
 
 
-async def test_change_logs_of_an_earlier_version_get_a_key_where_they_share_a_time(
-    database: MongoDatabase,
-) -> None:
-    store = store_on(database)
-    times = {"a": TS, "b": TS, "c": TS, "d": TS + 1}
-    for n, (text, ts) in enumerate(times.items()):
-        await store.store_event(event(text, version=n + 2, ts=ts, is_change=True))
-    await database.change_logs.update_many({}, {"$unset": {"keyed": True}})
-    for _ in range(2):
-        await key_change_logs(database.change_logs)
-        found, _ = await store.change_logs(ChangeFilter(), limit=9)
-        keys = {each.changes["to"]: each.key for each in found}
-        assert (keys["a"], keys["d"]) == (None, None)
-        assert len({keys["a"], keys["b"], keys["c"]}) == 3
-    await store.store_event(event("e", version=9, ts=TS, is_change=True))
-    found, _ = await store.change_logs(ChangeFilter(), limit=9)
-    assert len({(each.timestamp, each.key) for each in found}) == 5
-
-
-async def test_what_an_earlier_version_was_about_to_tell_is_told_once(
-    database: MongoDatabase,
-) -> None:
-    store = store_on(database)
-    for n, run in enumerate(("in progress", "noticed", "over")):
-        await store.store_event(
-            replace(event(f"{n}", version=n + 1, ts=n, is_change=True, alerts=["x"]), run_id=run)
-        )
-    await database.change_logs.update_many({}, {"$unset": {"untold": True}})
-    await database.job_runs.delete_many({})
-    for run, status in (
-        ("in progress", "in_progress"),
-        ("noticed", "in_progress"),
-        ("over", "completed"),
-    ):
-        await database.job_runs.insert_one({"_id": run, "jobId": JOB, "status": status})
-    await database.notices.insert_one(
-        {"_id": "n", "watchId": JOB, "runId": "noticed", "isOpen": True, "dueAt": 1}
-    )
-    for _ in range(2):
-        await note_what_is_untold(database.change_logs, database.job_runs, database.notices)
-    assert await store.gather_alerts(JOB, "in progress", "one") == ["one"]
-    assert await store.gather_alerts(JOB, "noticed", "two") == []
-    assert await store.gather_alerts(JOB, "over", "three") == []
-    [noticed], _ = await store.change_logs(ChangeFilter(batch="noticed"), limit=9)
-    assert noticed.run_id == "noticed"
-
-
 async def test_metrics_are_exact_whatever_is_settled(
     database: MongoDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -499,44 +448,6 @@ async def test_an_idle_run_whose_closing_is_cut_off_is_closed_by_the_next_look(
         assert watch is not None
         assert (closed.status, watch.last_status) == (RunStatus.COMPLETED, RunStatus.COMPLETED)
         assert watch.metrics == Metrics(pages_processed=1)
-
-
-async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
-    database: MongoDatabase,
-) -> None:
-    watches = MongoWatches(database, retention=Retention())
-    runs = MongoWatchRuns(database, retention=Retention())
-    for watch_id in ("ours", "busy"):
-        config = WatchConfig(name=watch_id, urls=[URL], schedule=Schedule(every_minutes=60))
-        await watches.add_watch(watch_id, config, next_run_at=None)
-        await runs.start_run(watch_id, NewRun(run_id=f"first of {watch_id}", trigger="manual"))
-        await runs.finish_run(f"first of {watch_id}", NextRun(None, None))
-    await runs.start_run("busy", NewRun(run_id="second", trigger="manual"))
-    store = store_on(database)
-    for ts in (TS, TS + 1, TS + 24 * 3600 * 1000):
-        await store.store_event(event("a", ts=ts, is_change=True))
-    await store.store_event(replace(event("b", ts=TS), job_id="ours"))
-    unset = dict.fromkeys([*METRICS, "openCounts", "settlements", "acceptsEvents"], True)
-    await database.watches.update_many({}, {"$unset": unset})
-    await database.job_runs.update_many({}, {"$unset": {"lastEventAt": True}})
-    await database.watches.delete_one({"_id": JOB})
-    metrics = WatchMetrics(database.watches, database.job_runs)
-    for _ in range(2):
-        await metrics.backfill(database.wall())
-        found, _ = await watches.watches(limit=9)
-        counted = {each.watch_id: each.metrics for each in found}
-        assert counted == {
-            "ours": Metrics(pages_processed=2),
-            "busy": Metrics(pages_processed=1),
-            JOB: Metrics(pages_processed=3, changes=3),
-        }
-    await runs.finish_run("second", NextRun(None, None))
-    busy = await watches.find_watch("busy")
-    assert busy is not None
-    assert busy.metrics == Metrics(pages_processed=2)
-    await watches.remove_watch(JOB)
-    await metrics.backfill(database.wall())
-    assert await watches.find_watch(JOB) is None, "who was removed does not come back by a restart"
 
 
 @pytest.mark.usefixtures("steady_sizes")

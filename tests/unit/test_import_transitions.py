@@ -36,7 +36,6 @@ from webloom.domain.import_transitions import (
     Take,
     cancel,
     choice,
-    claim,
     complete,
     edited,
     end,
@@ -47,6 +46,7 @@ from webloom.domain.import_transitions import (
     renew,
     settle,
 )
+from webloom.domain.import_transitions import claim as decide_claim
 from webloom.domain.import_transitions import start as decide_start
 from webloom.domain.lease import Lease
 from webloom.stores.primitives import Now
@@ -88,6 +88,11 @@ def pair(**changes: Any) -> tuple[FeedState, RunState]:
     assert first is not None
     assert second is not None
     return first, second
+
+
+def claim(run: RunState | None, take: Take, now: Now) -> tuple[RunState | None, RunState | None]:
+    after, _, (claimed, _) = decide_claim(run, None, take, now)
+    return after, claimed
 
 
 def closed(run: RunState, sums: Sums | None = None, **ending: Any) -> RunState:

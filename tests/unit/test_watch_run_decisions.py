@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from webloom.domain.schedule import Schedule
-from webloom.domain.storage_event import StorageEvent
+from webloom.domain.storage_event import StorageEvent, moment_of
 from webloom.domain.watch import (
     EVENTS,
     MOST_FAILURES,
@@ -26,7 +26,7 @@ from webloom.domain.watch import (
     edited,
 )
 from webloom.domain.watch_run import (
-    EventRun,
+    Counted,
     NewRun,
     NextRun,
     PageOutcome,
@@ -41,8 +41,9 @@ from webloom.domain.watch_run import (
     removed,
     repaired,
     started,
-    with_event,
+    with_counts,
 )
+from webloom.stores.primitives import Now
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -201,28 +202,52 @@ def test_a_run_of_events_closes_as_its_pages_went_or_as_it_was_told() -> None:
 
 
 EVENT = StorageEvent(job_id="w", url=URLS[0], snapshot_hash="h", ts=2000)
+ONE = Tally(processed=1)
+
+
+def counted(state: RunState | None, *events: StorageEvent, tally: Tally = ONE) -> RunState:
+    for event in events:
+        state, _ = with_counts(state, Counted(event, tally, EXPIRY - NOW), Now(NOW, NOW, 0.0))
+    assert state is not None
+    return state
 
 
 def test_the_first_event_opens_its_run() -> None:
-    named = replace(EVENT, run_id="r")
-    assert with_event(None, named) == EventRun(RunStatus.IN_PROGRESS, 2000, 2000)
-    assert with_event(None, EVENT) == EventRun(RunStatus.COMPLETED, 2000, 2000), "of its day"
+    named = counted(None, replace(EVENT, run_id="r"))
+    assert (named.run.run_id, named.run.watch_id, named.run.trigger) == ("r", "w", EVENTS)
+    assert (named.run.status, named.run.finished_at) == (RunStatus.IN_PROGRESS, None)
+    assert (named.run.started_at, named.last_event_at) == (moment_of(2000), moment_of(2000))
+    assert (named.run.tally, named.expires_at) == (ONE, EXPIRY)
+    assert counted(None, EVENT).run.status is RunStatus.COMPLETED, "of its day"
+    check = Counted(None, ONE, HOUR)
+    assert with_counts(None, check, Now(NOW, NOW, 0.0)) == (None, None), "a check opens none"
+    assert with_counts(RUNNING, check, Now(NOW, NOW, 0.0)) == (RUNNING, None), "it is ours"
 
 
 def test_events_in_any_order_make_the_same_run() -> None:
-    for order in itertools.permutations([3000, 1000, 2000]):
-        run = None
-        for ts in order:
-            run = with_event(run, replace(EVENT, ts=ts))
-        assert run == EventRun(RunStatus.COMPLETED, 1000, 3000)
+    runs = [
+        counted(None, *(replace(EVENT, ts=ts) for ts in order))
+        for order in itertools.permutations([3000, 1000, 2000])
+    ]
+    assert all(run == runs[0] for run in runs)
+    assert (runs[0].run.started_at, runs[0].run.finished_at) == (moment_of(1000), moment_of(3000))
 
 
 def test_an_event_may_close_its_run_and_late_ones_still_count() -> None:
-    first = replace(EVENT, run_id="r", closes_run=RunStatus.PARTIAL)
-    run = with_event(with_event(None, replace(EVENT, run_id="r")), first)
-    assert run == EventRun(RunStatus.PARTIAL, 2000, 2000)
-    late = replace(first, ts=3000, closes_run=RunStatus.FAILED)
-    assert with_event(run, late) == EventRun(RunStatus.PARTIAL, 2000, 3000), "it stays closed"
+    closing = replace(EVENT, run_id="r", closes_run=RunStatus.PARTIAL)
+    state = counted(None, replace(EVENT, run_id="r"), closing)
+    assert (state.run.status, state.run.finished_at) == (RunStatus.PARTIAL, moment_of(2000))
+    state = counted(state, replace(closing, ts=3000, closes_run=RunStatus.FAILED))
+    assert state.run.status is RunStatus.PARTIAL, "it stays closed"
+    assert state.run.finished_at == moment_of(3000)
+
+
+def test_counters_of_a_run_of_events_only_grow_except_failures() -> None:
+    state = counted(None, EVENT, tally=Tally(processed=3, failed=2, changes=1))
+    late = counted(state, EVENT, tally=Tally(processed=2, failed=1))
+    assert late.run.tally == Tally(processed=3, failed=1, changes=1)
+    loaded = replace(state, carried=Tally(processed=10))
+    assert counted(loaded, EVENT).run.tally == Tally(processed=11, changes=1)
 
 
 def test_an_external_watch_shows_the_run_with_the_latest_event() -> None:

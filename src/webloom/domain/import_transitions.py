@@ -233,16 +233,18 @@ class Take(NamedTuple):
     lease: float
 
 
-def claim(run: MaybeRun, take: Take, now: Now) -> tuple[MaybeRun, MaybeRun]:
-    """The answer is the claimed run; None: another producer holds it, or it has ended."""
+def claim(
+    run: MaybeRun, feed: MaybeFeed, take: Take, now: Now
+) -> tuple[MaybeRun, MaybeFeed, tuple[MaybeRun, MaybeFeed]]:
+    """The answer is the claimed run, with its feed; None: another holds it, or it ended."""
     if run is None or run.is_closed:
-        return run, None
+        return run, feed, (None, feed)
     until = now.timeline + take.lease
     lease = leases.acquired(run.lease, take.owner, now=now.timeline, until=until)
     if lease is None:
-        return run, None
+        return run, feed, (None, feed)
     run = replace(run, lease=lease)
-    return run, run
+    return run, feed, (run, feed)
 
 
 class Renew(NamedTuple):

@@ -111,6 +111,18 @@ class StorageEvent:
         return replace(self, run_id=None, closes_run=None)
 
     @property
+    def without_content(self) -> StorageEvent:
+        """As far as its run needs it."""
+        return StorageEvent(
+            job_id=self.job_id,
+            url=self.url,
+            snapshot_hash=self.snapshot_hash,
+            ts=self.ts,
+            run_id=self.run_id,
+            closes_run=self.closes_run,
+        )
+
+    @property
     def opening_status(self) -> RunStatus:
         """Of a new run that it counts for. Nobody waits for the end of a day of events."""
         return RunStatus.COMPLETED if self.run_id is None else RunStatus.IN_PROGRESS

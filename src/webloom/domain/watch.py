@@ -132,6 +132,23 @@ class Tally:
             price_changes=self.price_changes - other.price_changes,
         )
 
+    def plus(self, other: Tally) -> Tally:
+        return Tally(
+            processed=self.processed + other.processed,
+            failed=self.failed + other.failed,
+            changes=self.changes + other.changes,
+            price_changes=self.price_changes + other.price_changes,
+        )
+
+    def grown(self, other: Tally) -> Tally:
+        """Counters only grow, except that of failures: a page may be read at last."""
+        return Tally(
+            processed=max(self.processed, other.processed),
+            failed=other.failed,
+            changes=max(self.changes, other.changes),
+            price_changes=max(self.price_changes, other.price_changes),
+        )
+
     @property
     def metrics(self) -> Metrics:
         return Metrics(

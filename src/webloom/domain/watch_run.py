@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from webloom.domain.storage_event import StorageEvent
+from webloom.domain.now import Now
+from webloom.domain.storage_event import StorageEvent, moment_of
 from webloom.domain.watch import (
     EVENTS,
     MOST_FAILURES,
@@ -31,7 +32,9 @@ from webloom.domain.watch import (
 )
 
 NOT_CHECKED = "it was not checked before the run ended"
+NOT_READ = "it could not be read"  # of a failed check without a reason
 
+_NOTHING = Tally()
 _BETTER = {Outcome.FAILED: 0, Outcome.UNCHANGED: 1, Outcome.CHANGED: 2}
 
 
@@ -59,6 +62,7 @@ class RunState:
     last_event_at: datetime | None = None  # of a run of events
     next_run: NextRun | None = None  # of its watch, once it has ended
     expires_at: datetime | None = None
+    carried: Tally = _NOTHING  # counted before it was loaded from a dump, which has no ledger
 
 
 # Start
@@ -97,11 +101,11 @@ def repaired(watch: Watch, active: RunState | None) -> tuple[Watch, RunState | N
     if watch.active_run_id is None:
         return watch, active
     if active is None and watch.begun is not None and watch.begun.run_id == watch.active_run_id:
-        active = _new_run(watch, watch.begun)
+        active = new_run(watch, watch.begun)
     return freed(watch, active), active
 
 
-def _new_run(watch: Watch, begun: Begun) -> RunState:
+def new_run(watch: Watch, begun: Begun) -> RunState:
     return RunState(
         run=WatchRun(
             run_id=begun.run_id,
@@ -179,23 +183,51 @@ def removed(
     return ended(active, now=now, next_run=None, expires_at=expires_at)
 
 
-class EventRun(NamedTuple):
-    """What an event changes in its run, beside the counters."""
+class Counted(NamedTuple):
+    """An event or a check of a run of events, which its ledger has."""
 
-    status: RunStatus
-    first: int  # milliseconds since 1970, of the earliest event
-    last: int
+    event: StorageEvent | None  # None: a check
+    tally: Tally  # the sums of the ledger
+    keep: timedelta
 
 
-def with_event(run: EventRun | None, event: StorageEvent) -> EventRun:
-    """A run of events after one more event, which opens it if it is the first, and may close it.
-    Events after the end count too: they arrive in any order."""
-    if run is None:
-        run = EventRun(event.opening_status, event.ts, event.ts)
-    status = run.status
-    if event.closes_run is not None and status is RunStatus.IN_PROGRESS:
-        status = event.closes_run
-    return EventRun(status, min(run.first, event.ts), max(run.last, event.ts))
+def with_counts(state: RunState | None, counted: Counted, now: Now) -> tuple[RunState | None, None]:
+    """A run of events and one more event, which opens it if it is the first, and may close it. What
+    comes after the end counts, too: events come in any order. A late call may have an older sum."""
+    event = counted.event
+    if state is None:
+        if event is None:
+            return None, None
+        state = _opened(event, now)
+    run, last = state.run, state.last_event_at or state.run.started_at
+    if run.trigger != EVENTS:
+        return state, None
+    status, first = run.status, run.started_at
+    if event is not None:
+        first, last = min(first, moment_of(event.ts)), max(last, moment_of(event.ts))
+        if event.closes_run is not None and status is RunStatus.IN_PROGRESS:
+            status = event.closes_run
+    run = replace(
+        run,
+        status=status,
+        started_at=first,
+        updated_at=max(run.updated_at, now.wall),
+        finished_at=None if status is RunStatus.IN_PROGRESS else last,
+        tally=run.tally.grown(state.carried.plus(counted.tally)),
+    )
+    return replace(state, run=run, last_event_at=last, expires_at=now.expiry + counted.keep), None
+
+
+def _opened(event: StorageEvent, now: Now) -> RunState:
+    run = WatchRun(
+        run_id=event.counting_run,
+        watch_id=event.job_id,
+        status=event.opening_status,
+        trigger=EVENTS,
+        started_at=moment_of(event.ts),
+        updated_at=now.wall,
+    )
+    return RunState(run=run)
 
 
 def closed(state: RunState, status: RunStatus | None = None) -> RunState:
@@ -240,6 +272,11 @@ class PageOutcome(NamedTuple):
 
     outcome: Outcome
     is_price_change: bool = False
+
+    @classmethod
+    def of_event(cls, event: StorageEvent) -> PageOutcome:
+        outcome = Outcome.CHANGED if event.is_change else Outcome.UNCHANGED
+        return cls(outcome, event.price is not None and event.price.is_change)
 
     @property
     def tally(self) -> Tally:

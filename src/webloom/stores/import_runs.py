@@ -52,11 +52,11 @@ class RunQueries(Protocol):
 class RunLedger(Protocol):
     async def sums(self, run_id: str) -> Sums: ...
 
-    async def closed_by(self, run_id: str) -> int:
-        """Postings that the run has closed."""
+    async def at_end(self, run_id: str) -> tuple[Sums, int]:
+        """And how many postings the run has closed."""
 
     async def release(self, run_id: str) -> None:
-        """The run has ended and is counted: its rows are no longer needed."""
+        """The run is settled: its rows are no longer needed."""
 
 
 class StoredImportRuns:
@@ -82,14 +82,16 @@ class StoredImportRuns:
         def second(feed: FeedState | None) -> str | None:
             return _active_run(feed) or (None if feed is None else new.run_id)
 
-        if (known := await self.find(new.run_id)) is not None:
-            return known
         while True:
             outcome = await self._starting.change(transitions.start, feed_id, new, second=second)
             if not isinstance(outcome, Stale):
-                return outcome
+                break
             if outcome.run_id is not None:
                 await self.settle(outcome.run_id, is_abandoned=True)
+        if outcome is not None and outcome.run_id == new.run_id:
+            return outcome
+        # This start may have been made before, and its run is over.
+        return await self.find(new.run_id) or outcome
 
     async def claim(
         self,
@@ -99,6 +101,8 @@ class StoredImportRuns:
         run_id: str | None = None,
         busy_hosts: Collection[str] = (),
     ) -> Claim | None:
+        if run_id is not None and (claim := await self._claim(run_id, owner, lease)) is not None:
+            return claim
         wanted = choice(
             await self._heads(),
             owner=owner,
@@ -107,10 +111,20 @@ class StoredImportRuns:
             busy_hosts=busy_hosts,
         )
         for each in wanted:
-            [run] = await self._documents.change(transitions.claim, [(each, Take(owner, lease))])
-            if run is not None:
-                return await self._claimed(run)
+            if (claim := await self._claim(each, owner, lease)) is not None:
+                return claim
         return None
+
+    async def _claim(self, run_id: str, owner: str, lease: float) -> Claim | None:
+        run, feed = await self._ending.change(
+            transitions.claim, run_id, Take(owner, lease), second=_feed_of
+        )
+        if run is None:
+            return None
+        if feed is not None:
+            return Claim(run=run.run, feed=feed.feed, token=run.token)
+        shown = await self.cancel(run_id) or run.run
+        return Claim(run=shown, feed=removed_feed(shown), token=run.token)
 
     async def _heads(self) -> list[RunHead]:
         """Of all runs that can be claimed. Pairs of which only one half is written are completed on
@@ -135,13 +149,6 @@ class StoredImportRuns:
             return None
         return RunHead(run.run_id, state.lease, run.cancel_requested, host_of(run.source_url))
 
-    async def _claimed(self, state: RunState) -> Claim:
-        feed = (await self._feeds.read([state.run.feed_id])).get(state.run.feed_id)
-        if feed is not None:
-            return Claim(run=state.run, feed=feed.feed, token=state.token)
-        run = await self.cancel(state.run.run_id) or state.run
-        return Claim(run=run, feed=removed_feed(run), token=state.token)
-
     async def renew(self, claim: Claim, *, lease: float) -> bool:
         return await self._renewed(claim, lease)
 
@@ -165,24 +172,14 @@ class StoredImportRuns:
 
     async def finish(self, claim: Claim, reading: Reading, ending: Ending) -> ImportRun | None:
         run_id = claim.run.run_id
-        end = End(
-            token=claim.token,
-            reading=reading,
-            ending=ending,
-            sums=await self._ledger.sums(run_id),
-            closed_jobs=await self._ledger.closed_by(run_id),
-        )
+        sums, closed_jobs = await self._ledger.at_end(run_id)
+        end = End(claim.token, reading, ending, sums, closed_jobs)
         run = await self._ending.change(transitions.end, run_id, end, second=_feed_of)
-        if run is None:
-            return None
-        if misses_batches(run):
-            return await self.settle(run_id)
-        await self._ledger.release(run_id)
-        return run
+        return await self.settle(run_id) if run is not None and misses_batches(run) else run
 
     async def settle(self, run_id: str, *, is_abandoned: bool = False) -> ImportRun | None:
-        """Count the batches that came while a run ended, or later, and free its feed (`settled`).
-        The run as it is then. May be repeated."""
+        """Count the batches that came while a run ended, or later, and free its feed. The run as it
+        is then. May be repeated."""
         run = await self.find(run_id)
         if run is None or run.status is RunStatus.RUNNING:
             return run

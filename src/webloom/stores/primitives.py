@@ -25,9 +25,10 @@ were read. Both versions can then run side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol, TypeVar, overload
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 State = TypeVar("State")
 First = TypeVar("First")
@@ -78,6 +79,42 @@ class Documents(Protocol[State]):
         for all updates on MongoDB. Calls made at the same time share it. Without `durable`, a power
         cut may undo the change.
         """
+
+
+class Call(NamedTuple):
+    """Of `change`, with keys as the backend carries them."""
+
+    decide: Decide[Any, Any, Any]
+    items: list[tuple[str, Any]]
+
+
+class BatchedDocuments(ABC, Generic[State]):
+    """`Documents` of a backend that serves all calls which wait together."""
+
+    def __init__(self, plain: Callable[[str], str]) -> None:
+        self._plain = plain  # a key as the backend carries it
+
+    @abstractmethod
+    async def _read(self, keys: Collection[str]) -> dict[str, State]: ...
+
+    @abstractmethod
+    async def _submit(self, call: Call, *, durable: bool) -> list[Any]: ...
+
+    async def read(self, keys: Sequence[str]) -> dict[str, State]:
+        wanted = {self._plain(key): key for key in keys}
+        return {wanted[key]: state for key, state in (await self._read(wanted)).items()}
+
+    async def change(
+        self,
+        decide: Decide[State, Event, Answer],
+        items: Sequence[tuple[str, Event]],
+        *,
+        durable: bool = True,
+    ) -> list[Answer]:
+        if not items:
+            return []
+        call = Call(decide, [(self._plain(key), event) for key, event in items])
+        return await self._submit(call, durable=durable)
 
 
 class Pairs(Protocol[First, Second]):

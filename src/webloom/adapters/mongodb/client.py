@@ -33,8 +33,6 @@ from webloom.adapters.mongodb.batching import ENOUGH, MOST_TOGETHER, Batcher
 from webloom.adapters.mongodb.driver_wait import wait_in_the_call_itself
 from webloom.adapters.mongodb.errors import NotTried, Unsure, translated
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
-from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.room import Room
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.backoff import Backoff
@@ -311,10 +309,6 @@ class MongoDatabase:
                 await indexes.make(collection, wanted, self.address)
         for collection in (self.locks, self.copies):
             await indexes.make_collection(collection)
-        if Pipeline.WATCH in self._pipelines:
-            await note_what_is_untold(self.change_logs, self.job_runs, self.notices)
-            await key_change_logs(self.change_logs)
-            await WatchMetrics(self.watches, self.job_runs).backfill(self.wall())
 
     def _note_trouble(self, error: WebloomError) -> None:
         if self._trouble is None:

@@ -11,7 +11,7 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, Places, plain, plain_texts, plain_values
 from webloom.adapters.mongodb.dump import Kind, Session
 from webloom.adapters.mongodb.feeds import feed_document, feed_of
-from webloom.adapters.mongodb.import_run_documents import run_document, run_of
+from webloom.adapters.mongodb.import_run_codec import run_document, run_of
 from webloom.adapters.mongodb.posting_documents import (
     id_of,
     mark_text,

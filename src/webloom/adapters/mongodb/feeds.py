@@ -21,7 +21,7 @@ from pymongo.errors import DuplicateKeyError
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.fields import document_of, value_of
-from webloom.adapters.mongodb.import_run_documents import state_document, state_of
+from webloom.adapters.mongodb.import_run_codec import state_document, state_of
 from webloom.adapters.mongodb.primitives import Codec
 from webloom.domain.feed import Feed, FeedConfig, LastFetch
 from webloom.domain.import_run import RunStatus

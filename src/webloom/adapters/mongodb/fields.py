@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeVar
 
 from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.page_documents import amount
 from webloom.stores.primitives import whole_milliseconds
 
 Value = TypeVar("Value")
-
 
 _known: dict[Any, dict[str, str]] = {}
 
@@ -27,9 +29,12 @@ def _names(kind: Any) -> dict[str, str]:
     return _known[kind]
 
 
-def document_of(value: Any) -> Document:
-    names = _names(type(value))
-    return {name: _kept(getattr(value, attribute)) for attribute, name in names.items()}
+def document_of(value: Any, *, without: Collection[str] = ()) -> Document:
+    return {
+        name: _kept(getattr(value, attribute))
+        for attribute, name in _names(type(value)).items()
+        if attribute not in without
+    }
 
 
 def _kept(value: Any) -> Any:
@@ -41,6 +46,8 @@ def _kept(value: Any) -> Any:
         return whole_milliseconds(value)
     if isinstance(value, list):
         return [_kept(each) for each in value]
+    if isinstance(value, Decimal):
+        return amount(value)
     return document_of(value) if is_dataclass(value) else value
 
 

@@ -20,7 +20,7 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.fields import document_of
-from webloom.adapters.mongodb.import_run_documents import failure_of, pairs
+from webloom.adapters.mongodb.import_run_codec import failure_of, pairs
 from webloom.adapters.mongodb.open_postings import count_by_index
 from webloom.domain.errors import WebloomError
 from webloom.domain.import_run import MOST_FAILURES, Counts, Failure, Mark, RunStatus
@@ -122,34 +122,29 @@ class MongoRunLedger:
             there = {row["batchIndex"] for row in await found.to_list()}
         return [index for index in range(published) if index not in there]
 
-    async def sums(self, run_id: str) -> Sums:
+    async def at_end(self, run_id: str) -> tuple[Sums, int]:
+        sums = await self.sums(run_id)
         with self._db.use():
-            return await self._sums({"runId": plain(run_id)})
-
-    async def closed_by(self, run_id: str) -> int:
-        with self._db.use():
-            return await count_by_index(self._db.jobs, {"closedBy": plain(run_id)})
+            return sums, await count_by_index(self._db.jobs, {"closedBy": plain(run_id)})
 
     async def release(self, run_id: str) -> None:
         """The rows expire. Until then a late one can still be counted."""
 
-    async def _sums(self, of_run: Document) -> Sums:
+    async def sums(self, run_id: str) -> Sums:
+        of_run = {"runId": plain(run_id)}
         totals: Document = {name: {"$sum": f"${name}"} for name in Counts._fields}
-        grouped = await self._rows.aggregate(
-            [{"$match": of_run}, {"$group": {"_id": None, "batches": {"$sum": 1}, **totals}}]
-        )
-        found = await grouped.to_list()
-        if not found:
-            return Sums()
-        counts = _counts_of(found[0])
-        if not counts.failed:
-            return Sums(counts=counts, batches=found[0]["batches"])
-        return Sums(
-            counts=counts,
-            batches=found[0]["batches"],
-            failures=await self._failures(of_run),
-            reasons=await self._reasons(of_run, counts.failed),
-        )
+        with self._db.use():
+            grouped = await self._rows.aggregate(
+                [{"$match": of_run}, {"$group": {"_id": None, "batches": {"$sum": 1}, **totals}}]
+            )
+            for found in await grouped.to_list():
+                counts = _counts_of(found)
+                failures = await self._failures(of_run) if counts.failed else []
+                reasons = await self._reasons(of_run, counts.failed) if counts.failed else {}
+                return Sums(
+                    counts=counts, batches=found["batches"], failures=failures, reasons=reasons
+                )
+        return Sums()
 
     async def _failures(self, of_run: Document) -> list[Failure]:
         failures: list[Failure] = []

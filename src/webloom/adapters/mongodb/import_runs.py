@@ -1,5 +1,3 @@
-"""Runs as a codec, and the queries about them."""
-
 from __future__ import annotations
 
 import re
@@ -9,16 +7,10 @@ from pymongo import ASCENDING, DESCENDING
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.import_run_documents import (
-    COUNTERS,
-    lease_of,
-    run_of,
-    state_document,
-    state_of,
-)
-from webloom.adapters.mongodb.primitives import Codec
+from webloom.adapters.mongodb.import_run_codec import lease_of, run_of
+from webloom.adapters.mongodb.import_run_codec import run_codec as run_codec
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.domain.import_transitions import RunHead, RunState
+from webloom.domain.import_transitions import RunHead
 from webloom.parsing.web_url import host_of
 from webloom.ports.import_runs import RunFilter, RunPage
 from webloom.stores.import_runs import ActiveFeed
@@ -27,30 +19,6 @@ RUNNING = {"status": RunStatus.RUNNING.value}
 OLDEST_FIRST = [("startedAt", ASCENDING), ("_id", ASCENDING)]
 LATEST_FIRST = [("startedAt", DESCENDING)]  # as the indexes have it, so that nothing is sorted
 OLDEST_CHANGE_FIRST = [("updatedAt", ASCENDING), ("_id", ASCENDING)]
-
-
-def run_codec(database: MongoDatabase) -> Codec[RunState]:
-    """Workers of other programs change what they count, and the status."""
-    return Codec(
-        database.import_logs,
-        decode=state_of,
-        encode=_fields,
-        guards=(
-            "status",
-            "cancelRequested",
-            "finishedAt",
-            *COUNTERS,
-            "failures",
-            "meta",
-            "work",
-        ),
-    )
-
-
-def _fields(state: RunState) -> Document:
-    fields = state_document(state)
-    del fields["_id"]
-    return fields
 
 
 class MongoRunQueries:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.feeds import MongoFeedQueries, feed_codec
 from webloom.adapters.mongodb.import_ledger import MongoRunLedger
-from webloom.adapters.mongodb.import_runs import MongoRunQueries, run_codec
+from webloom.adapters.mongodb.import_run_codec import run_codec
+from webloom.adapters.mongodb.import_runs import MongoRunQueries
 from webloom.adapters.mongodb.postings import MongoPostings
 from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
 from webloom.ports.imports import Imports

@@ -16,47 +16,25 @@ from pymongo import ASCENDING
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.cursors import object_id
 from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.fields import document_of, value_of
 from webloom.adapters.mongodb.indexes import NOTICES_LATEST_FIRST
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
 from webloom.domain.notification import Notification
 from webloom.ports.notifications import DueTarget
 from webloom.ports.page_store import Retention
-from webloom.stores.cursors import cursor_of, values_of
+from webloom.stores.cursors import page_of, values_of
 from webloom.stores.notifications import StoredNotifications
 
 
 def notification_of(document: Document) -> Notification:
-    return Notification(
-        notification_id=document["_id"],
-        watch_id=document["watchId"],
-        target_url=document["targetUrl"],
-        run_id=document["runId"],
-        due_at=document["dueAt"],
-        lines=document["lines"],
-        batch=document.get("batch"),
-        attempts=document["attempts"],
-        error=document["error"],
-        sent_at=document["sentAt"],
-        given_up=document["givenUp"],
-        expires_at=document.get("expireAt"),
-    )
+    key, expires_at = document["_id"], document.get("expireAt")
+    return value_of(Notification, document, notification_id=key, expires_at=expires_at)
 
 
 def notification_document(notification: Notification) -> Document:
     """Without its _id and `made`."""
-    document: Document = {
-        "watchId": plain(notification.watch_id),
-        "targetUrl": plain(notification.target_url),
-        "runId": plain(notification.run_id),
-        "dueAt": notification.due_at,
-        "lines": [plain(line) for line in notification.lines],
-        "batch": notification.batch and plain(notification.batch),
-        "attempts": notification.attempts,
-        "error": notification.error and plain(notification.error),
-        "sentAt": notification.sent_at,
-        "givenUp": notification.given_up,
-        "isOpen": notification.is_pending,
-    }
+    document = document_of(notification, without=("notification_id", "expires_at"))
+    document["isOpen"] = notification.is_pending
     if notification.expires_at is not None:
         document["expireAt"] = notification.expires_at
     return document
@@ -121,5 +99,5 @@ class MongoNotifications(StoredNotifications):
             documents = await self._db.notices.find(
                 wanted, sort=NOTICES_LATEST_FIRST, limit=limit + 1
             ).to_list()
-        following = cursor_of(str(documents[limit - 1]["made"])) if len(documents) > limit else None
-        return [notification_of(each) for each in documents[:limit]], following
+        shown, following = page_of(documents, limit, lambda each: [str(each["made"])])
+        return [notification_of(each) for each in shown], following

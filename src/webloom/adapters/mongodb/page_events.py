@@ -45,7 +45,7 @@ from webloom.adapters.mongodb.page_documents import (
 )
 from webloom.adapters.mongodb.page_versions import Versions, log_numbers, next_number
 from webloom.adapters.mongodb.page_writes import Inserted, PageUpdate, PageWrites, Stretch
-from webloom.adapters.mongodb.watch_ledger import WatchLedger, entry_of
+from webloom.adapters.mongodb.watch_ledger import WatchLedger
 from webloom.domain.errors import EventRefused
 from webloom.domain.storage_event import StorageEvent, page_key
 from webloom.ports.page_store import Retention, Stored
@@ -93,7 +93,7 @@ class Events:
             made = await _made(event)
             begun = await self._begin(made)
             number, _ = await asyncio.gather(
-                self._settle(made, begun), self._ledger.count(entry_of(event))
+                self._settle(made, begun), self._ledger.count_event(event)
             )
         return Stored(version=None if made.content is None else number, is_new=begun.is_new)
 

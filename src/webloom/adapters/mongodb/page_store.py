@@ -24,9 +24,8 @@ from webloom.adapters.mongodb.page_documents import (
 from webloom.adapters.mongodb.page_events import Events
 from webloom.adapters.mongodb.page_listing import PageListing
 from webloom.adapters.mongodb.page_writes import PageUpdate, PageWrites
-from webloom.adapters.mongodb.watch_ledger import CountedRun, Entry, WatchLedger, page_in_run
+from webloom.adapters.mongodb.watch_ledger import WatchLedger
 from webloom.domain.storage_event import StorageEvent, milliseconds_of, page_key
-from webloom.domain.watch import Outcome, PageFailure
 from webloom.ports.page_store import (
     ChangeFilter,
     ChangeLog,
@@ -74,12 +73,7 @@ class MongoPageStore:
         update = page_update(checked.job_id, checked.url, parts, None)
         page = page_key(checked.job_id, checked.url)
         await self._writes.pages.ask(PageUpdate(page, update))
-        failure = None
-        if checked.outcome is Outcome.FAILED:
-            failure = PageFailure(url=checked.url, reason=checked.error or "it could not be read")
-        run = CountedRun(plain(checked.job_id), plain(checked.run_id))
-        entry = Entry(run, page_in_run(checked.url), checked.outcome, failure=failure)
-        await self._ledger.count(entry)
+        await self._ledger.count_check(checked)
 
     # What is there
 

@@ -11,7 +11,8 @@ finds its id in the document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from webloom.adapters.mongodb.batching import Batcher
@@ -19,13 +20,23 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional_writes import WRITE_ID, Plan, Writer
 from webloom.adapters.mongodb.conditional_writes import Codec as Codec
 from webloom.adapters.mongodb.documents import plain
+from webloom.adapters.mongodb.write_ids import Unanswered
 from webloom.domain.errors import StoreUnavailable, WebloomError
-from webloom.stores.primitives import Answer, Decide, DecidePair, Event, First, Now, Second
+from webloom.stores.primitives import (
+    Answer,
+    BatchedDocuments,
+    Call,
+    Decide,
+    DecidePair,
+    Event,
+    First,
+    Now,
+    Second,
+)
 
 State = TypeVar("State")
 
 MOST_ROUNDS = 50  # of deciding again because another process was faster
-MOST_REMEMBERED = 10_000  # writes whose answers were lost
 
 
 def now_of(database: MongoDatabase) -> Now:
@@ -34,50 +45,34 @@ def now_of(database: MongoDatabase) -> Now:
     return Now(database.wall(), whole, database.now())
 
 
-class _Call(NamedTuple):
-    decide: Decide[Any, Any, Any]
-    items: list[tuple[str, Any]]
-
-
 class _Item(NamedTuple):
     decide: Decide[Any, Any, Any]
     key: str
     event: Any
 
 
-class MongoDocuments(Generic[State]):
+class MongoDocuments(BatchedDocuments[State]):
     def __init__(self, database: MongoDatabase, codec: Codec[State]) -> None:
+        super().__init__(plain)
         self._db = database
         self._codec = codec
         self._writer = Writer(codec)
-        self._durable: Batcher[_Call, list[Any]] = database.batcher(self._serve)
-        self._quick: Batcher[_Call, list[Any]] = database.batcher(self._serve_quickly)
-        # By write id: the key, and the events with their answers.
-        self._unanswered: dict[str, list[tuple[Any, Any]]] = {}
+        self._durable: Batcher[Call, list[Any]] = database.batcher(self._serve)
+        self._quick: Batcher[Call, list[Any]] = database.batcher(
+            partial(self._serve, durable=False)
+        )
+        self._unanswered: Unanswered[list[tuple[Any, Any]]] = Unanswered()  # events, answers
 
-    async def read(self, keys: Sequence[str]) -> dict[str, State]:
-        wanted = {plain(key): key for key in keys}
+    async def _read(self, keys: Collection[str]) -> dict[str, State]:
         with self._db.use():
-            found = await self._codec.find(wanted)
-        return {wanted[each["_id"]]: self._codec.decode(each) for each in found}
+            found = await self._codec.find(keys)
+        return {each["_id"]: self._codec.decode(each) for each in found}
 
-    async def change(
-        self,
-        decide: Decide[State, Event, Answer],
-        items: Sequence[tuple[str, Event]],
-        *,
-        durable: bool = True,
-    ) -> list[Answer]:
-        if not items:
-            return []
-        call = _Call(decide, [(plain(key), event) for key, event in items])
+    async def _submit(self, call: Call, *, durable: bool) -> list[Any]:
         return await (self._durable if durable else self._quick).ask(call)
 
-    async def _serve_quickly(self, calls: list[_Call]) -> list[list[Any] | WebloomError]:
-        return await self._serve(calls, durable=False)
-
     async def _serve(
-        self, calls: list[_Call], *, durable: bool = True
+        self, calls: list[Call], *, durable: bool = True
     ) -> list[list[Any] | WebloomError]:
         items = [_Item(call.decide, key, event) for call in calls for key, event in call.items]
         answers: dict[int, Any] = {}
@@ -125,20 +120,14 @@ class MongoDocuments(Generic[State]):
                 return await self._writer.write(changed, durable=durable)
         except StoreUnavailable:
             for plan in changed:
-                self._remember(plan)
+                answers = [(event, answer) for _, event, answer in plan.answers]
+                self._unanswered.remember(plan.write_id, answers)
             raise
-
-    def _remember(self, plan: Plan[State]) -> None:
-        self._unanswered[plan.write_id] = [(event, answer) for _, event, answer in plan.answers]
-        if len(self._unanswered) > MOST_REMEMBERED:
-            del self._unanswered[next(iter(self._unanswered))]
 
     def _lost_answer(self, plan: Plan[State], event: Any) -> tuple[Any] | None:
         """Of the same call, if its write is the one that this document was last changed by."""
-        if plan.read is None or not self._unanswered:
-            return None
-        known = self._unanswered.get(plan.read.get(WRITE_ID, ""), ())
-        return next(((answer,) for other, answer in known if other == event), None)
+        known = None if plan.read is None else self._unanswered.get(plan.read.get(WRITE_ID))
+        return next(((answer,) for other, answer in known or () if other == event), None)
 
 
 class MongoPairs(Generic[First, Second]):

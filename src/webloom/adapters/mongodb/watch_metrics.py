@@ -14,37 +14,31 @@ since then is not taken for one that was not counted, as the watch is no longer 
 
 `since` is when the watch was made: another one of the same id counts all of its runs again.
 
-A run that Webloom has checked itself is counted when its watch is set free (`watch_runs`).
+A run that Webloom has checked itself is counted when it ends (domain/watch_run.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from pymongo import ASCENDING, UpdateOne
+from pymongo import UpdateOne
 
+from webloom.adapters.mongodb.batching import Batcher
+from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional_writes import Codec, Plan, Writer
-from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.indexes import Collection
-from webloom.adapters.mongodb.insertion import insert_new
+from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.watch_codec import METRICS, watch_document
-from webloom.domain.watch import EVENTS, LastRun, Metrics, RunStatus, external_watch
+from webloom.domain.errors import WebloomError
+from webloom.domain.watch import EVENTS, LastRun, Metrics, RunStatus, Watch, external_watch
 from webloom.domain.watch_run import latest
 
 MOST_OPEN = 100  # runs in `openCounts`, more or less
-CHUNK = 500  # watches or runs that are read together
 
 _NOTHING: Document = dict.fromkeys(METRICS, 0)
-_OF_EVENTS: Document = {"trigger": EVENTS}
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_RUN = ("lastRunId", "lastStatus", "lastRunAt")
-_OF_RUN = dict.fromkeys(
-    ("jobId", "status", "made", "lastEventAt", "finishedAt", "inMetrics", *METRICS), True
-)
-
-Runs = dict[str, set[str]]  # ids of runs of events, by job
+_OF_RUN = dict.fromkeys(("jobId", "status", "made", "lastEventAt", "inMetrics", *METRICS), True)
 
 
 class _Counted(NamedTuple):
@@ -56,6 +50,7 @@ class _Counted(NamedTuple):
     settlements: int | None
     last_run: LastRun | None
     is_external: bool
+    new: Watch | None = None  # to be added
 
 
 def _decode(watch: Document) -> _Counted:
@@ -71,90 +66,84 @@ def _decode(watch: Document) -> _Counted:
 
 
 def _encode(counted: _Counted) -> Document:
-    fields = counted.metrics | {
-        "openCounts": counted.open_counts,
-        "settlements": counted.settlements,
-    }
+    fields: Document = {} if counted.new is None else watch_document(counted.new)
+    fields |= counted.metrics
+    fields |= {"openCounts": counted.open_counts, "settlements": counted.settlements}
     if (last := counted.last_run) is not None:
-        values = (last.run_id, last.status.value, last.at)
-        fields |= dict(zip(_LAST_RUN, values, strict=True))
+        fields |= zip(_LAST_RUN, (last.run_id, last.status.value, last.at), strict=True)
     return fields
+
+
+def _external(job_id: str, now: datetime) -> _Counted:
+    return _Counted(now, _NOTHING, {}, None, None, True, external_watch(job_id, now, Metrics()))
 
 
 def _with_run(counted: _Counted, run: Document) -> _Counted:
     """Contains what the run has counted by now; the same twice changes nothing."""
     made = str(run["made"])
-    before = counted.open_counts.get(made) or _before(counted.since, run)
+    before = counted.open_counts.get(made) or _settled(counted.since, run)
     now = {name: max(before[name], run[name]) for name in METRICS}
     if any(now[name] > before[name] for name in METRICS):
         entry = {"run": run["_id"], **now}
         added = {name: counted.metrics[name] + now[name] - before[name] for name in METRICS}
         counted = counted._replace(metrics=added, open_counts=counted.open_counts | {made: entry})
     if counted.is_external:
-        last = LastRun(run["_id"], RunStatus(run["status"]), _latest(run))
+        last = LastRun(run["_id"], RunStatus(run["status"]), run["lastEventAt"])
         counted = counted._replace(last_run=latest(counted.last_run, last))
     return counted
 
 
-class WatchMetrics:
-    """To be called within `use` of their database."""
+def _settled(since: datetime, run: Document) -> Document:
+    """What the metrics contain of a run that is not in `openCounts`."""
+    settled: Document | None = run.get("inMetrics")
+    if settled is None or settled.get("made", str(run["made"])) != str(run["made"]):
+        return _NOTHING
+    if "since" in settled:
+        return settled if settled["since"] == since else _NOTHING
+    # Loaded from a dump together with its watch, unless that was removed since.
+    return settled if since <= run["made"].generation_time else _NOTHING
 
-    def __init__(self, watches: Collection, runs: Collection) -> None:
-        self._watches = watches
-        self._runs = runs
+
+class WatchMetrics:
+    def __init__(self, database: MongoDatabase) -> None:
+        self._db = database
+        self._runs = database.job_runs
         self._writer = Writer(
             Codec(
-                watches,
+                database.watches,
                 decode=_decode,
                 encode=_encode,
                 guards=("settlements", *_LAST_RUN, *METRICS),
                 fields=("createdAt", "external", "openCounts"),
             )
         )
+        # Items are pairs of a job and a run of its events. The metrics of the watch are brought up
+        # to what the run has counted. A job without a watch gets an external one, which contains
+        # all runs that are kept.
+        self.add_up: Batcher[tuple[str, str], None] = database.batcher(self._add_up)
 
-    async def add_up(self, counted: Iterable[tuple[str, str]], now: datetime) -> None:
-        """Bring the metrics up to what these runs of events have counted, given as job and run. A
-        job without a watch gets an external one."""
-        wanted: Runs = {}
-        for job_id, run_id in counted:
-            wanted.setdefault(job_id, set()).add(run_id)
-        is_done = False
-        while not is_done:
-            is_done = await self._write(wanted, now)
+    async def _add_up(self, items: list[tuple[str, str]]) -> Sequence[WebloomError | None]:
+        with self._db.use():
+            while not await self._is_added({job for job, _ in items}, [run for _, run in items]):
+                pass
+        return [None] * len(items)
 
-    async def _write(self, wanted: Runs, now: datetime) -> bool:
-        """False: read again, as a watch was missing, or another process was faster."""
-        plans = await self._writer.plans(wanted)
-        if missing := [job_id for job_id, plan in plans.items() if plan.read is None]:
-            await self._make_watches(sorted(missing), now)
-            return False
-        named = [run_id for run_ids in wanted.values() for run_id in run_ids]
-        async for run in self._runs.find({"_id": {"$in": named}} | _OF_EVENTS, _OF_RUN):
-            plan = plans.get(run["jobId"])
-            if plan is not None and plan.after is not None:
-                plan.after = _with_run(plan.after, run)
+    async def _is_added(self, jobs: set[str], run_ids: list[str]) -> bool:
+        """False: another process was faster."""
+        plans = await self._writer.plans(jobs)
+        wanted: list[Document] = [{"_id": {"$in": list(set(run_ids))}}]
+        if missing := [plan for plan in plans.values() if plan.before is None]:
+            wanted.append({"jobId": {"$in": [plan.key for plan in missing]}})
+        for plan in missing:
+            plan.after = _external(plan.key, self._db.wall())
+        async for run in self._runs.find({"$or": wanted, "trigger": EVENTS}, _OF_RUN):
+            found = plans.get(run["jobId"])
+            if found is not None and found.after is not None:
+                found.after = _with_run(found.after, run)
         for plan in plans.values():
             await self._settle(plan)
         changed = [plan for plan in plans.values() if self._writer.is_changed(plan)]
         return not changed or len(await self._writer.write(changed)) == len(changed)
-
-    async def _make_watches(self, job_ids: list[str], now: datetime) -> None:
-        """They contain all runs of events that are kept, by one insert: nothing is left to do if
-        this process dies behind it."""
-        runs = await self._runs_of_events(job_ids)
-        await insert_new(
-            self._watches, [_external(job_id, runs.get(job_id, []), now) for job_id in job_ids]
-        )
-
-    async def _runs_of_events(self, job_ids: list[str]) -> dict[str, list[Document]]:
-        """By job, those with an earlier start first."""
-        found: dict[str, list[Document]] = {}
-        query = self._runs.find(
-            {"jobId": {"$in": job_ids}} | _OF_EVENTS, _OF_RUN, sort=[("startedAt", ASCENDING)]
-        )
-        async for run in query:
-            found.setdefault(run["jobId"], []).append(run)
-        return found
 
     async def _settle(self, plan: Plan[_Counted]) -> None:
         """Move what the oldest runs have counted out of `openCounts`, if there are many. What was
@@ -162,11 +151,10 @@ class WatchMetrics:
         before, after = plan.before, plan.after
         if before is None or after is None or len(before.open_counts) <= MOST_OPEN:
             return
-        updates = []
         oldest = sorted(before.open_counts)[: len(before.open_counts) // 2]
+        updates = []
         for made in oldest:
             entry = before.open_counts[made]
-            settled = {name: entry[name] for name in METRICS}
             is_older: Document = {  # or this process was suspended, and another one has settled it
                 "$or": [
                     {"inMetrics": None},
@@ -175,92 +163,10 @@ class WatchMetrics:
                     {f"inMetrics.{METRICS[0]}": {"$lte": entry[METRICS[0]]}},
                 ]
             }
+            settled = {name: entry[name] for name in METRICS}
             noted = {"inMetrics": settled | {"since": before.since, "made": made}}
             updates.append(UpdateOne({"_id": entry["run"]} | is_older, {"$set": noted}))
         await self._runs.bulk_write(updates, ordered=False)
         unchanged = [made for made in oldest if after.open_counts[made] == before.open_counts[made]]
         kept = {made: each for made, each in after.open_counts.items() if made not in unchanged}
         plan.after = after._replace(open_counts=kept, settlements=(before.settlements or 0) + 1)
-
-    # What databases of earlier versions lack
-
-    async def backfill(self, now: datetime) -> None:
-        """Metrics of what is kept, for watches that have none, and watches for jobs whose events an
-        earlier version has counted. May be repeated, also while others count."""
-        without = {METRICS[0]: {"$exists": False}}
-        fields = {"activeRunId": True, "lastRunId": True}
-        while some := await self._watches.find(without, fields, limit=CHUNK).to_list():
-            await self._backfill_watches(some)
-        older: Document = {**_OF_EVENTS, "lastEventAt": {"$exists": False}}
-        while some := await self._runs.find(older, {"jobId": True}, limit=CHUNK).to_list():
-            jobs = {run["jobId"] for run in some}
-            found = self._watches.find({"_id": {"$in": list(jobs)}}, {"_id": True})
-            missing = jobs - {each["_id"] async for each in found}
-            if missing:
-                await self._make_watches(sorted(missing), now)
-            await self._runs.update_many(
-                {"_id": {"$in": [run["_id"] for run in some]}},
-                [{"$set": {"lastEventAt": {"$ifNull": ["$lastEventAt", "$finishedAt"]}}}],
-            )
-
-    async def _backfill_watches(self, watches: list[Document]) -> None:
-        """By the runs that they are free of: the active one is added when it ends."""
-        job_ids = [each["_id"] for each in watches]
-        active = [each["activeRunId"] for each in watches if each["activeRunId"] is not None]
-        of_watches: Document = {
-            "jobId": {"$in": job_ids},
-            "_id": {"$nin": active},
-            "trigger": {"$ne": EVENTS},
-            "status": {"$ne": RunStatus.IN_PROGRESS.value},
-        }
-        sums = {name: {"$sum": f"${name}"} for name in METRICS}
-        grouped = await self._runs.aggregate(
-            [{"$match": of_watches}, {"$group": {"_id": "$jobId", **sums}}]
-        )
-        counted = {each["_id"]: each async for each in grouped}
-        of_events = await self._runs_of_events(job_ids)
-        updates = []
-        for watch in watches:
-            ours = counted.get(watch["_id"], _NOTHING)
-            fields = _contained(of_events.get(watch["_id"], []))
-            fields |= {name: fields[name] + ours[name] for name in METRICS}
-            as_read = watch | {METRICS[0]: {"$exists": False}}
-            updates.append(UpdateOne(as_read, {"$set": fields}))
-        await self._watches.bulk_write(updates, ordered=False)
-
-
-def _external(job_id: str, runs: list[Document], now: datetime) -> Document:
-    document = {"_id": plain(job_id)} | watch_document(external_watch(job_id, now, Metrics()))
-    document |= _contained(runs)
-    for run in sorted(runs, key=_latest)[-1:]:
-        last = {"lastRunId": run["_id"], "lastStatus": run["status"], "lastRunAt": _latest(run)}
-        document |= last
-    return document
-
-
-def _contained(runs: list[Document]) -> Document:
-    """The fields of a watch whose metrics contain these runs."""
-    return {
-        **{name: sum(run[name] for run in runs) for name in METRICS},
-        "openCounts": {
-            str(run["made"]): {"run": run["_id"]} | {name: run[name] for name in METRICS}
-            for run in runs
-        },
-    }
-
-
-def _before(since: datetime, run: Document) -> Document:
-    """What the metrics contain of a run that is not in `openCounts`."""
-    settled: Document | None = run.get("inMetrics")
-    if settled is None or settled.get("made", str(run["made"])) != str(run["made"]):
-        return _NOTHING
-    if "since" in settled:
-        return settled if settled["since"] == since else _NOTHING
-    # Copied from another store together with its watch, unless that was removed since.
-    return settled if since <= run["made"].generation_time else _NOTHING
-
-
-def _latest(run: Document) -> datetime:
-    """When its latest event was."""
-    latest: datetime = run.get("lastEventAt") or run["finishedAt"] or _NEVER
-    return latest

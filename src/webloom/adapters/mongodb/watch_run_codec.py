@@ -16,34 +16,26 @@ from datetime import timedelta
 from bson.objectid import ObjectId
 
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.watch_codec import tally_fields
+from webloom.adapters.mongodb.fields import document_of, value_of
 from webloom.domain.watch import EVENTS, PageFailure, RunStatus, Tally, WatchRun
 from webloom.domain.watch_run import NextRun, RunState
 
 _MILLISECOND = timedelta(milliseconds=1)
 
 
+_APART = ("run_id", "watch_id", "tally")
+_COUNTERS = ("pagesProcessed", "pagesFailed", "changesDetected", "priceChangesDetected")
+
+
 def run_of(document: Document) -> WatchRun:
-    """A run of events has no number of pages."""
-    return WatchRun(
+    return value_of(
+        WatchRun,
+        document,
         run_id=document["_id"],
         watch_id=document["jobId"],
         status=RunStatus(document["status"]),
-        trigger=document["trigger"],
-        started_at=document["startedAt"],
-        updated_at=document["updatedAt"],
-        finished_at=document.get("finishedAt"),
-        pages_total=document.get("pagesTotal"),
-        tally=Tally(
-            processed=document["pagesProcessed"],
-            failed=document["pagesFailed"],
-            changes=document["changesDetected"],
-            price_changes=document["priceChangesDetected"],
-        ),
-        failures=[
-            PageFailure(url=each["url"], reason=each["reason"])
-            for each in document.get("failures", [])
-        ],
+        tally=_tally_of(document),
+        failures=[value_of(PageFailure, each) for each in document.get("failures", ())],
     )
 
 
@@ -58,28 +50,32 @@ def run_state_of(document: Document) -> RunState:
             NextRun(document.get("nextRunAt"), document.get("insteadOf")) if has_ended else None
         ),
         expires_at=document.get("expireAt"),
+        carried=_tally_of(document["carried"]) if "carried" in document else Tally(),
     )
+
+
+def _tally_of(document: Document) -> Tally:
+    processed, failed, changes, price_changes = (document[name] for name in _COUNTERS)
+    return Tally(processed=processed, failed=failed, changes=changes, price_changes=price_changes)
+
+
+def tally_fields(tally: Tally) -> Document:
+    values = (tally.processed, tally.failed, tally.changes, tally.price_changes)
+    return dict(zip(_COUNTERS, values, strict=True))
 
 
 def run_document(state: RunState) -> Document:
     """Without its _id and `made`."""
     run = state.run
+    last = state.last_event_at or run.finished_at or run.updated_at
     document: Document = {
         "jobId": plain(run.watch_id),
         "runId": plain(run.run_id),
-        "status": run.status.value,
-        "trigger": plain(run.trigger),
-        "pagesTotal": run.pages_total,
+        **document_of(run, without=_APART),
         **tally_fields(run.tally),
-        "runDuration": run.duration // _MILLISECOND,
-        "startedAt": run.started_at,
-        "updatedAt": run.updated_at,
+        "runDuration": (last - run.started_at) // _MILLISECOND,
         "lastRunAt": run.updated_at,
-        "finishedAt": run.finished_at,
         "publishedAt": state.published_at,
-        "failures": [
-            {"url": plain(each.url), "reason": plain(each.reason)} for each in run.failures
-        ],
     }
     if state.last_event_at is not None:
         document["lastEventAt"] = state.last_event_at

@@ -12,14 +12,14 @@ from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import RUNS_LATEST_FIRST
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments, MongoPairs
 from webloom.adapters.mongodb.watch_codec import FIELDS, GUARDS, watch_document, watch_of
-from webloom.adapters.mongodb.watch_ledger import IN_PROGRESS, WatchLedger, page_in_run
+from webloom.adapters.mongodb.watch_ledger import IN_PROGRESS, WatchLedger
 from webloom.adapters.mongodb.watch_run_codec import made, run_document, run_of, run_state_of
 from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import EVENTS, Watch, WatchRun
 from webloom.domain.watch_run import RunState
 from webloom.ports.page_store import Retention
 from webloom.ports.watch_runs import RunFilter
-from webloom.stores.cursors import cursor_of, values_of
+from webloom.stores.cursors import page_of, values_of
 from webloom.stores.watch_runs import FoundRun, StoredWatchRuns
 
 CLOSED_AT_ONCE = 200  # idle runs
@@ -60,9 +60,8 @@ class CountedRunCodec(RunCodec):
         found = await super().find(keys)
         for document in found:
             if document["status"] == IN_PROGRESS["status"]:
-                run_id = document["_id"]
-                document["sums"] = await self._ledger.sums(run_id)
-                document["unchecked"] = await self._ledger.unchecked(run_id)
+                counted = await self._ledger.counted(document["_id"])
+                document["sums"], document["unchecked"] = counted
         return found
 
 
@@ -94,19 +93,19 @@ class MongoWatchRuns(StoredWatchRuns):
             if document is None:
                 return None
             if document["status"] == IN_PROGRESS["status"]:
-                document["sums"] = await self._ledger.sums(run_id)
+                document["sums"] = (await self._ledger.sums([run_id]))[run_id]
         return _counted_state_of(document).run
 
     async def unchecked(self, run_id: str) -> list[str]:
         with self._db.use():
-            return await self._ledger.unchecked(run_id)
+            return (await self._ledger.counted(run_id))[1]
 
     async def is_open(self, run_id: str, url: str) -> bool:
         wanted = IN_PROGRESS | {"_id": plain(run_id)}
         with self._db.use():
             if await self._db.job_runs.find_one(wanted, {"_id": True}) is None:
                 return False
-            return not await self._ledger.has_seen(run_id, page_in_run(url))
+            return not await self._ledger.has_seen(run_id, url)
 
     async def runs(
         self, chosen: RunFilter, *, limit: int, cursor: str | None = None
@@ -124,11 +123,10 @@ class MongoWatchRuns(StoredWatchRuns):
         with self._db.use():
             found = self._db.job_runs.find(wanted, sort=RUNS_LATEST_FIRST, limit=limit + 1)
             documents = await found.to_list()
-        following = None
-        if len(documents) > limit:
-            last = documents[limit - 1]
-            following = cursor_of(milliseconds_of(last["startedAt"]), str(last["made"]))
-        return [run_of(each) for each in documents[:limit]], following
+        shown, following = page_of(
+            documents, limit, lambda each: (milliseconds_of(each["startedAt"]), str(each["made"]))
+        )
+        return [run_of(each) for each in shown], following
 
     async def _watches_to_repair(self) -> Sequence[str]:
         has_run = {"activeRunId": {"$type": "string"}}
@@ -146,7 +144,7 @@ class MongoWatchRuns(StoredWatchRuns):
             ).to_list()
             named = {"_id": {"$in": [run["jobId"] for run in found]}}
             documents = await self._db.watches.find(named, FIELDS).to_list()
-            sums = await self._ledger.sums_of([run["_id"] for run in found])
+            sums = await self._ledger.sums([run["_id"] for run in found])
         watches = {each["_id"]: watch_of(each) for each in documents}
         return [
             FoundRun(_counted_state_of(run | {"sums": sums[run["_id"]]}), watches.get(run["jobId"]))

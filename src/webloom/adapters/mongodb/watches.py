@@ -16,7 +16,7 @@ from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import Watch
 from webloom.ports.page_store import Retention
 from webloom.ports.watches import WatchCounts
-from webloom.stores.cursors import cursor_of, values_of
+from webloom.stores.cursors import page_of, values_of
 from webloom.stores.watches import StoredWatches
 
 _BY_NAME = [("name", ASCENDING), ("_id", ASCENDING)]
@@ -55,10 +55,8 @@ class MongoWatches(StoredWatches):
             behind = [{"name": {"$gt": name}}, {"_id": {"$gt": key}}]
             wanted = {"name": {"$gte": name}, "$or": behind}
         found = await self._find(wanted, _BY_NAME, limit + 1)
-        if len(found) <= limit:
-            return found, None
-        last = found[limit - 1]
-        return found[:limit], cursor_of(last.config.name, last.watch_id)
+        shown, following = page_of(found, limit, lambda each: (each.config.name, each.watch_id))
+        return list(shown), following
 
     async def due_watches(self, now: datetime, *, limit: int) -> list[Watch]:
         # And not by _id: 100,000 that are due at one moment would all be sorted.

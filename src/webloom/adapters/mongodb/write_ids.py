@@ -31,5 +31,8 @@ class Unanswered(Generic[What]):
         if len(self._writes) > MOST_REMEMBERED:
             del self._writes[next(iter(self._writes))]
 
+    def get(self, write_id: str | None) -> What | None:
+        return None if write_id is None else self._writes.get(write_id)
+
     def is_for(self, write_id: str | None, what: What) -> bool:
-        return write_id is not None and self._writes.get(write_id) == what
+        return self.get(write_id) == what

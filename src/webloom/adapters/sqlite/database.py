@@ -151,32 +151,30 @@ class Database:
 
     async def look_up(self, operation: Operation[Item, Result], item: Item) -> Result:
         """A read that is made together with all others of its kind that wait."""
-        try:
-            answer: Result = await self._reader.ask(operation, item)
-        except sqlite3.Error as error:
-            raise self._unavailable(operation.unavailable, error) from error
+        answer: Result = await self._ask(self._reader, operation, operation.unavailable, item)
         return answer
 
     async def read(
         self, query: Read[Result], unavailable: type[Unavailable] = StoreUnavailable
     ) -> Result:
         """A query that takes microseconds."""
-        return await self._query(self._reader, query, unavailable)
+        answer: Result = await self._ask(self._reader, query, unavailable)
+        return answer
 
     async def scan(
         self, query: Read[Result], unavailable: type[Unavailable] = StoreUnavailable
     ) -> Result:
         """A query over many rows, kept out of the way of look-ups."""
-        return await self._query(self._scanner, query, unavailable)
+        answer: Result = await self._ask(self._scanner, query, unavailable)
+        return answer
 
-    async def _query(
-        self, worker: _Worker, query: Read[Result], unavailable: type[Unavailable]
-    ) -> Result:
+    async def _ask(
+        self, worker: _Worker, query: Any, unavailable: type[Unavailable], item: Any = None
+    ) -> Any:
         try:
-            answer: Result = await worker.ask(query, None)
+            return await worker.ask(query, item)
         except sqlite3.Error as error:
             raise self._unavailable(unavailable, error) from error
-        return answer
 
     def _unavailable(self, kind: type[Unavailable], error: sqlite3.Error) -> Unavailable:
         """SQLite does not tell why it can't open a file."""
@@ -291,22 +289,27 @@ def _prepare_file(path: Path, clock: Clock) -> float:
 
 def _prepare_once(path: Path, clock: Clock) -> float:
     reserve = Reserve(path)
-    while True:
+
+    def once() -> float:
         connection = _connect(path, BUSY_SECONDS, reserve)
         try:
             return prepare(connection, clock)
-        except sqlite3.OperationalError as error:
-            if not (is_full(error) and reserve.give_up()):
-                raise
         finally:
             connection.close()
+
+    return _using(reserve, once)
 
 
 def _connect(path: Path, wait: float, reserve: Reserve) -> sqlite3.Connection:
     """Even to be read, a file needs some room for the index of its log."""
+    return _using(reserve, lambda: connect(path, wait))
+
+
+def _using(reserve: Reserve, action: Callable[[], Result]) -> Result:
+    """Again and again while the disk is full and something is left of the reserve."""
     while True:
         try:
-            return connect(path, wait)
+            return action()
         except sqlite3.OperationalError as error:
             if not (is_full(error) and reserve.give_up()):
                 raise

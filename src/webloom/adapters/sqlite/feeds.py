@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,66 +10,33 @@ import msgspec
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Operation
-from webloom.adapters.sqlite.primitives import Table
-from webloom.adapters.sqlite.values import columns_of, encoded, instant, milliseconds
-from webloom.domain.feed import Feed, FeedConfig, LastFetch
-from webloom.domain.import_run import RunStatus
+from webloom.adapters.sqlite.primitives import Row, Table
+from webloom.adapters.sqlite.values import Columns, encoded, instant, milliseconds
+from webloom.domain.feed import Feed, FeedConfig
 from webloom.domain.import_transitions import FeedState
 
-COLUMNS = (
-    "config",
-    "created_at",
-    "updated_at",
-    "next_run_at",
-    "active_run_id",
-    "last_run_id",
-    "last_status",
-    "last_error",
-    "last_run_at",
-    "failures",
-    "last_fetch",
-)
 MOVED_TO = "json_extract(config, '$.moved_to')"  # as the index has it
 
-_configs = msgspec.json.Decoder(FeedConfig)
-_fetches = msgspec.json.Decoder(LastFetch)
+_FEED = Columns(Feed)
+COLUMNS = _FEED.names[1:]
+feed_of = _FEED.decode
 
 
-def feed_of(row: Sequence[Any]) -> Feed:
-    """Of the id and COLUMNS."""
-    return Feed(
-        feed_id=row[0],
-        config=_configs.decode(row[1]),
-        created_at=instant(row[2]),
-        updated_at=instant(row[3]),
-        next_run_at=instant(row[4]),
-        active_run_id=row[5],
-        last_run_id=row[6],
-        last_status=None if row[7] is None else RunStatus(row[7]),
-        last_error=row[8],
-        last_run_at=instant(row[9]),
-        failures=row[10],
-        last_fetch=_fetches.decode(row[11]),
-    )
-
-
-def feed_columns(feed: Feed) -> dict[str, Any]:
+def _config(config: FeedConfig) -> str:
     """A feed that has not moved is written as by versions that know of no move."""
-    config = msgspec.to_builtins(feed.config)
-    if feed.config.moved_to is None:
-        del config["moved_to"]
-    return columns_of(feed, without=("feed_id", "config")) | {
-        "url": plain(feed.config.url),
-        "name": plain(feed.config.name),
-        "config": encoded(config),
-    }
+    fields = msgspec.to_builtins(config)
+    if config.moved_to is None:
+        del fields["moved_to"]
+    return encoded(fields)
 
 
 def _encode(state: FeedState) -> dict[str, Any]:
-    return feed_columns(state.feed) | {"revision": state.revision}
+    config = state.feed.config
+    derived = {"url": config.url, "name": config.name, "revision": state.revision}
+    return _FEED.encode(state.feed) | derived
 
 
-def _decode(row: Sequence[Any]) -> FeedState:
+def _decode(row: Row) -> FeedState:
     return FeedState(feed=feed_of(row), revision=row[-1])
 
 
@@ -80,6 +46,7 @@ FEEDS = Table(
     columns=(*COLUMNS, "url", "name", "revision"),
     decode=_decode,
     encode=_encode,
+    convert={"config": _config},
 )
 
 
@@ -121,7 +88,7 @@ class SqliteFeedQueries:
 
 
 def _insert(connection: sqlite3.Connection, state: FeedState) -> bool:
-    columns = _encode(state) | {"feed_id": plain(state.feed.feed_id)}
+    columns = FEEDS.encode(state)
     names = [*columns]
     inserted = connection.execute(
         f"""
@@ -143,9 +110,8 @@ def _replace(connection: sqlite3.Connection, before: FeedState, after: FeedState
         WHERE feed_id = :feed_id AND revision = :before AND NOT (:is_moving AND EXISTS (
             SELECT 1 FROM feeds WHERE feed_id <> :feed_id AND (url = :to OR {MOVED_TO} = :to)))
         """,
-        _encode(after)
+        FEEDS.encode(after)
         | {
-            "feed_id": plain(after.feed.feed_id),
             "before": before.revision,
             "is_moving": url != before.feed.config.fetch_url,
             "to": plain(url),
@@ -156,14 +122,14 @@ def _replace(connection: sqlite3.Connection, before: FeedState, after: FeedState
 
 def put(connection: sqlite3.Connection, feed: Feed) -> None:
     """Whole, as it is given; one with another id and its URL is left alone."""
-    columns = feed_columns(feed)
-    changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "url")
+    columns = FEEDS.encode(FeedState(feed=feed))
+    names = [name for name in columns if name not in ("url", "feed_id", "revision")]
+    changed = ", ".join(f"{name} = excluded.{name}" for name in names)
     connection.execute(
         f"""
-        INSERT INTO feeds ({", ".join(columns)}, feed_id, revision)
-        VALUES ({", ".join("?" * len(columns))}, ?, 0)
+        INSERT INTO feeds ({", ".join(columns)}) VALUES ({", ".join("?" * len(columns))})
         ON CONFLICT (feed_id) DO UPDATE SET {changed}, revision = revision + 1
         ON CONFLICT (url) DO NOTHING
         """,
-        (*columns.values(), plain(feed.feed_id)),
+        (*columns.values(),),
     )

@@ -39,14 +39,8 @@ class SqliteRunLedger:
     async def sums(self, run_id: str) -> Sums:
         return await self._db.read(lambda connection: _sums(connection, run_id))
 
-    async def closed_by(self, run_id: str) -> int:
-        [(closed,)] = await self._db.read(
-            lambda connection: connection.execute(
-                "SELECT count(*) FROM postings WHERE closed_run = ?",
-                (number_of(connection, run_id),),
-            ).fetchall()
-        )
-        return int(closed)
+    async def at_end(self, run_id: str) -> tuple[Sums, int]:
+        return await self._db.read(lambda connection: _at_end(connection, run_id))
 
     async def release(self, run_id: str) -> None:
         await self._db.write(self._releasing, run_id)
@@ -58,6 +52,13 @@ def _release(connection: sqlite3.Connection, run_ids: list[str]) -> list[None]:
             "DELETE FROM import_batches WHERE run = ?", (number_of(connection, run_id),)
         )
     return [None] * len(run_ids)
+
+
+def _at_end(connection: sqlite3.Connection, run_id: str) -> tuple[Sums, int]:
+    [closed] = connection.execute(
+        "SELECT count(*) FROM postings WHERE closed_run = ?", (number_of(connection, run_id),)
+    ).fetchone()
+    return _sums(connection, run_id), closed
 
 
 def _sums(connection: sqlite3.Connection, run_id: str) -> Sums:

@@ -14,9 +14,9 @@ from webloom.adapters.sqlite.batches import as_json, plain
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.feeds import MOVED_TO
 from webloom.adapters.sqlite.primitives import Change, Loaded, Table
-from webloom.adapters.sqlite.values import encoded, milliseconds
+from webloom.adapters.sqlite.values import milliseconds
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.domain.import_transitions import Ending, RunHead, RunState
+from webloom.domain.import_transitions import Ending, RunHead, RunState, misses_batches
 from webloom.domain.lease import Lease
 from webloom.parsing.web_url import host_of
 from webloom.ports.import_runs import RunFilter, RunPage
@@ -65,17 +65,16 @@ class _Runs(Table[RunState]):
         }
 
     def save(self, connection: sqlite3.Connection, changes: Iterable[Change[RunState]]) -> None:
-        super().save(
-            connection,
-            [
-                Change(str(numbered(connection, run_id)), before, after)
-                for run_id, before, after in changes
-            ],
-        )
+        """The ledger of a run goes when it has ended and all its batches are counted."""
+        numbers = [change._replace(key=str(numbered(connection, change.key))) for change in changes]
+        super().save(connection, numbers)
+        for number, _, after in numbers:
+            if after is not None and after.is_closed and not misses_batches(after.run):
+                connection.execute("DELETE FROM import_batches WHERE run = ?", (number,))
 
 
 def _run_of(row: Sequence[Any]) -> RunState:
-    _, body, revision, started, owner, token, lease, ending, *_ = row
+    _, body, revision, started, owner, token, lease, ending = row
     run = decode(body)
     return RunState(
         run=run,
@@ -91,45 +90,31 @@ def _lease(owner: str | None, token: int, until: float) -> Lease | None:
     return Lease(owner or "", token, 0.0 if owner is None else until) if token else None
 
 
-def columns_of(state: RunState) -> dict[str, Any]:
+def _encode(state: RunState) -> dict[str, Any]:
     run, lease = state.run, state.lease
     return {
-        "feed_id": plain(run.feed_id),
-        "source_url": plain(run.source_url),
-        "search": plain(f"{run.source_name}\n{run.source_url}".casefold()),
-        "status": run.status,
-        "started_at": milliseconds(run.started_at),
-        "updated_at": milliseconds(run.updated_at),
-        "body": encoded(run),
+        "body": run,
         "revision": state.revision,
         "started": state.started,
-        "owner": None if lease is None or not lease.until else plain(lease.owner),
+        "owner": lease.owner if lease is not None and lease.until else None,
         "token": state.token,
         "lease": 0.0 if lease is None else lease.until,
-        "ending": None if state.ending is None else encoded(state.ending),
+        "ending": state.ending,
+        "feed_id": run.feed_id,
+        "source_url": run.source_url,
+        "search": f"{run.source_name}\n{run.source_url}".casefold(),
+        "status": run.status,
+        "started_at": run.started_at,
+        "updated_at": run.updated_at,
     }
 
 
 RUNS = _Runs(
     "import_runs",
     key="run",
-    columns=(
-        "body",
-        "revision",
-        "started",
-        "owner",
-        "token",
-        "lease",
-        "ending",
-        "feed_id",
-        "source_url",
-        "search",
-        "status",
-        "started_at",
-        "updated_at",
-    ),
+    columns=("body", "revision", "started", "owner", "token", "lease", "ending"),
     decode=_run_of,
-    encode=columns_of,
+    encode=_encode,
 )
 
 

@@ -4,68 +4,28 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import datetime, timedelta
-from typing import Any
-
-import msgspec
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.primitives import Row, SqliteDocuments, Table
-from webloom.adapters.sqlite.values import encoded, instant, milliseconds
+from webloom.adapters.sqlite.primitives import SqliteDocuments, Table
+from webloom.adapters.sqlite.values import Columns, milliseconds
 from webloom.domain.notification import Notification
 from webloom.ports.notifications import DueTarget
 from webloom.ports.page_store import Retention
-from webloom.stores.cursors import cursor_of, values_of
+from webloom.stores.cursors import page_of, values_of
 from webloom.stores.notifications import StoredNotifications
 
 _PENDING = "sent_at IS NULL AND given_up = 0"
 _LAST = (1 << 63) - 1
-
-_lines = msgspec.json.Decoder(list[str])
-
-
-def notification_of(row: Row) -> Notification:
-    return Notification(
-        notification_id=row[0],
-        watch_id=row[1],
-        target_url=row[2],
-        run_id=row[3],
-        due_at=instant(row[4]),
-        lines=_lines.decode(row[5]),
-        attempts=row[6],
-        error=row[7],
-        sent_at=instant(row[8]),
-        given_up=bool(row[9]),
-        batch=row[10],
-        expires_at=instant(row[11]),
-    )
-
-
-def _encode(notification: Notification) -> dict[str, Any]:
-    return {
-        "watch_id": plain(notification.watch_id),
-        "target_url": plain(notification.target_url),
-        "run_id": plain(notification.run_id),
-        "due_at": milliseconds(notification.due_at),
-        "lines": encoded(notification.lines),
-        "attempts": notification.attempts,
-        "error": notification.error and plain(notification.error),
-        "sent_at": milliseconds(notification.sent_at),
-        "given_up": notification.given_up,
-        "batch": notification.batch and plain(notification.batch),
-        "expire_at": milliseconds(notification.expires_at),
-    }
-
+_COLUMNS = Columns(Notification, notification_id="notice_id", expires_at="expire_at")
+notification_of = _COLUMNS.decode
 
 NOTIFICATIONS = Table(
     "notices",
     key="notice_id",
-    columns=(
-        *("watch_id", "target_url", "run_id", "due_at", "lines", "attempts", "error", "sent_at"),
-        *("given_up", "batch", "expire_at"),
-    ),
+    columns=_COLUMNS.names[1:],
     decode=notification_of,
-    encode=_encode,
+    encode=_COLUMNS.encode,
 )
 
 
@@ -117,7 +77,7 @@ class SqliteNotifications(StoredNotifications):
                 """,
                 (plain(watch_id), behind, limit + 1),
             ).fetchall()
-            found = [notification_of(row) for row in rows[:limit]]
-            return found, cursor_of(rows[limit - 1][-1]) if len(rows) > limit else None
+            shown, following = page_of(rows, limit, lambda row: row[-1:])
+            return [notification_of(row) for row in shown], following
 
         return await self._db.read(query)

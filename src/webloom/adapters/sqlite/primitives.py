@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from webloom.adapters.sqlite.batches import as_json, plain
 from webloom.adapters.sqlite.database import Database, Operation
-from webloom.adapters.sqlite.values import instant
-from webloom.stores.primitives import Answer, Decide, DecidePair, Event, First, Now, Second
+from webloom.adapters.sqlite.values import instant, stored
+from webloom.stores.primitives import (
+    Answer,
+    BatchedDocuments,
+    Call,
+    DecidePair,
+    Event,
+    First,
+    Now,
+    Second,
+)
 
 State = TypeVar("State")
 Row = Sequence[Any]
@@ -30,14 +40,15 @@ class Table(Generic[State]):
         key: str,  # the column that identifies a row
         columns: Sequence[str],
         decode: Callable[[Row], State],  # of the key and the columns
-        encode: Callable[[State], dict[str, Any]],  # columns that may be written, without the key
+        encode: Callable[[State], dict[str, Any]],  # columns that may be written, to be `stored`
+        convert: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),  # instead of `stored`
     ) -> None:
         self.name = name
         self.key = key
         self.columns = ", ".join((key, *columns))
-        self._places = {column: place for place, column in enumerate(columns, 1)}
         self._decode = decode
-        self.encode = encode
+        self._encode = encode
+        self._convert = convert
         self._one = f"SELECT {self.columns} FROM {name} WHERE {key} = ?"
         self._many = (
             f"SELECT {self.columns} FROM {name} WHERE {key} IN (SELECT value FROM json_each(?))"
@@ -60,30 +71,44 @@ class Table(Generic[State]):
         """One statement for each set of columns that changed."""
         statements: dict[str, list[tuple[Any, ...]]] = {}
         for key, before, after in changes:
-            values: tuple[Any, ...] = ()
+            columns = {} if after is None else self._changed(before, after)
+            names = ", ".join((*columns, self.key))
             if after is None:
                 statement = f"DELETE FROM {self.name} WHERE {self.key} = ?"
             elif before is None:
-                statement, values = self._insertion(self.encode(after))
+                values = ", ".join("?" * (len(columns) + 1))
+                statement = f"INSERT INTO {self.name} ({names}) VALUES ({values})"
+            elif columns:
+                assigned = ", ".join(f"{name} = ?" for name in columns)
+                statement = f"UPDATE {self.name} SET {assigned} WHERE {self.key} = ?"
             else:
-                new, row, places = self.encode(after), before.row, self._places
-                changed = [name for name, value in new.items() if row[places[name]] != value]
-                if not changed:
-                    continue
-                columns = ", ".join(f"{name} = ?" for name in changed)
-                statement = f"UPDATE {self.name} SET {columns} WHERE {self.key} = ?"
-                values = tuple(new[name] for name in changed)
-            statements.setdefault(statement, []).append((*values, key))
+                continue
+            statements.setdefault(statement, []).append((*columns.values(), key))
         for statement, rows in statements.items():
             if len(rows) == 1:
                 connection.execute(statement, rows[0])
             else:
                 connection.executemany(statement, rows)
 
-    def _insertion(self, columns: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
-        marks = ", ".join("?" * (len(columns) + 1))
-        names = ", ".join((*columns, self.key))
-        return f"INSERT INTO {self.name} ({names}) VALUES ({marks})", tuple(columns.values())
+    def encode(self, state: State) -> dict[str, Any]:
+        """All columns that may be written, as they hold it."""
+        return {
+            name: self._convert.get(name, stored)(value)
+            for name, value in self._encode(state).items()
+        }
+
+    def _saved(self, loaded: Loaded[State]) -> State:
+        """As the row has it."""
+        return loaded.state
+
+    def _changed(self, before: Loaded[State] | None, after: State) -> dict[str, Any]:
+        """Only what differs is converted to what a column holds."""
+        known = {} if before is None else self._encode(self._saved(before))
+        return {
+            name: self._convert.get(name, stored)(value)
+            for name, value in self._encode(after).items()
+            if name != self.key and (before is None or known.get(name) != value)
+        }
 
 
 class Change(NamedTuple, Generic[State]):
@@ -97,36 +122,22 @@ def now_of(database: Database) -> Now:
     return Now(wall, wall, database.now())
 
 
-class _Call(NamedTuple):
-    decide: Decide[Any, Any, Any]
-    items: list[tuple[str, Any]]
-
-
-class SqliteDocuments(Generic[State]):
+class SqliteDocuments(BatchedDocuments[State]):
     def __init__(self, database: Database, table: Table[State]) -> None:
+        super().__init__(plain)
         self._db = database
         self._table = table
-        self._durable: Operation[_Call, list[Any]] = Operation(run=self._run)
-        self._quick: Operation[_Call, list[Any]] = Operation(run=self._run, durable=False)
+        self._durable: Operation[Call, list[Any]] = Operation(run=self._run)
+        self._quick: Operation[Call, list[Any]] = Operation(run=self._run, durable=False)
 
-    async def read(self, keys: Sequence[str]) -> dict[str, State]:
-        wanted = {plain(key): key for key in keys}
-        found = await self._db.read(lambda connection: self._table.load(connection, wanted))
-        return {wanted[key]: each.state for key, each in found.items()}
+    async def _read(self, keys: Collection[str]) -> dict[str, State]:
+        found = await self._db.read(lambda connection: self._table.load(connection, keys))
+        return {key: each.state for key, each in found.items()}
 
-    async def change(
-        self,
-        decide: Decide[State, Event, Answer],
-        items: Sequence[tuple[str, Event]],
-        *,
-        durable: bool = True,
-    ) -> list[Answer]:
-        if not items:
-            return []
-        call = _Call(decide, [(plain(key), event) for key, event in items])
+    async def _submit(self, call: Call, *, durable: bool) -> list[Any]:
         return await self._db.write(self._durable if durable else self._quick, call)
 
-    def _run(self, connection: sqlite3.Connection, calls: list[_Call]) -> list[list[Any]]:
+    def _run(self, connection: sqlite3.Connection, calls: list[Call]) -> list[list[Any]]:
         now = now_of(self._db)
         loaded = self._table.load(connection, {key for call in calls for key, _ in call.items})
         states: dict[str, State | None] = {key: each.state for key, each in loaded.items()}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, overload
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
+
+Value = TypeVar("Value")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -49,19 +53,56 @@ def _replaced(value: Any) -> Any:
     return value
 
 
+def stored(value: Any) -> Any:
+    """As a column holds it."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, datetime):
+        return milliseconds(value)
+    return encoded(value) if isinstance(value, dict | list) or is_dataclass(value) else value
+
+
 def columns_of(*values: Any, without: Sequence[str] = ()) -> dict[str, Any]:
     """The fields of dataclasses as columns of the same names."""
     return {
-        field.name: _stored(getattr(value, field.name))
+        field.name: stored(getattr(value, field.name))
         for value in values
         for field in fields(value)
         if field.name not in without
     }
 
 
-def _stored(value: Any) -> Any:
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, datetime):
-        return milliseconds(value)
-    return encoded(value) if isinstance(value, dict | list) or is_dataclass(value) else value
+class Columns(Generic[Value]):
+    """The fields of a dataclass as columns, which have the same names unless they are renamed."""
+
+    def __init__(self, kind: type[Value], *, without: Sequence[str] = (), **renamed: str) -> None:
+        hints = get_type_hints(kind)
+        kept = [name for name in hints if name not in without]
+        self.names = tuple(renamed.get(name, name) for name in kept)
+        self._kind = kind
+        self._decoders = [(name, _decoder(hints[name])) for name in kept]
+        self._values = attrgetter(*kept)
+
+    def encode(self, value: Value) -> dict[str, Any]:
+        """To be `stored`."""
+        return dict(zip(self.names, self._values(value), strict=True))
+
+    def decode(self, row: Sequence[Any], **given: Any) -> Value:
+        """Of a row that begins with these columns."""
+        found = {
+            name: value if decode is None or value is None else decode(value)
+            for (name, decode), value in zip(self._decoders, row, strict=False)
+        }
+        return self._kind(**found, **given)
+
+
+def _decoder(hint: Any) -> Callable[[Any], Any] | None:
+    if get_origin(hint) is UnionType:
+        [hint] = [each for each in get_args(hint) if each is not NoneType]
+    if hint is datetime:
+        return instant
+    if hint in (str, int, float):
+        return None
+    is_json = get_origin(hint) is not None or is_dataclass(hint)
+    decode: Callable[[Any], Any] = msgspec.json.Decoder(hint).decode if is_json else hint
+    return decode

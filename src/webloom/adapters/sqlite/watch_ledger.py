@@ -1,19 +1,20 @@
 """Each page of a run once. The counters of a run are the sums of its rows in the ledger.
 
-They are kept up to date in the transaction that stores an event or a check, without loading the run
-and its watch.
+They are kept up to date in the transaction that stores an event or a check. The watch, and a run
+that is not made of events, are not loaded for that.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from datetime import timedelta
 from typing import NamedTuple
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.page_rows import OUTCOMES, key_of
 from webloom.adapters.sqlite.primitives import Change
 from webloom.adapters.sqlite.values import instant, milliseconds
-from webloom.adapters.sqlite.watch_run_codec import LEDGER_MILLISECONDS
+from webloom.adapters.sqlite.watch_run_codec import RUNS
 from webloom.adapters.sqlite.watches import WATCHES
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import (
@@ -27,8 +28,9 @@ from webloom.domain.watch import (
     external_watch,
     is_counted,
 )
-from webloom.domain.watch_run import EventRun, PageOutcome, latest, merged, with_event
+from webloom.domain.watch_run import NOT_READ, Counted, PageOutcome, latest, merged, with_counts
 from webloom.ports.page_store import Checked
+from webloom.stores.primitives import Now
 
 _NOTHING = Tally()
 
@@ -36,7 +38,6 @@ _NOTHING = Tally()
 class _Run(NamedTuple):
     id: int
     head: RunHead
-    of_events: EventRun
 
 
 def count_check(connection: sqlite3.Connection, checked: Checked, wall: int) -> None:
@@ -45,7 +46,7 @@ def count_check(connection: sqlite3.Connection, checked: Checked, wall: int) -> 
         return
     failure = None
     if checked.outcome is Outcome.FAILED:
-        failure = plain(checked.url), plain(checked.error or "it failed")
+        failure = plain(checked.url), plain(checked.error or NOT_READ)
     key = key_of(checked.job_id, checked.url)
     added = _enter(connection, run.id, key, PageOutcome(checked.outcome), failure)
     if added is not None:
@@ -58,68 +59,41 @@ def count_event(
     connection: sqlite3.Connection, event: StorageEvent, wall: int, expire_at: int
 ) -> None:
     """`expire_at` is for a run of events."""
-    job_id, run_id = plain(event.job_id), event.counting_run
-    run = _find(connection, run_id)
+    job_id = plain(event.job_id)
+    run = None if event.run_id is None else _find(connection, event.run_id)
     if run is not None and run.head.watch_id != job_id:
-        event = event.without_run
-        run_id = event.counting_run
-        run = _find(connection, run_id)
+        event, run = event.without_run, None
     if not is_counted(job_id, run and run.head, is_event=True):
         return
     is_named = event.run_id is not None
     key = key_of(event.job_id, event.url) if is_named else bytes.fromhex(event.counted_as)
-    outcome = PageOutcome(
-        Outcome.CHANGED if event.is_change else Outcome.UNCHANGED,
-        event.price is not None and event.price.is_change,
-    )
+    outcome = PageOutcome.of_event(event)
     if run is not None and run.head.trigger != EVENTS:
         if (added := _enter(connection, run.id, key, outcome)) is not None:
             _count(connection, run.id, added, wall)
         return
-    last_run = _last_run(connection, job_id, wall)
-    state = with_event(run and run.of_events, event)
-    values = (plain(run_id), job_id, state.status, event.ts, wall)
-    number = _open(connection, values) if run is None else run.id
-    added = _enter(connection, number, key, outcome) or _NOTHING
-    _count(
-        connection,
-        number,
-        added,
-        wall,
-        status=state.status,
-        started_at=state.first,
-        finished_at=state.last,
-        expire_at=expire_at,
-        ledger_until=max(expire_at, wall + LEDGER_MILLISECONDS),
-    )
-    last = LastRun(plain(run_id), state.status, instant(state.last))
-    _add_to_watch(connection, job_id, added, last_run, last)
+    run_id, last_run = plain(event.counting_run), _last_run(connection, job_id, wall)
+    known = RUNS.load(connection, [run_id]).get(run_id)
+    before, added, tally = None, outcome.tally, outcome.tally
+    if known is not None:
+        before, added = known.state, _enter(connection, known.row[-1], key, outcome) or _NOTHING
+        tally = before.run.tally.plus(added)
+    counted = Counted(event, tally, timedelta(milliseconds=expire_at - wall))
+    after, _ = with_counts(before, counted, Now(instant(wall), instant(wall), 0.0))
+    RUNS.save(connection, [Change(run_id, known, after)])
+    if known is None:
+        [number] = connection.execute("SELECT last_insert_rowid()").fetchone()
+        _enter(connection, number, key, outcome)
+    if after is not None and after.last_event_at is not None:
+        last = LastRun(run_id, after.run.status, after.last_event_at)
+        _add_to_watch(connection, job_id, added, last_run, last)
 
 
 def _find(connection: sqlite3.Connection, run_id: str) -> _Run | None:
     row = connection.execute(
-        """
-        SELECT id, watch_id, trigger, status, started_at, finished_at FROM job_runs
-        WHERE run_id = ?
-        """,
-        (plain(run_id),),
+        "SELECT id, watch_id, trigger, status FROM job_runs WHERE run_id = ?", (plain(run_id),)
     ).fetchone()
-    if row is None:
-        return None
-    run, watch_id, trigger, value, first, last = row
-    status = RunStatus(value)
-    return _Run(run, RunHead(watch_id, trigger, status), EventRun(status, first, last or first))
-
-
-def _open(connection: sqlite3.Connection, values: tuple[object, ...]) -> int:
-    [run] = connection.execute(
-        f"""
-        INSERT INTO job_runs (run_id, watch_id, status, started_at, updated_at, trigger)
-        VALUES (?, ?, ?, ?, ?, '{EVENTS}') RETURNING id
-        """,
-        values,
-    ).fetchone()
-    return int(run)
+    return row and _Run(row[0], RunHead(row[1], row[2], RunStatus(row[3])))
 
 
 def _last_run(connection: sqlite3.Connection, job_id: str, wall: int) -> LastRun | None:
@@ -197,16 +171,12 @@ def _enter(
     return new.tally if known is None else new.tally.minus(known.tally)
 
 
-def _count(
-    connection: sqlite3.Connection, run: int, added: Tally, wall: int, **columns: int | str
-) -> None:
-    counters = (added.processed, added.failed, added.changes, added.price_changes)
-    more = "".join(f", {name} = ?" for name in columns)
+def _count(connection: sqlite3.Connection, run: int, added: Tally, wall: int) -> None:
     connection.execute(
-        f"""
+        """
         UPDATE job_runs SET processed = processed + ?, failed = failed + ?, changes = changes + ?,
-            price_changes = price_changes + ?, updated_at = max(updated_at, ?){more}
+            price_changes = price_changes + ?, updated_at = max(updated_at, ?)
         WHERE id = ?
         """,
-        (*counters, wall, *columns.values(), run),
+        (added.processed, added.failed, added.changes, added.price_changes, wall, run),
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
-from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.page_rows import key_of
-from webloom.adapters.sqlite.primitives import Change, Row, Table
-from webloom.adapters.sqlite.values import encoded, instant, milliseconds
+from webloom.adapters.sqlite.primitives import Change, Loaded, Row, Table
+from webloom.adapters.sqlite.values import Columns, encoded, instant
 from webloom.deltas import compressed, restored
 from webloom.domain.watch import (
     EVENTS,
@@ -24,53 +24,41 @@ from webloom.domain.watch import (
 )
 from webloom.domain.watch_run import RunState
 
-LEDGER_MILLISECONDS = 2 * 24 * 3600 * 1000  # that it outlives its run
+LEDGER_KEPT = timedelta(days=2)  # that it outlives its run
 
-_failures = msgspec.json.Decoder(list[PageFailure])
+_RUN = Columns(WatchRun, without=("tally",))
+_TALLY = Columns(Tally)
+
 _urls = msgspec.json.Decoder(list[str])
 
 
 def _decode(row: Row) -> RunState:
-    is_open, is_of_events = row[3] == RunStatus.IN_PROGRESS, row[4] == EVENTS
+    """In a run of events, `finished_at` is when the latest event was."""
+    run = _RUN.decode(row, tally=_TALLY.decode(row[len(_RUN.names) :]))
+    last = run.finished_at
+    if last is not None and run.status is RunStatus.IN_PROGRESS:
+        run = replace(run, finished_at=None)
+    published_at, expires_at = map(instant, row[-4:-2])
     return RunState(
-        run=WatchRun(
-            run_id=row[0],
-            watch_id=row[2],
-            status=RunStatus(row[3]),
-            trigger=row[4],
-            started_at=instant(row[5]),
-            updated_at=instant(row[6]),
-            finished_at=None if is_open else instant(row[7]),
-            pages_total=row[8],
-            tally=Tally(processed=row[9], failed=row[10], changes=row[11], price_changes=row[12]),
-            failures=_failures.decode(row[13]),
-        ),
-        published_at=instant(row[14]),
-        last_event_at=instant(row[7]) if is_of_events else None,
-        expires_at=instant(row[15]),
+        run=run,
+        published_at=published_at,
+        last_event_at=last if run.trigger == EVENTS else None,
+        expires_at=expires_at,
     )
 
 
 def _encode(state: RunState) -> dict[str, Any]:
-    run, tally = state.run, state.run.tally
-    columns: dict[str, Any] = {
-        "watch_id": plain(run.watch_id),
-        "status": run.status,
-        "trigger": plain(run.trigger),
-        "started_at": milliseconds(run.started_at),
-        "updated_at": milliseconds(run.updated_at),
-        "finished_at": milliseconds(state.last_event_at or run.finished_at),
-        "pages_total": run.pages_total,
-        "processed": tally.processed,
-        "failed": tally.failed,
-        "changes": tally.changes,
-        "price_changes": tally.price_changes,
-        "failures": encoded(run.failures),
-        "published_at": milliseconds(state.published_at),
-        "expire_at": milliseconds(state.expires_at),
+    run = state.run
+    columns = _RUN.encode(run) | _TALLY.encode(run.tally)
+    columns |= {
+        "finished_at": state.last_event_at or run.finished_at,
+        "published_at": state.published_at,
+        "expire_at": state.expires_at,
     }
-    if run.finished_at is not None and run.trigger != EVENTS:
-        columns["ledger_until"] = milliseconds(run.finished_at) + LEDGER_MILLISECONDS
+    if run.trigger == EVENTS and state.expires_at is not None:
+        columns["ledger_until"] = max(state.expires_at, run.updated_at + LEDGER_KEPT)
+    elif run.finished_at is not None:
+        columns["ledger_until"] = run.finished_at + LEDGER_KEPT
     return columns
 
 
@@ -80,9 +68,8 @@ class _Runs(Table[RunState]):
             "job_runs",
             key="run_id",
             columns=(
-                *("id", "watch_id", "status", "trigger", "started_at", "updated_at"),
-                *("finished_at", "pages_total", "processed", "failed", "changes"),
-                *("price_changes", "failures", "published_at", "expire_at", "ledger_until"),
+                *(*_RUN.names[1:], *_TALLY.names),
+                *("published_at", "expire_at", "ledger_until", "id"),
             ),
             decode=_decode,
             encode=_encode,
@@ -98,7 +85,7 @@ class _Runs(Table[RunState]):
                     (compressed(encoded(after.unchecked).encode()), key),
                 )
             elif before and after and after.run.status is not RunStatus.IN_PROGRESS:
-                connection.execute("DELETE FROM run_urls WHERE run = ?", (before.row[1],))
+                connection.execute("DELETE FROM run_urls WHERE run = ?", (before.row[-1],))
 
 
 class _CountedRuns(_Runs):
@@ -108,7 +95,10 @@ class _CountedRuns(_Runs):
         state = with_failures(connection, row)
         if state.run.status is not RunStatus.IN_PROGRESS:
             return state
-        return replace(state, unchecked=unchecked(connection, row[1], row[2]))
+        return replace(state, unchecked=unchecked(connection, row[-1], state.run.watch_id))
+
+    def _saved(self, loaded: Loaded[RunState]) -> RunState:
+        return _decode(loaded.row)
 
 
 RUNS = _Runs()
@@ -122,7 +112,7 @@ def with_failures(connection: sqlite3.Connection, row: Row) -> RunState:
         return state
     rows = connection.execute(
         "SELECT url, error FROM watch_ledger WHERE run = ? AND outcome = 0 LIMIT ?",
-        (row[1], MOST_FAILURES),
+        (row[-1], MOST_FAILURES),
     )
     failures = [PageFailure(url=url, reason=error) for url, error in rows]
     failures.sort(key=lambda each: each.url)

@@ -7,67 +7,34 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-import msgspec
-
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.page_rows import forget_validators
 from webloom.adapters.sqlite.primitives import Row, SqliteDocuments, SqlitePairs, Table
-from webloom.adapters.sqlite.values import encoded, instant, milliseconds
+from webloom.adapters.sqlite.values import Columns, milliseconds
 from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS
-from webloom.domain.watch import Metrics, RunStatus, Watch, WatchConfig
+from webloom.domain.watch import Metrics, Watch
 from webloom.ports.page_store import Retention
 from webloom.ports.watches import WatchCounts
-from webloom.stores.cursors import cursor_of, values_of
+from webloom.stores.cursors import page_of, values_of
 from webloom.stores.watches import StoredWatches
 
-_configs = msgspec.json.Decoder(WatchConfig)
+_WATCH = Columns(Watch, without=("metrics", "begun"))
+_METRICS = Columns(Metrics, changes="changes_detected", price_changes="price_changes_detected")
 
 
 def watch_of(row: Row) -> Watch:
-    return Watch(
-        watch_id=row[0],
-        config=_configs.decode(row[1]),
-        created_at=instant(row[2]),
-        updated_at=instant(row[3]),
-        next_run_at=instant(row[4]),
-        active_run_id=row[5],
-        last_run_id=row[6],
-        last_status=None if row[7] is None else RunStatus(row[7]),
-        last_run_at=instant(row[8]),
-        failures=row[9],
-        is_external=bool(row[10]),
-        metrics=Metrics(pages_processed=row[11], changes=row[12], price_changes=row[13]),
-    )
+    return _WATCH.decode(row, metrics=_METRICS.decode(row[len(_WATCH.names) :]))
 
 
 def _encode(watch: Watch) -> dict[str, Any]:
-    return {
-        "name": plain(watch.config.name),
-        "config": encoded(watch.config),
-        "created_at": milliseconds(watch.created_at),
-        "updated_at": milliseconds(watch.updated_at),
-        "next_run_at": milliseconds(watch.next_run_at),
-        "active_run_id": watch.active_run_id and plain(watch.active_run_id),
-        "last_run_id": watch.last_run_id and plain(watch.last_run_id),
-        "last_status": watch.last_status,
-        "last_run_at": milliseconds(watch.last_run_at),
-        "failures": watch.failures,
-        "is_external": watch.is_external,
-        "pages_processed": watch.metrics.pages_processed,
-        "changes_detected": watch.metrics.changes,
-        "price_changes_detected": watch.metrics.price_changes,
-    }
+    return _WATCH.encode(watch) | _METRICS.encode(watch.metrics) | {"name": watch.config.name}
 
 
 WATCHES = Table(
     "watches",
     key="watch_id",
-    columns=(
-        *("config", "created_at", "updated_at", "next_run_at", "active_run_id", "last_run_id"),
-        *("last_status", "last_run_at", "failures", "is_external", "pages_processed"),
-        *("changes_detected", "price_changes_detected", "name"),
-    ),
+    columns=(*_WATCH.names[1:], *_METRICS.names),
     decode=watch_of,
     encode=_encode,
 )
@@ -98,10 +65,10 @@ class SqliteWatches(StoredWatches):
         behind = ("", "") if cursor is None else values_of(cursor, str, str)
         where = "(name, watch_id) > (?, ?) ORDER BY name, watch_id LIMIT ?"
         found = await self._find(where, *behind, limit + 1)
-        if len(found) <= limit:
-            return found, None
-        last = found[limit - 1]
-        return found[:limit], cursor_of(plain(last.config.name), last.watch_id)
+        shown, following = page_of(
+            found, limit, lambda each: (plain(each.config.name), each.watch_id)
+        )
+        return list(shown), following
 
     async def due_watches(self, now: datetime, *, limit: int) -> list[Watch]:
         # By the row and not by the id: 100,000 that are due at one moment are not sorted then.

@@ -1,4 +1,4 @@
-"""Runs as documents and back, without a database.
+"""Import runs as documents and back.
 
 {_id: the run's id, runId, feedId, sourceUrl, sourceName, status, trigger, startedAt, updatedAt,
  finishedAt, error, retryOf, cancelRequested, totalFetched, totalImported, newJobs, updatedJobs,
@@ -20,8 +20,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.fields import document_of, value_of
+from webloom.adapters.mongodb.primitives import Codec
 from webloom.domain.feed import LastFetch
 from webloom.domain.import_run import (
     LONGEST_SAMPLE,
@@ -42,6 +44,24 @@ COUNTERS = ("newJobs", "updatedJobs", "unchangedJobs", "duplicateJobs", "failedJ
 _OF_READING = ("duplicates", "failed", "failures", "published", "allPublished", "batches")
 _OF_META = ("phase", "format", "bytesRead", "bytesTotal", "contentHash", "isUnmodified")
 _APART = ("reading", "counts", "thirdParty", "batchSize", "concurrency", "processedBatches")
+
+
+def run_codec(database: MongoDatabase) -> Codec[RunState]:
+    """Workers of other programs change what they count, and the status."""
+    return Codec(
+        database.import_logs,
+        decode=state_of,
+        encode=state_document,
+        guards=(
+            "status",
+            "cancelRequested",
+            "finishedAt",
+            *COUNTERS,
+            "failures",
+            "meta",
+            "work",
+        ),
+    )
 
 
 def state_document(state: RunState) -> Document:
