@@ -12,12 +12,12 @@ from webloom.adapters.mongodb.documents import Document, Places, plain, plain_te
 from webloom.adapters.mongodb.dump import Kind, Session
 from webloom.adapters.mongodb.feeds import feed_document, feed_of
 from webloom.adapters.mongodb.import_run_documents import run_document, run_of
-from webloom.adapters.mongodb.posting_documents import (
+from webloom.adapters.mongodb.posting_codec import (
     id_of,
     mark_text,
     stored_posting,
 )
-from webloom.adapters.mongodb.posting_documents import (
+from webloom.adapters.mongodb.posting_codec import (
     new_document as new_posting,
 )
 from webloom.adapters.mongodb.posting_words import list_of
