@@ -124,7 +124,7 @@ def postings(*names: str, text: str = "as it was") -> list[JobPosting]:
 
 
 def batch(run_id: str, index: int, jobs: Sequence[JobPosting], **changes: Any) -> Batch:
-    return Batch(mark=Mark(run_id, index), source_url=SOURCE, jobs=jobs, **changes)
+    return Batch(mark=Mark(run_id, index), source_url=SOURCE, postings=jobs, **changes)
 
 
 async def apply(

@@ -302,7 +302,7 @@ async def test_postings_that_are_known_count_as_unchanged(import_store: Imports)
     light = Batch(
         mark=Mark(claim.run.run_id, 0),
         source_url=SOURCE,
-        jobs=[posting("c", "changed", title="Other"), *postings("d")],
+        postings=[posting("c", "changed", title="Other"), *postings("d")],
         known=known("a", "b"),
     )
     for _ in range(2):
@@ -329,11 +329,11 @@ async def test_a_batch_with_a_posting_that_is_not_as_known_is_left_alone(
     else:
         keys[1] = (keys[1][0], "0" * 32)
     mark = Mark(claim.run.run_id, 0)
-    light = Batch(mark=mark, source_url=SOURCE, jobs=postings("d"), known=keys)
+    light = Batch(mark=mark, source_url=SOURCE, postings=postings("d"), known=keys)
     assert await import_store.postings.apply_batch(light) is None
     assert await import_store.postings.find(key_of("d")) is None
     assert await import_store.postings.missing_batches(claim.run.run_id, published=1) == [0]
-    whole = Batch(mark=mark, source_url=SOURCE, jobs=postings("d", "a", "b"))
+    whole = Batch(mark=mark, source_url=SOURCE, postings=postings("d", "a", "b"))
     counts = await import_store.postings.apply_batch(whole)
     assert counts is not None
     assert (counts.new, counts.total) == (1, 3)
@@ -348,8 +348,8 @@ async def test_a_known_posting_that_the_batch_itself_has_written_counts_as_then(
         await import_all(store, postings("a"))
         claim = await begin(store)
         mark = Mark(claim.run.run_id, 0)
-        whole = Batch(mark=mark, source_url=SOURCE, jobs=postings("a", "b"))
+        whole = Batch(mark=mark, source_url=SOURCE, postings=postings("a", "b"))
         counts = await store.postings.apply_batch(whole)
         await imports.lose_row(mark)
-        light = Batch(mark=mark, source_url=SOURCE, jobs=[], known=known("a", "b"))
+        light = Batch(mark=mark, source_url=SOURCE, postings=[], known=known("a", "b"))
         assert await store.postings.apply_batch(light) == counts == Counts(new=1, unchanged=1)

@@ -36,7 +36,7 @@ from webloom.adapters.mongodb import client
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
-from webloom.adapters.mongodb.records import Changes
+from webloom.adapters.mongodb.records import RecordChanges
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.inventory import (
@@ -273,14 +273,14 @@ async def test_a_decision_that_was_overtaken_is_made_again(
     wanted = request()
     slow = await begin(store, wanted)
     clock.advance(LEASE + 1)
-    save = Changes._save
+    save = RecordChanges._save
 
-    async def overtaken(self: Changes, plans: Any) -> int:
+    async def overtaken(self: RecordChanges, *plans: Any) -> Any:
         monkeypatch.undo()
         assert await store.finish_attempt(slow, COMPLETED)
-        return await save(self, plans)
+        return await save(self, *plans)
 
-    monkeypatch.setattr(Changes, "_save", overtaken)
+    monkeypatch.setattr(RecordChanges, "_save", overtaken)
     assert await begin_any(store, wanted) == AlreadyDone()
     assert await status_of(store) is Status.COMPLETED
 
@@ -290,14 +290,14 @@ async def test_a_record_that_got_a_request_meanwhile_is_not_deleted(
 ) -> None:
     await complete(store)
     token = (await state_of(store)).token
-    delete = Changes._delete
+    delete = RecordChanges._is_deleted
 
-    async def overtaken(self: Changes, *plan: Any) -> int:
+    async def overtaken(self: RecordChanges, *plan: Any) -> bool:
         monkeypatch.undo()
         await note(store, request("new"), token)
         return await delete(self, *plan)
 
-    monkeypatch.setattr(Changes, "_delete", overtaken)
+    monkeypatch.setattr(RecordChanges, "_is_deleted", overtaken)
     assert await store.forget(URL)
     record = await found(store)
     assert (record.status, record.metadata) == (Status.PENDING, Metadata())

@@ -13,8 +13,8 @@ from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.record_listing import MOST_SCANNED, MOST_WORDS
-from webloom.adapters.mongodb.words import Phrase, words_of
+from webloom.adapters.mongodb.record_listing import MOST_SCANNED
+from webloom.adapters.mongodb.words import MOST_WORDS, Phrase, words_of
 from webloom.domain.inventory import RecordFilter, Status
 from webloom.domain.request_state import NotedRequest
 

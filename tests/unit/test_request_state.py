@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contracts.inventory_samples import COMPLETED, FAILED, RECEIVED, later, request
 from webloom.domain.inventory import (
@@ -20,6 +22,7 @@ from webloom.domain.inventory import (
     shelf_of,
 )
 from webloom.domain.request_state import (
+    Assumption,
     BeginAttempt,
     FinishAttempt,
     Known,
@@ -28,9 +31,8 @@ from webloom.domain.request_state import (
     RequestState,
     Tombstone,
     assume_running,
-    assume_unknown,
+    assume_settled,
     assume_waiting,
-    before_attempt,
     begin_attempt,
     finish_attempt,
     forget,
@@ -319,8 +321,8 @@ def test_an_outcome_ends_its_attempt(
 @outcomes
 @pytest.mark.parametrize(
     "known",
-    [RUNNING._replace(token=8), None, Tombstone("r", 7)],
-    ids=["newer attempt", "unknown", "deleted"],
+    [RUNNING._replace(token=8), Tombstone("r", 6), Tombstone("old", 7)],
+    ids=["newer attempt", "answered and deleted", "deleted after it"],
 )
 def test_an_outcome_that_does_not_stand_changes_nothing(
     known: Known, outcome: Outcome, status: Status, expected: RequestState
@@ -331,11 +333,15 @@ def test_an_outcome_that_does_not_stand_changes_nothing(
 
 
 @outcomes
-def test_an_outcome_stands_although_the_beginning_was_undone(
-    outcome: Outcome, status: Status, expected: RequestState
+@pytest.mark.parametrize(
+    "known",
+    [PENDING._replace(token=6), None, Tombstone("old", 6)],
+    ids=["begin undone", "record undone", "an earlier one deleted"],
+)
+def test_an_outcome_stands_although_a_crash_has_undone_the_beginning(
+    known: Known, outcome: Outcome, status: Status, expected: RequestState
 ) -> None:
-    event = FinishAttempt(ATTEMPT, outcome)
-    after, stands = finish_attempt(before_attempt(event, NOW), event, NOW)
+    after, stands = finish_attempt(known, FinishAttempt(ATTEMPT, outcome), NOW)
     assert stands
     assert isinstance(after, RequestState)
     assert (after.status, after.token, after.request_id) == (status, 7, expected.request_id)
@@ -356,30 +362,52 @@ def test_a_refresh_changes_the_status_only_when_it_is_done(
         assert after.updated_at is None
 
 
-@outcomes
-def test_what_is_guessed_at_the_end_is_what_would_be_decided(
-    outcome: Outcome, status: Status, expected: RequestState
+requests = st.sampled_from([None, "r", "s"])
+moments = st.sampled_from([None, TIME - 1, TIME + 1])
+states = st.tuples(
+    st.sampled_from(Status),
+    st.integers(5, 9),
+    requests,
+    st.booleans(),
+    requests,
+    st.integers(0, 3),
+    st.integers(0, 2),
+    moments,
+    moments,
+    st.sampled_from([None, "wrong"]),
+).map(lambda values: RequestState(*values))
+EVENTS: list[tuple[Any, Any, Any]] = [
+    (assume_settled, note_request, NotedRequest(request("r"), 7)),
+    (assume_settled, note_request, NotedRequest(request("r", background=True), 7)),
+    (assume_waiting, begin_attempt, BeginAttempt(request("r"), LEASE)),
+    *((assume_running, finish_attempt, FinishAttempt(ATTEMPT, row[0])) for row in OUTCOMES),
+]
+
+
+@pytest.mark.parametrize(("assume", "decide", "event"), EVENTS)
+@given(state=states)
+def test_a_decision_changes_the_same_in_all_records_that_meet_the_conditions(
+    assume: Any, decide: Any, event: Any, state: RequestState
 ) -> None:
-    event = FinishAttempt(ATTEMPT, outcome)
-    assumed = assume_running(event, NOW)
-    assert (
-        written(assumed, finish_attempt(assumed, event, NOW)[0], RUNNING)
-        == (finish_attempt(RUNNING, event, NOW)[0])
-    )
+    assumption = assume(event, NOW)
+    state = meeting(assumption, state)
+    guessed, answer = decide(assumption.state, event, NOW)
+    assert (written(assumption.state, guessed, state), answer) == decide(state, event, NOW)
 
 
-@pytest.mark.parametrize(
-    "known",
-    [PENDING, PENDING._replace(last_request_id="old", attempt_number=3, retry_count=2)],
-    ids=["new", "reopened"],
-)
-def test_what_is_guessed_at_the_beginning_is_what_would_be_decided(known: RequestState) -> None:
-    event = BeginAttempt(request("r"), LEASE)
-    assumed = assume_waiting(event, NOW)
-    assert assumed is not None
-    guessed, attempt = begin_attempt(assumed, event, NOW)
-    decided, other = begin_attempt(known._replace(token=assumed.token), event, NOW)
-    assert (written(assumed, guessed, known), attempt) == (decided, other)
+def meeting(assumption: Assumption, state: RequestState) -> RequestState:
+    """Changed where it does not meet the conditions."""
+    changes: dict[str, Any] = dict.fromkeys(assumption.unset)
+    changes |= {name: getattr(state, name) or TIME for name in assumption.is_set}
+    for name, value in assumption.conditions.items():
+        field, _, comparison = name.partition("__")
+        if not comparison:
+            changes[field] = Status(value) if field == "status" else value
+        elif comparison == "lt":
+            changes[field] = value - 1  # with an older token, the attempt's would be another
+        elif getattr(state, field) == value:
+            changes[field] = "other"
+    return state._replace(**changes)
 
 
 def written(assumed: RequestState, after: Known, known: RequestState) -> RequestState:
@@ -389,10 +417,9 @@ def written(assumed: RequestState, after: Known, known: RequestState) -> Request
     return RequestState._make(old if was == new else new for was, new, old in rows)
 
 
-def test_nothing_is_guessed_of_refreshes_and_of_notes_of_known_urls() -> None:
+def test_the_attempt_of_a_refresh_is_not_guessed_and_an_unknown_url_is_new() -> None:
     assert assume_waiting(BeginAttempt(request("r", background=True), LEASE), NOW) is None
-    assert assume_unknown(NotedRequest(request("r"), 7), NOW) is None
-    assert assume_unknown(NotedRequest(request("r"), 0), NOW) == Tombstone(None)
+    assert assume_settled(NotedRequest(request("r"), 0), NOW) == Assumption(None)
 
 
 NOTES: list[tuple[str, Known, NotedRequest, Known]] = [

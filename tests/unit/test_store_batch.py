@@ -83,7 +83,7 @@ async def stored(store: Store, deliver: Deliver, jobs: Sequence[Any]) -> Batch:
     assert delivery.settled == [("ack", None)]
     [batch] = store.batches
     assert await counted(store) == Counts(
-        new=len(batch.jobs), duplicate=batch.duplicates, failed=len(batch.failures)
+        new=len(batch.postings), duplicate=batch.duplicates, failed=len(batch.failures)
     )
     return batch
 
@@ -91,7 +91,7 @@ async def stored(store: Store, deliver: Deliver, jobs: Sequence[Any]) -> Batch:
 async def test_a_batch_is_applied_and_then_acknowledged(store: Store, deliver: Deliver) -> None:
     batch = await stored(store, deliver, [posting("a"), posting("b")])
     assert batch.mark == Mark("run", 7)
-    assert [job.external_id for job in batch.jobs] == ["a", "b"]
+    assert [job.external_id for job in batch.postings] == ["a", "b"]
     assert (batch.duplicates, list(batch.failures)) == (0, [])
     assert await store.count() == (2, 0)
 
@@ -99,7 +99,7 @@ async def test_a_batch_is_applied_and_then_acknowledged(store: Store, deliver: D
 async def test_the_first_of_two_with_one_key_counts(store: Store, deliver: Deliver) -> None:
     jobs = [posting("a", title="first"), posting("b"), posting("a", title="second")]
     batch = await stored(store, deliver, jobs)
-    assert [job.title for job in batch.jobs] == ["first", "Job b"]
+    assert [job.title for job in batch.postings] == ["first", "Job b"]
     assert batch.duplicates == 1
 
 
@@ -117,7 +117,7 @@ async def test_a_record_that_is_no_posting_costs_no_other(
     store: Store, deliver: Deliver, bad: Any, reason: str
 ) -> None:
     batch = await stored(store, deliver, [posting("a"), bad, posting("b")])
-    assert [job.external_id for job in batch.jobs] == ["a", "b"]
+    assert [job.external_id for job in batch.postings] == ["a", "b"]
     [failure] = batch.failures
     assert reason in failure.reason
     assert failure.sample
@@ -138,7 +138,7 @@ async def test_a_posting_of_another_producer_is_completed(store: Store, deliver:
             }
         ],
     )
-    [job] = batch.jobs
+    [job] = batch.postings
     assert job.external_id == "4711"
     assert job.dedupe_key == dedupe_key(FEED, "4711", None)
     assert job.source_url == FEED
@@ -189,7 +189,7 @@ async def test_a_posting_that_is_too_large_to_be_completed_costs_no_other(
     batch = await stored(
         store, deliver, [{"title": 1, "x": [0] * 10_001}, {"title": 1, "x": deep}, posting("b")]
     )
-    assert [each.external_id for each in batch.jobs] == ["b"]
+    assert [each.external_id for each in batch.postings] == ["b"]
     reasons = [each.reason for each in batch.failures]
     assert reasons == [
         "not a posting: more than 10,000 values",

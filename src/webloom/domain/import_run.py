@@ -9,7 +9,7 @@ or whose worker dies half-way, ends with the same numbers:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -135,7 +135,7 @@ def judge_known(
     return verdicts
 
 
-def count(verdicts: dict[Verdict, int], *, failed: int = 0) -> Counts:
+def count(verdicts: Mapping[Verdict, int]) -> Counts:
     def of(*kinds: Verdict) -> int:
         return sum(verdicts.get(kind, 0) for kind in kinds)
 
@@ -144,7 +144,6 @@ def count(verdicts: dict[Verdict, int], *, failed: int = 0) -> Counts:
         updated=of(Verdict.UPDATE, Verdict.WAS_UPDATED),
         unchanged=of(Verdict.UNCHANGED),
         duplicate=of(Verdict.DUPLICATE),
-        failed=failed,
     )
 
 

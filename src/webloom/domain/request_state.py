@@ -6,8 +6,9 @@ again about the same event.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from webloom.domain.inventory import (
     MAX_ATTEMPTS,
@@ -86,7 +87,19 @@ class Tombstone(NamedTuple):
 
 
 Known = RequestState | Tombstone | None
-Guessed = RequestState | Tombstone | None  # a tombstone: there is no record; None: can't be guessed
+
+
+class Assumption(NamedTuple):
+    """Stands in for a record that was not read.
+
+    A decision changes the same in the state as in every record that meets the conditions: `token`
+    names a field that has to be equal, `token__lt` one that is less, `token__ne` one that differs.
+    """
+
+    state: RequestState | None  # None: there is no record
+    conditions: Mapping[str, Any] = {}
+    unset: tuple[str, ...] = ()  # fields that have to be None
+    is_set: tuple[str, ...] = ()  # fields that must not be None
 
 
 class NotedRequest(NamedTuple):
@@ -115,12 +128,9 @@ def token_at(timeline: float) -> int:
 
 def new_state(request_id: str, now: Now) -> RequestState:
     """Tokens begin with the time: a record that is deleted and made again never has one twice."""
+    token, time = token_at(now.timeline), now.timeline
     return RequestState(
-        Status.PENDING,
-        token_at(now.timeline),
-        request_id,
-        updated_at=now.wall,
-        touched=now.timeline,
+        Status.PENDING, token, request_id, False, None, 0, 0, None, None, None, None, now.wall, time
     )
 
 
@@ -140,19 +150,28 @@ def note_request(state: Known, event: NotedRequest, now: Now) -> tuple[Known, No
         return state._replace(
             request_id=request.request_id, background=True, touched=now.timeline
         ), None
-    return state._replace(
-        status=_open_status(state),
-        request_id=request.request_id if state.request_id is None else state.request_id,
-        background=False,
-        error_message=None,
-        updated_at=now.wall,
-        touched=now.timeline,
+    return RequestState(
+        _open_status(state),
+        state.token,
+        request.request_id if state.request_id is None else state.request_id,
+        False,
+        *state[4:9],
+        None,
+        state.last_attempt_at,
+        now.wall,
+        now.timeline,
+        *state[13:],
     ), None
 
 
-def assume_unknown(event: NotedRequest, now: Now) -> Tombstone | None:
-    """A URL that the requester did not find has no record yet."""
-    return None if event.token else Tombstone(None)
+def assume_settled(event: NotedRequest, now: Now) -> Assumption:
+    """The usual state when a request is noted: unknown, or no other request is outstanding."""
+    request, token = event
+    if not token:
+        return Assumption(None)
+    is_other = not request.background  # than what will be noted
+    state = RequestState(Status.COMPLETED, token, None, is_other, error_message=UNKNOWN_TEXT)
+    return Assumption(state, {"token": token}, ("request_id", "lease_until", "retry_due"))
 
 
 def begin_attempt(state: Known, event: BeginAttempt, now: Now) -> tuple[RequestState, Begun]:
@@ -221,27 +240,39 @@ def _given_up(state: RequestState, failures: int, now: Now) -> tuple[RequestStat
     ), GiveUp(reason=reason, retry_count=failures)
 
 
-def assume_waiting(event: BeginAttempt, now: Now) -> RequestState | None:
+def assume_waiting(event: BeginAttempt, now: Now) -> Assumption | None:
     """The usual state when a worker asks: noted, and its last attempt was for another request.
 
-    Its token is older than the time.
+    None: a background refresh, which leaves the status as it is, is not guessed.
     """
-    request_id = event.request.request_id
+    request_id, token = event.request.request_id, token_at(now.timeline)
     if event.request.background:
         return None
-    return RequestState(
+    state = RequestState(
         Status.PENDING,
-        token_at(now.timeline),
+        token,  # or older
         request_id,
         True,  # not known; a first attempt of an open record is never in the background
         UNKNOWN_TEXT,
         UNKNOWN_NUMBER,
         UNKNOWN_NUMBER,
     )
+    return Assumption(
+        state,
+        {
+            "status": Status.PENDING.value,
+            "token__lt": token + 1,
+            "request_id": request_id,
+            "last_request_id__ne": request_id,
+        },
+        ("lease_until", "retry_due"),
+    )
 
 
 def resume_attempt(state: RequestState, event: BeginAttempt, now: Now) -> tuple[Known, Begun]:
-    """The caller's own attempt, whose beginning it got no answer to, for a whole lease."""
+    """As `begin_attempt`, for the caller who began the last attempt and got no answer."""
+    if state.lease_until is None:
+        return begin_attempt(state, event, now)
     attempt = Attempt(
         event.request.url,
         state.request_id or "",
@@ -265,10 +296,15 @@ def renew_attempt(state: Known, event: RenewAttempt, now: Now) -> tuple[Known, N
 def finish_attempt(state: Known, event: FinishAttempt, now: Now) -> tuple[Known, bool]:
     """The outcome counts unless a newer attempt has begun or this one was finished before.
 
-    An older token than the attempt's: a crash of the server has undone the attempt's beginning.
+    An older token than the attempt's, or no record: a crash of the server has undone the attempt's
+    beginning.
     """
     attempt, outcome = event
-    if not isinstance(state, RequestState) or state.token > attempt.token:
+    if not isinstance(state, RequestState):
+        if state is not None and state.is_after(attempt):
+            return state, False
+        state = new_state(attempt.request_id, now)._replace(token=attempt.token - 1)
+    if state.token > attempt.token:
         return state, False
     if state.token == attempt.token and state.lease_until is None:
         return state, False
@@ -330,12 +366,12 @@ def _ended(
     ), True
 
 
-def assume_running(event: FinishAttempt, now: Now) -> RequestState:
+def assume_running(event: FinishAttempt, now: Now) -> Assumption:
     """The usual state when an attempt ends: in progress, as its beginning has left it."""
     attempt = event.attempt
-    return RequestState(
+    state = RequestState(
         Status.IN_PROGRESS,
-        UNKNOWN_NUMBER,
+        attempt.token,
         attempt.request_id,
         True,
         UNKNOWN_TEXT,
@@ -345,12 +381,15 @@ def assume_running(event: FinishAttempt, now: Now) -> RequestState:
         0.0,
         UNKNOWN_TEXT,
     )
+    conditions: dict[str, Any] = {"token": attempt.token}
+    if not isinstance(event.outcome, (Completed, Failed)):
+        conditions["status"] = Status.IN_PROGRESS.value  # a background refresh keeps its own
+    return Assumption(state, conditions, is_set=("lease_until",))
 
 
-def before_attempt(event: FinishAttempt, now: Now) -> RequestState:
-    """For a record that a crash of the server has undone together with the attempt's beginning."""
-    attempt = event.attempt
-    return new_state(attempt.request_id, now)._replace(token=attempt.token - 1)
+def finish_again(state: RequestState, event: FinishAttempt, now: Now) -> tuple[Known, bool]:
+    """As `finish_attempt`, for the caller who did so and got no answer."""
+    return state, True
 
 
 def forget(state: Known, event: None, now: Now) -> tuple[Known, bool]:

@@ -14,8 +14,8 @@ from webloom.ports.import_runs import Claim
 class Batch:
     mark: Mark
     source_url: str
-    jobs: Sequence[JobPosting]  # no two with one key
-    duplicates: int = 0  # within the batch, left out of `jobs`
+    postings: Sequence[JobPosting]  # no two with one key
+    duplicates: int = 0  # within the batch, left out of `postings`
     failures: Sequence[Failure] = ()  # records of the batch that are not postings
     known: Sequence[tuple[str, str]] = ()  # keys and content hashes of postings as they were
 

@@ -8,16 +8,16 @@ from typing import Protocol
 
 from webloom.domain.inventory import Attempt, FetchRequest, GivenBack, Outcome
 from webloom.domain.request_state import (
+    Assumption,
     BeginAttempt,
     Begun,
     FinishAttempt,
-    Guessed,
     NotedRequest,
     RenewAttempt,
     RequestState,
     Tombstone,
     assume_running,
-    assume_unknown,
+    assume_settled,
     assume_waiting,
     begin_attempt,
     finish_attempt,
@@ -28,7 +28,7 @@ from webloom.domain.request_state import (
 from webloom.stores.primitives import Answer, Decide, Event, Now
 
 Decided = RequestState | Tombstone
-Guess = Callable[[Event, Now], Guessed]
+Guess = Callable[[Event, Now], Assumption | None]  # None: not to be guessed
 
 
 class Records(Protocol):
@@ -47,8 +47,8 @@ class Records(Protocol):
         """Decide about each (URL, event), in order, and write what changed if nothing else did
         meanwhile; otherwise decide again. A tombstone as the new state deletes the record.
 
-        A backend that would have to read first may decide on the state that `guess` assumes and
-        write on the condition that it holds. Without `durable` a crash may undo such a change.
+        A backend for which reading is expensive decides on the state that `guess` assumes, and
+        writes if its conditions hold. Without `durable` a crash may undo such a change.
         """
 
     async def check_room(self) -> None:
@@ -71,10 +71,12 @@ class StoredInventory:
     async def note_requests(self, noted: Sequence[NotedRequest]) -> None:
         if any(each.token == 0 for each in noted):
             await self._records.check_room()
-        items = [
-            (request.url, NotedRequest(self._storable(request), token)) for request, token in noted
-        ]
-        await self._records.change(note_request, items, guess=assume_unknown)
+        items = []
+        for each in noted:
+            request = self._storable(each.request)
+            event = each if request is each.request else NotedRequest(request, each.token)
+            items.append((request.url, event))
+        await self._records.change(note_request, items, guess=assume_settled)
 
     async def begin_attempt(self, request: FetchRequest, *, lease: float) -> Begun:
         event = BeginAttempt(self._storable(request), lease)
@@ -101,7 +103,7 @@ class StoredInventory:
         return was_known
 
     def _storable(self, request: FetchRequest) -> FetchRequest:
-        request_id = self._records.text(request.request_id)
-        return (
-            request if request_id == request.request_id else replace(request, request_id=request_id)
-        )
+        request_id = request.request_id
+        if request_id.isascii() and request_id.isprintable():
+            return request
+        return replace(request, request_id=self._records.text(request_id))

@@ -4,11 +4,11 @@ A worker of another program upserts by `dedupeKey`. What it adds has an _id of t
 place in the listing and no words; what it changes may have a text for a date, and other words than
 those that it is found by. Both are made right when a run that such a worker took part in ends:
 
-    added     list its words -> insert it under its _id of ours, with a key that nobody looks for
+    added     list its words -> insert it under its _id of ours, with a temporary key
               -> delete the original, if it is as it was read -> give it its key and its place
     changed   list its words, if others -> set what differs, if it is as it was read
 
-A process may die between any two of these. A posting with a key that nobody looks for has no place
+A process may die between any two of these. A posting with a temporary key has no place
 either: it is found as one that was added, and finished or dropped. All fields that are not ours
 stay.
 """
@@ -27,9 +27,9 @@ from pymongo.errors import BulkWriteError
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.indexes import LATEST_FIRST, POSTINGS_BY_SOURCE
-from webloom.adapters.mongodb.posting_documents import (
+from webloom.adapters.mongodb.insertion import insert_each, problems_of
+from webloom.adapters.mongodb.posting_codec import (
     BY_OTHERS,
     born_at,
     id_of,
@@ -48,7 +48,7 @@ from webloom.stores.primitives import whole_milliseconds
 AT_ONCE = 500
 MOST_TRIES = 5
 CLOCKS_APART = timedelta(hours=1)  # how far another program's clock may be behind ours
-MOVING = "moving/"  # what a key that nobody looks for begins with
+MOVING = "moving/"  # what a temporary key begins with
 LEFT_AFTER = timedelta(minutes=1)  # by a process that has died
 LISTED = {"place": {"$gte": b""}}
 TEXT_FOR_A_DATE = {"publishedAt": {"$type": "string"}}
@@ -75,7 +75,7 @@ Adopt = Callable[[list[_Adopted]], Awaitable[int]]
 class AdoptedPostings:
     def __init__(self, database: MongoDatabase) -> None:
         self._db = database
-        self._jobs = database.jobs
+        self._postings = database.jobs
 
     async def adopt(self, claim: Claim, *, is_shared: bool) -> int:
         run = claim.run
@@ -93,7 +93,7 @@ class AdoptedPostings:
         """Those that were added by others. It is not known in which run."""
         with self._db.use():
             wanted = {"dedupeKey": {"$in": [plain(key) for key in keys]}, "place": None}
-            found = await self._jobs.find(wanted).to_list()
+            found = await self._postings.find(wanted).to_list()
             return await self._add(self._in_form(found, BY_OTHERS))
 
     async def _until_none(
@@ -103,7 +103,7 @@ class AdoptedPostings:
         adopted = 0
         for _ in range(MOST_TRIES):
             missed = 0
-            async with self._jobs.find(query, hint=hint, batch_size=AT_ONCE) as found:
+            async with self._postings.find(query, hint=hint, batch_size=AT_ONCE) as found:
                 while documents := await found.to_list(AT_ONCE):
                     await self._finish_left([each for each in documents if _is_moving(each)])
                     forms = self._in_form(
@@ -117,7 +117,7 @@ class AdoptedPostings:
         return adopted
 
     async def _adopt_changed(self, url: str, since: datetime, mark: Mark) -> int:
-        """Those of a source, in the order of their ids, that somebody changed in the run."""
+        """Those of a source, in the order of their ids, that were changed in the run."""
         start = start_of_source(url)
         adopted, after, tries = 0, start, 0
         changed = {"updatedAt": {"$gte": since - CLOCKS_APART}}
@@ -125,7 +125,7 @@ class AdoptedPostings:
         while True:
             ids = {"$gt": after, "$lt": start + "\U0010ffff"}
             wanted = LISTED | {"_id": ids, "sourceUrl": url, "$or": [changed, odd, TEXT_FOR_A_DATE]}
-            query = self._jobs.find(wanted, sort={"_id": 1}, hint={"_id": 1}, limit=AT_ONCE)
+            query = self._postings.find(wanted, sort={"_id": 1}, hint={"_id": 1}, limit=AT_ONCE)
             found = await query.to_list()
             if not found:
                 return adopted
@@ -158,12 +158,12 @@ class AdoptedPostings:
             await self._db.job_words.insert_one(list_of(listed))
 
     async def _change(self, forms: list[_Adopted]) -> int:
-        """How many are made: not those that somebody has changed meanwhile."""
+        """How many are made: not those that were changed meanwhile."""
         await self._write_words(forms)
         back = [form.key for form in forms if _is_back(form)]
         if back:
             gone = {"closedAt": "", "closedBy": "", "closingBy": ""}
-            await self._jobs.update_many({"_id": {"$in": back}}, {"$unset": gone})
+            await self._postings.update_many({"_id": {"$in": back}}, {"$unset": gone})
         changes = [
             Change(
                 form.key,
@@ -172,7 +172,9 @@ class AdoptedPostings:
             )
             for form in forms
         ]
-        return await change_each(self._jobs, changes, condition=_IS_AS_READ, result=_WITH_FIELDS)
+        return await change_each(
+            self._postings, changes, condition=_IS_AS_READ, result=_WITH_FIELDS
+        )
 
     async def _add(self, forms: list[_Adopted]) -> int:
         """One that was replaced has its _id of ours already."""
@@ -187,9 +189,9 @@ class AdoptedPostings:
         ours = await self._insert_copies(forms, start)
         if not ours:
             return 0
-        await self._jobs.bulk_write([_delete_as_read(form) for form in ours], ordered=False)
+        await self._postings.bulk_write([_delete_as_read(form) for form in ours], ordered=False)
         originals = [form.document["_id"] for form in ours]
-        there = await self._jobs.find({"_id": {"$in": originals}}, {"_id": True}).to_list()
+        there = await self._postings.find({"_id": {"$in": originals}}, {"_id": True}).to_list()
         changed = {each["_id"] for each in there}
         dropped = [form.key for form in ours if form.document["_id"] in changed]
         if dropped:
@@ -211,24 +213,15 @@ class AdoptedPostings:
             copy = form.document | form.fields | moved | {"movingSince": now}
             del copy["place"]
             copies.append(copy)
-        try:
-            await self._jobs.insert_many(copies, ordered=False)
-        except BulkWriteError as error:
-            failures = error.details["writeErrors"]
-            if error.details["writeConcernErrors"] or any(
-                each["code"] != DUPLICATE_KEY for each in failures
-            ):
-                raise
-            lost = {each["index"] for each in failures}
-            return [form for place, form in enumerate(forms) if place not in lost]
-        return forms
+        lost = {each.place for each in await insert_each(self._postings, copies)}
+        return [form for place, form in enumerate(forms) if place not in lost]
 
     async def _drop(self, ids: list[str], start: str) -> None:
         key = {"$gte": start, "$lt": start + "\U0010ffff"}
-        await self._jobs.delete_many({"_id": {"$in": ids}, "dedupeKey": key})
+        await self._postings.delete_many({"_id": {"$in": ids}, "dedupeKey": key})
 
     async def _name(self, moved: list[tuple[str, str, bytes]]) -> int:
-        """Give them their keys. If somebody has added the same posting meanwhile, that one stays,
+        """Give them their keys. If the same posting was added meanwhile, that one stays,
         and is found as any that was added."""
         if not moved:
             return 0
@@ -243,13 +236,10 @@ class AdoptedPostings:
             for key, alias, place in moved
         ]
         try:
-            return (await self._jobs.bulk_write(updates, ordered=False)).modified_count
+            return (await self._postings.bulk_write(updates, ordered=False)).modified_count
         except BulkWriteError as error:
-            failures = error.details["writeErrors"]
-            if any(each["code"] != DUPLICATE_KEY for each in failures):
-                raise
-            lost = [moved[each["index"]] for each in failures]
-            await self._jobs.delete_many(
+            lost = [moved[each.place] for each in problems_of(error)]
+            await self._postings.delete_many(
                 {"_id": {"$in": [key for key, _, _ in lost]}, "movingSince": {"$exists": True}}
             )
             return len(moved) - len(lost)
@@ -262,10 +252,12 @@ class AdoptedPostings:
             return
         keys = {each["_id"]: each["dedupeKey"].split("/", 2)[2] for each in left}
         wanted = {"dedupeKey": {"$in": list(keys.values())}}
-        found = await self._jobs.find(wanted, {"_id": False, "dedupeKey": True}).to_list()
+        found = await self._postings.find(wanted, {"_id": False, "dedupeKey": True}).to_list()
         there = {each["dedupeKey"] for each in found}
         originals = [each["_id"] for each in left if keys[each["_id"]] in there]
-        await self._jobs.delete_many({"_id": {"$in": originals}, "movingSince": {"$lt": before}})
+        await self._postings.delete_many(
+            {"_id": {"$in": originals}, "movingSince": {"$lt": before}}
+        )
         await self._name(
             [
                 (each["_id"], each["dedupeKey"], _place(each, key))
@@ -317,7 +309,7 @@ def _differs(form: _Adopted) -> bool:
 
 
 def _is_back(form: _Adopted) -> bool:
-    """It was closed, and somebody has changed it since."""
+    """It was closed, and has been changed since."""
     closed: datetime | None = form.document.get("closedAt")
     return closed is not None and form.fields["updatedAt"] > closed
 

@@ -12,12 +12,12 @@ from webloom.adapters.mongodb.documents import Document, Places, plain, plain_te
 from webloom.adapters.mongodb.dump import Kind, Session
 from webloom.adapters.mongodb.feeds import feed_document, feed_of
 from webloom.adapters.mongodb.import_run_codec import run_document, run_of
-from webloom.adapters.mongodb.posting_documents import (
+from webloom.adapters.mongodb.posting_codec import (
     id_of,
     mark_text,
     stored_posting,
 )
-from webloom.adapters.mongodb.posting_documents import (
+from webloom.adapters.mongodb.posting_codec import (
     new_document as new_posting,
 )
 from webloom.adapters.mongodb.posting_words import list_of
@@ -31,8 +31,9 @@ from webloom.adapters.mongodb.watch_codec import (
 from webloom.adapters.mongodb.watch_ledger import page_in_run, tally_of
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
-from webloom.domain.inventory import shelf_of, url_key
+from webloom.domain.inventory import url_key
 from webloom.domain.notification import Notification
+from webloom.domain.request_state import RequestState
 from webloom.domain.watch import EVENTS, MOST_FAILURES, PageFailure, Watch, WatchRun
 from webloom.domain.watch import RunStatus as WatchStatus
 from webloom.domain.watch_run import RunState
@@ -61,17 +62,21 @@ class _Records(Kind):
         """What waits for a message or a retry counts as quiet: the scheduler queues it at once."""
         metadata, processing = item.metadata, item.processing
         place = self._places.next(item.created_at)
-        document = new_document(
-            item.url, item.request_id, now=0.0, wall=item.created_at, place=place
+        state = RequestState(
+            item.status,
+            item.token,
+            item.request_id,
+            item.background,
+            processing.last_request_id,
+            processing.attempt_number,
+            processing.retry_count,
+            retry_due=0.0 if item.waits else None,
+            error_message=processing.error_message,
+            last_attempt_at=processing.last_attempt_at,
+            updated_at=item.updated_at,
         )
-        document["work"] |= {
-            "token": item.token,
-            "background": item.background,
-            "retry_due": 0.0 if item.waits else None,
-        }
+        document = new_document(item.url, state, created_at=item.created_at, place=place)
         return document | {
-            "status": item.status.value,
-            "shelf": shelf_of(item.status),
             "metadata": {
                 "status_code": metadata.status_code,
                 "headers": metadata.headers and plain_texts(metadata.headers),
@@ -79,15 +84,7 @@ class _Records(Kind):
                 "page_source": metadata.page_source and plain(metadata.page_source),
                 "final_url": metadata.final_url,
             },
-            "processing": {
-                "retry_count": processing.retry_count,
-                "attempt_number": processing.attempt_number,
-                "error_message": processing.error_message,
-                "last_attempt_at": processing.last_attempt_at,
-                "last_request_id": processing.last_request_id,
-            },
             "additional_details": plain_values(item.additional_details),
-            "updated_at": item.updated_at,
         }
 
     def replacement(self, new: Document, here: Document) -> Document:

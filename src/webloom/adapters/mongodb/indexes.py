@@ -114,7 +114,7 @@ async def make(collection: Collection, indexes: list[IndexModel], address: str) 
             fields = ", ".join(reason.get("keyPattern", {}))
             raise BackendRefused(
                 f"MongoDB at {address}: the collection {name} has several documents with the same "
-                f"{fields}, of which Webloom needs one: remove the others, or give Webloom "
+                f"{fields}: remove all but one of them, or give Webloom "
                 "another database or collection"
             ) from error
         raise

@@ -6,7 +6,7 @@ finds a posting unchanged leaves no trace on it. So a posting is closed in two s
     mark it -> the run is still the producer's -> close it, if the mark is still there
 
 A later run begins only after this one has ended, and thus after the marks were made. Its batches
-take a posting with a mark for one that is not open, and write it anew, without the mark.
+take a posting with a mark for one that is not open, and write it again, without the mark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pymongo
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.adapters.mongodb.posting_documents import start_of_source
+from webloom.adapters.mongodb.posting_codec import start_of_source
 
 CLOSED_AT_ONCE = 1000
 COUNT_SECONDS = 60.0
@@ -27,23 +27,23 @@ COUNTED_FOR = 2.0
 _BY_KEY = [("dedupeKey", 1)]
 
 
-async def count_by_index(jobs: Collection, query: Document) -> int:
+async def count_by_index(collection: Collection, query: Document) -> int:
     """By an index alone, which `count_documents` would not be."""
-    answer = await jobs.database.command("count", jobs.name, query=query)
+    answer = await collection.database.command("count", collection.name, query=query)
     return int(answer["n"])
 
 
 class OpenPostings:
     def __init__(self, database: MongoDatabase) -> None:
         self._db = database
-        self._jobs = database.jobs
+        self._postings = database.jobs
         self._counts = (0, 0)
         self._counted_until = 0.0
 
     async def keys(self, source_url: str, after: str, limit: int) -> list[str]:
         start = start_of_source(source_url)
         with self._db.use():
-            found = self._jobs.find(
+            found = self._postings.find(
                 {
                     "_id": {"$gt": start + plain(after), "$lt": start + "\U0010ffff"},
                     "sourceUrl": plain(source_url),
@@ -76,7 +76,7 @@ class OpenPostings:
             for start in range(0, len(keys), CLOSED_AT_ONCE):
                 some = [plain(key) for key in keys[start : start + CLOSED_AT_ONCE]]
                 wanted = {"dedupeKey": {"$in": some}, "closedBy": None} | chosen
-                updated = await self._jobs.update_many(wanted, change, hint=_BY_KEY)
+                updated = await self._postings.update_many(wanted, change, hint=_BY_KEY)
                 matched += updated.matched_count
         return matched
 
@@ -86,8 +86,8 @@ class OpenPostings:
         if self._db.now() >= self._counted_until:
             with self._db.use(), pymongo.timeout(COUNT_SECONDS):
                 closed, total = await asyncio.gather(
-                    count_by_index(self._jobs, {"closedBy": {"$gte": ""}}),
-                    count_by_index(self._jobs, {"place": {"$gte": b""}}),
+                    count_by_index(self._postings, {"closedBy": {"$gte": ""}}),
+                    count_by_index(self._postings, {"place": {"$gte": b""}}),
                 )
             self._counts = max(0, total - closed), closed
             self._counted_until = self._db.now() + COUNTED_FOR

@@ -8,7 +8,7 @@ Words that few postings have lead to these; a word that many have is soon met on
 
 from __future__ import annotations
 
-import base64
+import struct
 from dataclasses import dataclass, replace
 
 from pymongo import ASCENDING
@@ -24,9 +24,8 @@ from webloom.adapters.mongodb.indexes import (
     WORD,
     Collection,
 )
-from webloom.adapters.mongodb.posting_documents import (
+from webloom.adapters.mongodb.posting_codec import (
     FIRST_PLACE,
-    PLACE_BYTES,
     first_place_in,
     milliseconds,
     milliseconds_begun,
@@ -34,24 +33,23 @@ from webloom.adapters.mongodb.posting_documents import (
     stored_posting,
 )
 from webloom.adapters.mongodb.posting_words import LONGEST_WORD, postings_with
-from webloom.adapters.mongodb.words import Phrase
-from webloom.domain.errors import BadCursor
+from webloom.adapters.mongodb.words import Phrase, words_with_prefix
 from webloom.ports.postings import PostingFilter, PostingPage
+from webloom.stores.cursors import cursor_of, values_of
 
 MOST_SCANNED = 2000  # postings looked at for one page
-MOST_WORDS = 50  # of one beginning, which an index can be asked for at once
-_LAST_LETTER = "\U0010ffff"
+_PLACE = struct.Struct(">qq")
 _LOOKED_AT = dict.fromkeys(("title", "company", "location", "sourceUrl", "closedBy", "place"), True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A phrase, and the fields of which one must have it."""
+class _Term:
+    """A phrase, and the fields one of which must contain it."""
 
     phrase: Phrase
     fields: tuple[str, ...]
 
-    def by(self, document: Document) -> bool:
+    def is_in(self, document: Document) -> bool:
         texts = (document.get(name) for name in self.fields)
         return any(isinstance(text, str) and self.phrase.is_in(text) for text in texts)
 
@@ -59,7 +57,8 @@ class _Said:
 async def postings_page(
     db: MongoDatabase, chosen: PostingFilter, limit: int, cursor: str | None
 ) -> PostingPage:
-    places = _places(chosen, None if cursor is None else _parsed(cursor))
+    start = None if cursor is None else _PLACE.pack(*values_of(cursor, int, int))
+    places = _places(chosen, start)
     with db.use():
         plan = await _plan(db.job_words, chosen, places)
         if plan is None:
@@ -77,14 +76,14 @@ async def postings_page(
     found = [stored_posting(document) for document in documents]
     return PostingPage(
         postings=[each for each in found if each is not None],
-        next_cursor=None if last is None else _cursor(last["place"]),
+        next_cursor=None if last is None else cursor_of(*_PLACE.unpack(last["place"])),
     )
 
 
 async def _plan(lists: Collection, chosen: PostingFilter, places: Document) -> ScanPlan | None:
     """None: nothing can be found."""
-    said = _said(chosen)
-    if any(not each.phrase.words for each in said):
+    terms = _terms(chosen)
+    if any(not each.phrase.words for each in terms):
         return None
     source_url = None if chosen.source_url is None else plain(chosen.source_url)
 
@@ -92,55 +91,41 @@ async def _plan(lists: Collection, chosen: PostingFilter, places: Document) -> S
         return (
             chosen.is_open in (None, "closedBy" not in document)
             and source_url in (None, document["sourceUrl"])
-            and all(each.by(document) for each in said)
+            and all(each.is_in(document) for each in terms)
         )
 
     def along(index: Index, found: Document, *, is_all: bool = False) -> ScanPlan:
         return ScanPlan(index=index, found=found, accepts=None if is_all else accepts)
 
-    if said and (ids := await _ids(lists, said)) is not None:
+    if terms and (ids := await _ids(lists, terms)) is not None:
         return along([("_id", ASCENDING)], {"_id": {"$in": ids}})
     if chosen.is_open is False:
-        return along(CLOSED_POSTINGS, CLOSED, is_all=source_url is None and not said)
+        return along(CLOSED_POSTINGS, CLOSED, is_all=source_url is None and not terms)
     if source_url is not None:
-        is_all = chosen.is_open is None and not said
+        is_all = chosen.is_open is None and not terms
         dated = {"sourceUrl": source_url, "publishedAt": _dates(places)}
         undated = {"sourceUrl": source_url, "publishedAt": None}
         return replace(along(POSTINGS_BY_SOURCE, dated, is_all=is_all), second_range=undated)
-    return along(LATEST_FIRST, {}, is_all=chosen.is_open is None and not said)
+    return along(LATEST_FIRST, {}, is_all=chosen.is_open is None and not terms)
 
 
-def _said(chosen: PostingFilter) -> list[_Said]:
+def _terms(chosen: PostingFilter) -> list[_Term]:
     asked = (
         (chosen.text, ("title", "company", "location")),
         (chosen.company, ("company",)),
         (chosen.location, ("location",)),
     )
-    return [_Said(Phrase.parse(plain(text)), fields) for text, fields in asked if text is not None]
+    return [_Term(Phrase.parse(plain(text)), fields) for text, fields in asked if text is not None]
 
 
-async def _ids(lists: Collection, said: list[_Said]) -> list[str] | None:
+async def _ids(lists: Collection, terms: list[_Term]) -> list[str] | None:
     """Of postings among which all are that are asked for; None: they would be too many."""
-    whole = [word for each in said for word in each.phrase.whole_words]
+    whole = [word for each in terms for word in each.phrase.whole_words]
     words: list[str] | None = [max(whole, key=len)[:LONGEST_WORD]] if whole else None
     if words is None:
-        longest = max((each.phrase.words[0] for each in said), key=len)
-        words = await _words_beginning(lists, longest[:LONGEST_WORD])
+        longest = max((each.phrase.words[0] for each in terms), key=len)
+        words = await words_with_prefix(lists, WORD, longest[:LONGEST_WORD])
     return None if words is None else await postings_with(lists, words)
-
-
-async def _words_beginning(lists: Collection, beginning: str) -> list[str] | None:
-    """Hop along the index from word to word; None when there are too many."""
-    words: list[str] = []
-    start, end = beginning, beginning + _LAST_LETTER
-    while len(words) <= MOST_WORDS:
-        key = lists.find(hint=WORD, return_key=True, limit=1)
-        found: list[Document] = await key.min([("words", start)]).max([("words", end)]).to_list()
-        if not found:
-            return words
-        words.append(found[0]["words"])
-        start = words[-1] + "\0"
-    return None
 
 
 def _places(chosen: PostingFilter, start: bytes | None) -> Document:
@@ -160,18 +145,3 @@ def _dates(places: Document) -> Document:
     if "$lt" in places:
         dates["$lte"] = moment_in(places["$lt"])
     return dates
-
-
-def _cursor(place: bytes) -> str:
-    return base64.urlsafe_b64encode(place).decode().rstrip("=")
-
-
-def _parsed(cursor: str) -> bytes:
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        place = base64.b64decode(padded, altchars=b"-_", validate=True)
-    except ValueError as error:
-        raise BadCursor(f"{cursor[:100]!r} is not a cursor of this listing") from error
-    if len(place) != PLACE_BYTES:
-        raise BadCursor(f"{cursor[:100]!r} is not a cursor of this listing")
-    return place

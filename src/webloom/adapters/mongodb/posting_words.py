@@ -33,14 +33,14 @@ def list_of(postings: Iterable[Listed]) -> Document:
     ids: list[str] = []
     hits: dict[str, list[int]] = {}
     shared: dict[str, list[int]] = {}  # by a text that many postings have
-    for place, (posting_id, job) in enumerate(postings):
+    for place, (posting_id, posting) in enumerate(postings):
         ids.append(posting_id)
-        whose = f"{job.company or ''} {job.location or ''}"
-        if len(job.title) + len(whose) <= LONGEST_WORD:  # so that neither limit can be passed
-            words = words_of(job.title)
+        whose = f"{posting.company or ''} {posting.location or ''}"
+        if len(posting.title) + len(whose) <= LONGEST_WORD:  # so that neither limit can be passed
+            words = words_of(posting.title)
             shared.setdefault(whose, []).append(place)
         else:
-            words = _limited([*words_of(job.title), *words_of(whose)])
+            words = _limited([*words_of(posting.title), *words_of(whose)])
         for word in words:
             places = hits.get(word)
             if places is None:
@@ -59,12 +59,10 @@ def _limited(words: list[str]) -> list[str]:
     return [word[:LONGEST_WORD] for word in list(dict.fromkeys(words))[:MOST_WORDS]]
 
 
-def has_words_of(known: Document, job: JobPosting) -> bool:
+def has_words_of(known: Document, posting: JobPosting) -> bool:
     """Whether a posting that is stored is found by the same words."""
-    return (known.get("title"), known.get("company"), known.get("location")) == (
-        job.title,
-        job.company,
-        job.location,
+    return all(
+        known.get(name) == getattr(posting, name) for name in ("title", "company", "location")
     )
 
 

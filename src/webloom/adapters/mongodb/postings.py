@@ -8,12 +8,14 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import plain
 from webloom.adapters.mongodb.import_ledger import Entry, MongoRunLedger, Seen, Written
 from webloom.adapters.mongodb.open_postings import OpenPostings
+from webloom.adapters.mongodb.posting_codec import stored_posting
 from webloom.adapters.mongodb.posting_search import postings_page
 from webloom.adapters.mongodb.posting_writes import PostingWrites
 from webloom.domain.import_run import Counts, Failure, Mark, count
 from webloom.ports.import_runs import Claim
 from webloom.ports.postings import Batch, PostingFilter, PostingPage, StoredPosting
 from webloom.stores.import_runs import StoredImportRuns
+from webloom.stores.postings import ledger_row
 
 # Batches come one by one. Those that set out together share each of the six commands that follow.
 PACE = 0.025
@@ -45,18 +47,16 @@ class MongoPostings:
         as_before = await self._writes.judge_known(batch.source_url, batch.known, batch.mark)
         if as_before is None:
             return None
-        verdicts, refused = await self._writes.apply(batch.jobs, batch.mark)
-        failures = [*batch.failures, *refused]
-        counts = count(verdicts, failed=len(failures)).plus(count(as_before))
-        counts = counts.plus(Counts(duplicate=batch.duplicates))
+        verdicts, refused = await self._writes.apply(batch.postings, batch.mark)
+        counts, failures = ledger_row(batch, refused, as_before, verdicts)
         return await self._write_row(Entry(batch.mark, counts, failures))
 
     async def _count_late(self, batch: Batch, seen: Seen) -> None:
-        """What a worker has stored that died while the run ended, and that nobody has counted. If
+        """What a worker has stored that died while the run ended, and that was not counted. If
         it is alive, its own row counts more and replaces this one. What it stores later is not
-        counted if it then dies before its row, when nobody has the message any more."""
+        counted if it then dies before its row, when the message is gone."""
         if seen.counts is None or seen.is_partial:
-            made = await self._writes.made_by(batch.jobs, batch.mark)
+            made = await self._writes.made_by(batch.postings, batch.mark)
             if made:
                 await self._write_row(Entry(batch.mark, count(made), [], is_partial=True))
                 return
@@ -93,7 +93,9 @@ class MongoPostings:
         return await self._adopted.adopt(claim, is_shared=is_shared)
 
     async def find(self, dedupe_key: str) -> StoredPosting | None:
-        return await self._writes.find(dedupe_key)
+        with self._db.use():
+            document = await self._db.jobs.find_one({"dedupeKey": plain(dedupe_key)})
+        return None if document is None else stored_posting(document)
 
     async def page(
         self, chosen: PostingFilter, *, limit: int, cursor: str | None = None

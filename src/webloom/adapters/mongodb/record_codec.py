@@ -27,7 +27,6 @@ from webloom.adapters.mongodb.documents import (
 )
 from webloom.adapters.mongodb.words import words_of
 from webloom.domain.inventory import (
-    OPEN,
     Metadata,
     Processing,
     Received,
@@ -36,7 +35,7 @@ from webloom.domain.inventory import (
     shelf_of,
     url_key,
 )
-from webloom.domain.request_state import RequestState, token_at
+from webloom.domain.request_state import RequestState
 from webloom.parsing.web_url import host_of
 
 STATE_FIELDS = {"status": True, "processing": True, "work": True}
@@ -44,13 +43,7 @@ WITHOUT_SOURCE = {"metadata.page_source": False, "words": False}
 WITH_SOURCE = {"words": False}
 FIELDS, PROCESSING, WORK = "fields", "processing", "work"  # parts of a document
 
-_EMPTY = {
-    "status_code": None,
-    "headers": None,
-    "cookies": None,
-    "page_source": None,
-    "final_url": None,
-}
+_METADATA = ("status_code", "headers", "cookies", "page_source", "final_url")
 
 
 def response_fields(received: Received) -> Document:
@@ -68,42 +61,36 @@ def response_fields(received: Received) -> Document:
 
 
 def no_response() -> Document:
-    return {"metadata": _EMPTY, "additional_details": None}
+    return {"metadata": dict.fromkeys(_METADATA), "additional_details": None}
 
 
-def new_document(
-    url: str, request_id: str | None, *, now: float, wall: datetime, place: int
-) -> Document:
-    """A record that is PENDING.
-
-    Tokens begin with the time, so that a record which is deleted and made anew never has one twice.
-    """
+def new_document(url: str, state: RequestState, *, created_at: datetime, place: int) -> Document:
     return {
         "_id": url_key(url),
         "url": url,
-        "status": Status.PENDING.value,
-        **no_response(),
+        "status": state.status.value,
+        **(no_response() if state.response is None else response_fields(state.response)),
         "processing": {
-            "retry_count": 0,
-            "attempt_number": 0,
-            "error_message": None,
-            "last_attempt_at": None,
-            "last_request_id": None,
+            "retry_count": state.retry_count,
+            "attempt_number": state.attempt_number,
+            "error_message": state.error_message and plain(state.error_message),
+            "last_attempt_at": state.last_attempt_at,
+            "last_request_id": state.last_request_id,
         },
-        "created_at": wall,
-        "updated_at": wall,
+        "created_at": created_at,
+        "updated_at": state.updated_at or created_at,
         "host": host_of(url),
-        "shelf": OPEN,
+        "shelf": shelf_of(state.status),
         "words": sorted(set(words_of(url))),
         "place": place,
         "work": {
             "version": 0,
-            "token": token_at(now),
-            "request_id": request_id and plain(request_id),
-            "background": False,
-            "lease": None,
-            "retry_due": None,
-            "touched": now,
+            "token": state.token,
+            "request_id": state.request_id,
+            "background": state.background,
+            "lease": state.lease_until,
+            "retry_due": state.retry_due,
+            "touched": state.touched or 0.0,
             "holder": None,
             "finish": None,
         },
@@ -152,27 +139,36 @@ def state_of(document: Document, now: float) -> RequestState:
     )
 
 
-_PARTS = (  # of the fields that `state_of` reads, by their places in the state
-    (0, FIELDS, "status"),
-    (1, WORK, "token"),
-    (2, WORK, "request_id"),
-    (3, WORK, "background"),
-    (4, PROCESSING, "last_request_id"),
-    (5, PROCESSING, "attempt_number"),
-    (6, PROCESSING, "retry_count"),
-    (7, WORK, "lease"),
-    (8, WORK, "retry_due"),
-    (9, PROCESSING, "error_message"),
-)
+# Where the fields that `state_of` reads are kept.
+_PARTS = {
+    "status": (FIELDS, "status"),
+    "token": (WORK, "token"),
+    "request_id": (WORK, "request_id"),
+    "background": (WORK, "background"),
+    "last_request_id": (PROCESSING, "last_request_id"),
+    "attempt_number": (PROCESSING, "attempt_number"),
+    "retry_count": (PROCESSING, "retry_count"),
+    "lease_until": (WORK, "lease"),
+    "retry_due": (WORK, "retry_due"),
+    "error_message": (PROCESSING, "error_message"),
+}
+_PLACES = [(place, *where) for place, where in enumerate(_PARTS.values())]
+
+
+def path_of(field: str) -> str:
+    """Of a field of the state, or of `work`, in the document."""
+    part, name = _PARTS.get(field, (WORK, field))
+    return name if part == FIELDS else f"{part}.{name}"
 
 
 def difference(before: RequestState, after: RequestState) -> Document:
     """What is to be written, by part of the document."""
     fields: Document = {}
     parts: Document = {FIELDS: fields, PROCESSING: {}, WORK: {}}
-    for place, part, name in compress(_PARTS, map(ne, before, after)):
-        new = after[place]
-        parts[part][name] = plain(new) if isinstance(new, str) else new
+    for place, part, name in compress(_PLACES, map(ne, before, after)):
+        parts[part][name] = after[place]
+    if after.error_message is not None and "error_message" in parts[PROCESSING]:
+        parts[PROCESSING]["error_message"] = plain(after.error_message)
     if after.status is not before.status:
         fields["status"] = after.status.value
         if shelf_of(after.status) != shelf_of(before.status):

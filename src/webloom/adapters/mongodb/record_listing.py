@@ -8,14 +8,9 @@ after MOST_SCANNED of them the page ends where it is, and says where to go on.
 from __future__ import annotations
 
 import asyncio
-import base64
-import re
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pymongo
-from bson.max_key import MaxKey
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, first_place_of, plain
@@ -29,8 +24,7 @@ from webloom.adapters.mongodb.indexes import (
     Collection,
 )
 from webloom.adapters.mongodb.record_codec import WITHOUT_SOURCE, record_of
-from webloom.adapters.mongodb.words import Phrase
-from webloom.domain.errors import BadCursor
+from webloom.adapters.mongodb.words import Phrase, words_with_prefix
 from webloom.domain.inventory import (
     OPEN,
     SHELVES,
@@ -41,45 +35,17 @@ from webloom.domain.inventory import (
     shelf_of,
 )
 from webloom.domain.request_state import NotedRequest
+from webloom.stores.cursors import cursor_of, values_of
 
 COUNT_SECONDS = 60.0
 MOST_SCANNED = 1000  # records looked at for one page
-MOST_WORDS = 50  # of one beginning, which an index can be asked for at once
-_LAST_LETTER = "\U0010ffff"
-_CURSOR = re.compile(r"(-?[0-9a-f]{1,16})\.([0-9a-f]{32})")
 _SHOWN = {"url": True, "host": True, "status": True, "place": True}
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the next page starts: behind this record."""
-
-    place: int
-    key: str
-
-    def cursor(self) -> str:
-        return base64.urlsafe_b64encode(f"{self.place:x}.{self.key}".encode()).decode().rstrip("=")
-
-    @classmethod
-    def parse(cls, cursor: str) -> _Place:
-        try:
-            raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
-        except ValueError as error:
-            raise BadCursor(f"{cursor!r} is not a cursor of this listing") from error
-        parts = _CURSOR.fullmatch(raw)
-        if parts is None or not -(1 << 63) <= int(parts[1], 16) < 1 << 63:
-            raise BadCursor(f"{cursor!r} is not a cursor of this listing")
-        return cls(int(parts[1], 16), parts[2])
-
-    @classmethod
-    def of(cls, document: Document) -> _Place:
-        return cls(document["place"], document["_id"])
 
 
 async def records_page(
     db: MongoDatabase, chosen: RecordFilter, limit: int, cursor: str | None
 ) -> RecordPage:
-    start = None if cursor is None else _Place.parse(cursor)
+    start = None if cursor is None else values_of(cursor, int, str)
     with db.use():
         plan = await _plan(db.records, chosen)
         if plan is None:
@@ -96,7 +62,7 @@ async def records_page(
         )
     return RecordPage(
         records=[record_of(document) for document in documents],
-        next_cursor=None if last is None else _Place.of(last).cursor(),
+        next_cursor=None if last is None else cursor_of(int(last["place"]), last["_id"]),
     )
 
 
@@ -136,32 +102,14 @@ async def _plan_by_words(
     if phrase.whole_words:
         found: Document = {"words": max(phrase.whole_words, key=len)}
     else:
-        words = await _words_beginning(records, phrase.words[0])
+        words = await words_with_prefix(records, BY_WORD, phrase.words[0])
         if words is None:
             return ScanPlan(index=BY_SHELF, found={"shelf": {"$in": SHELVES}}, accepts=accepts)
         found = {"words": {"$in": words}}
     return ScanPlan(index=BY_WORD, found=found, accepts=None if is_known else accepts)
 
 
-async def _words_beginning(records: Collection, beginning: str) -> list[str] | None:
-    """Hop along the index from word to word; None when there are too many."""
-    words: list[str] = []
-    start, end = beginning, beginning + _LAST_LETTER
-    while len(words) <= MOST_WORDS:
-        key = records.find(hint=BY_WORD, return_key=True, limit=1)
-        found: list[Document] = await key.min(_before(start)).max(_before(end)).to_list()
-        if not found:
-            return words
-        words.append(found[0]["words"])
-        start = words[-1] + "\0"
-    return None
-
-
-def _before(word: str) -> list[tuple[str, Any]]:
-    return [("words", word), *((name, MaxKey()) for name, _ in NEWEST_FIRST)]
-
-
-def _period(chosen: RecordFilter, start: _Place | None) -> Document:
+def _period(chosen: RecordFilter, start: tuple[int, str] | None) -> Document:
     """As places: they begin with the moment of creation."""
     places: Document = {}
     if chosen.created_from is not None:
@@ -170,8 +118,9 @@ def _period(chosen: RecordFilter, start: _Place | None) -> Document:
         places["$lt"] = _place(chosen.created_to)
     if start is None:
         return {"place": places} if places else {}
-    behind = {"$or": [{"place": {"$lt": start.place}}, {"_id": {"$lt": start.key}}]}
-    return {"place": places | {"$lte": start.place}} | behind
+    place, key = start
+    behind = {"$or": [{"place": {"$lt": place}}, {"_id": {"$lt": key}}]}
+    return {"place": places | {"$lte": place}} | behind
 
 
 def _place(moment: datetime) -> int:

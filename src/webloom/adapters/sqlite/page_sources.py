@@ -34,7 +34,7 @@ def size_of(source: bytes) -> int:
 
 
 def write_sources(connection: sqlite3.Connection, sources: Mapping[int, bytes | None]) -> None:
-    """Of records by their ids. They go in as one blob, of which each row takes its part."""
+    """Of records by their ids. They go in as one blob; each row takes its part."""
     rows, blobs, place = [], [], 1
     for row, blob in sources.items():
         if blob is not None:

@@ -20,7 +20,7 @@ _TABLES = ("posting_keys", "fresh_keys")
 
 
 def key_bytes(dedupe_key: str) -> bytes | None:
-    """None: it is no hash, and so nothing is stored under it."""
+    """None: not a hash, so nothing is stored under it."""
     try:
         key = bytes.fromhex(dedupe_key)
     except ValueError:

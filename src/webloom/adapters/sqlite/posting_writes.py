@@ -28,13 +28,11 @@ from webloom.adapters.sqlite.posting_codec import (
 from webloom.adapters.sqlite.posting_keys import KEY_BYTES, key_bytes
 from webloom.adapters.sqlite.values import milliseconds
 from webloom.domain.import_run import (
-    LONGEST_SAMPLE,
     Counts,
     Failure,
     Known,
     Mark,
     Verdict,
-    count,
     judge,
     judge_known,
 )
@@ -42,13 +40,18 @@ from webloom.domain.import_transitions import is_held
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_runs import Claim
 from webloom.ports.postings import Batch
+from webloom.stores.postings import ledger_row, refused
 
 _KNOWN = "content_hash, created_run, created_batch, changed_run, changed_batch, closed_run IS NULL"
+
+_NEW = given("number", "source", "hash", "time", "start", "length")
 
 _encode = msgspec.json.Encoder().encode
 
 
-class _Job(NamedTuple):
+class _Given(NamedTuple):
+    """A posting of a batch."""
+
     posting: JobPosting
     key: bytes
     body: bytes
@@ -58,12 +61,12 @@ class _Job(NamedTuple):
 @dataclass(kw_only=True, slots=True)
 class Apply:
     batch: Batch
-    jobs: list[_Job] = field(default_factory=list)
+    given: list[_Given] = field(default_factory=list)
     refused: list[Failure] = field(default_factory=list)
 
 
 class _Old(NamedTuple):
-    """What is stored under the key of a job."""
+    """What is stored under the key of a posting."""
 
     id: int
     time: int
@@ -72,35 +75,31 @@ class _Old(NamedTuple):
 
 
 class _Change(NamedTuple):
-    job: _Job
+    new: _Given
     source: int
     old: _Old
 
     @property
     def time(self) -> int:
-        return self.old.created_at if self.job.time is None else self.job.time
+        return self.old.created_at if self.new.time is None else self.new.time
 
 
 def encode(items: list[Apply]) -> None:
     for item in items:
-        item.jobs.clear()
+        item.given.clear()
         item.refused.clear()
-        for posting in item.batch.jobs:
+        for posting in item.batch.postings:
+            key = key_bytes(posting.dedupe_key)
+            if key is None:
+                item.refused.append(refused(posting, "its dedupeKey is not a SHA-1 in hexadecimal"))
+                continue
             try:
                 body = _encode(posting)
             except (ValueError, TypeError, OverflowError) as error:
-                item.refused.append(_refused(posting, f"it can't be stored: {error}"))
-                continue
-            key = key_bytes(posting.dedupe_key)
-            if key is None:
-                item.refused.append(_refused(posting, "its dedupeKey is no SHA-1 in hexadecimal"))
+                item.refused.append(refused(posting, str(error)))
             else:
-                item.jobs.append(_Job(posting, key, body, milliseconds(posting.published_at)))
-
-
-def _refused(posting: JobPosting, reason: str) -> Failure:
-    sample = f"{posting.title[:LONGEST_SAMPLE]} {posting.job_url} {posting.external_id}"
-    return Failure(reason=plain(reason), sample=plain(sample)[:LONGEST_SAMPLE])
+                time = milliseconds(posting.published_at)
+                item.given.append(_Given(posting, key, body, time))
 
 
 class Writing:
@@ -125,9 +124,8 @@ class Writing:
         as_before = self._judge_known(item.batch, numbered)
         if as_before is None:
             return None
-        counts = count(as_before).plus(self._store(item, numbered))
-        failures = [*item.batch.failures, *item.refused]
-        counts = counts.plus(Counts(duplicate=item.batch.duplicates, failed=len(failures)))
+        verdicts = self._store(item.given, numbered)
+        counts, failures = ledger_row(item.batch, item.refused, as_before, verdicts)
         write_row(self._connection, run, mark, counts, failures)
         return counts
 
@@ -135,6 +133,27 @@ class Writing:
         run = self._number(mark.run_id)
         if run is not None and find_row(self._connection, run, mark) is None:
             write_row(self._connection, run, mark, Counts(failed=failed), failures)
+
+    def close(self, claim: Claim, keys: Sequence[str]) -> None:
+        run_id = plain(claim.run.run_id)
+        held = RUNS.load(self._connection, [run_id]).get(run_id)
+        found = [key for each in keys if (key := key_bytes(each)) is not None]
+        if held is None or not is_held(held.state, claim.token) or not found:
+            return
+        source = posting_keys.source_of(self._connection, held.state.run.source_url)
+        sources, columns = [source] * len(found), "id, time, closed_run"
+        rows = posting_keys.find(self._connection, sources, found, columns)
+        change(
+            self._connection,
+            given("number", "place")
+            + """
+            UPDATE postings SET closed_at = :wall, closed_run = :run, closed_place = given.place
+            FROM given WHERE id = given.number
+            """,
+            [(row[1], first_place(row[2]) | row[1]) for row in rows if row[3] is None],
+            wall=self._wall,
+            run=number_of(self._connection, run_id),
+        )
 
     def finish(self) -> None:
         if self._words:
@@ -175,96 +194,78 @@ class Writing:
         hashes = enumerate(content_hash for _, content_hash in batch.known)
         return judge_known(((found.get(place), each) for place, each in hashes), mark)
 
-    def _store(self, item: Apply, mark: Mark) -> Counts:
+    def _store(self, batch: list[_Given], mark: Mark) -> dict[Verdict, int]:
         """`mark` has the number of its run."""
-        sources = [self.source(job.posting.source_url) for job in item.jobs]
-        there = self._find(item.jobs, sources)
+        sources = [self.source(new.posting.source_url) for new in batch]
+        stored = self._find(batch, sources)
         verdicts: dict[Verdict, int] = {}
-        added: list[tuple[_Job, int]] = []
+        added: list[tuple[_Given, int]] = []
         changed: list[_Change] = []
-        for place, (job, source) in enumerate(zip(item.jobs, sources, strict=True)):
-            old = there.get(place)
-            verdict = judge(old and old.known, job.posting.content_hash, mark)
+        for place, (new, source) in enumerate(zip(batch, sources, strict=True)):
+            old = stored.get(place)
+            verdict = judge(old and old.known, new.posting.content_hash, mark)
             verdicts[verdict] = verdicts.get(verdict, 0) + 1
             if old is None:
-                added.append((job, source))
+                added.append((new, source))
             elif verdict is Verdict.UPDATE:
-                changed.append(_Change(job, source, old))
+                changed.append(_Change(new, source, old))
         if added:
             self._insert(added, mark)
         if changed:
             self._update(changed, mark)
-        return count(verdicts)
+        return verdicts
 
-    def _find(self, jobs: list[_Job], sources: list[int]) -> dict[int, _Old]:
-        """What is there, by the place of its job in the batch."""
-        rows = posting_keys.find(
-            self._connection,
-            sources,
-            [job.key for job in jobs],
-            f"id, time, created_at, {_KNOWN}",
-        )
+    def _find(self, batch: list[_Given], sources: list[int]) -> dict[int, _Old]:
+        """What is stored, by the place of the posting in the batch."""
+        keys = [new.key for new in batch]
+        columns = f"id, time, created_at, {_KNOWN}"
+        rows = posting_keys.find(self._connection, sources, keys, columns)
         return {row[0]: _Old(row[1], row[2], row[3], _known(row[4:])) for row in rows}
 
-    def _insert(self, jobs: list[tuple[_Job, int]], mark: Mark) -> None:
+    def _insert(self, added: list[tuple[_Given, int]], mark: Mark) -> None:
         [first] = self._connection.execute(
             "SELECT coalesce(max(id), 0) + 1 FROM posting_bodies"
         ).fetchone()
         bodies = _Bodies()
         rows = []
-        for number, (job, source) in enumerate(jobs, first):
-            time = self._wall if job.time is None else job.time
-            rows.append((number, source, job.posting.content_hash, time, *bodies.add(job.body)))
-            self._words.append((None, words_of(first_place(time) | number, job.posting, source)))
-        values: dict[str, Any] = {
-            "rows": as_json(rows),
-            "keys": b"".join([job.key for job, _ in jobs]),
-            "bodies": bodies.joined(),
-            "run": int(mark.run_id),
-            "batch": mark.batch_index,
-            "wall": self._wall,
-        }
+        for number, (new, source) in enumerate(added, first):
+            time = self._wall if new.time is None else new.time
+            rows.append((number, source, new.posting.content_hash, time, *bodies.add(new.body)))
+            self._words.append((None, words_of(first_place(time) | number, new.posting, source)))
+        values = self._values(rows, bodies, mark)
+        values |= {"keys": b"".join([new.key for new, _ in added]), "first": first}
         self._connection.execute(
-            """
+            _NEW
+            + """
             INSERT INTO posting_bodies (id, body)
-            SELECT json_extract(value, '$[0]'),
-                   CAST(substr(:bodies, json_extract(value, '$[4]'), json_extract(value, '$[5]'))
-                        AS TEXT)
-            FROM json_each(:rows)
+            SELECT number, CAST(substr(:bodies, start, length) AS TEXT) FROM given
             """,
             values,
         )
         self._connection.execute(
-            f"""
+            _NEW
+            + f"""
             INSERT INTO postings (id, source, key, content_hash, time, created_run,
                 created_batch, changed_run, changed_batch, created_at, updated_at)
-            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'),
-                   substr(:keys, {KEY_BYTES} * key + 1, {KEY_BYTES}),
-                   json_extract(value, '$[2]'), json_extract(value, '$[3]'),
-                   :run, :batch, :run, :batch, :wall, :wall
-            FROM json_each(:rows)
+            SELECT number, source, substr(:keys, {KEY_BYTES} * (number - :first) + 1, {KEY_BYTES}),
+                   hash, time, :run, :batch, :run, :batch, :wall, :wall
+            FROM given
             """,
             values,
         )
         posting_keys.add(
             self._connection,
-            ((source, job.key, number) for number, (job, source) in enumerate(jobs, first)),
+            ((source, new.key, number) for number, (new, source) in enumerate(added, first)),
         )
 
     def _update(self, changes: list[_Change], mark: Mark) -> None:
         self._rewrite_words(changes)
         bodies = _Bodies()
         rows = [
-            (each.old.id, each.job.posting.content_hash, each.time, *bodies.add(each.job.body))
+            (each.old.id, each.new.posting.content_hash, each.time, *bodies.add(each.new.body))
             for each in changes
         ]
-        values: dict[str, Any] = {
-            "rows": as_json(rows),
-            "bodies": bodies.joined(),
-            "run": int(mark.run_id),
-            "batch": mark.batch_index,
-            "wall": self._wall,
-        }
+        values = self._values(rows, bodies, mark)
         self._connection.execute(
             given("number", "hash", "new_time")
             + """
@@ -285,8 +286,17 @@ class Writing:
             values,
         )
 
+    def _values(self, rows: list[Any], bodies: _Bodies, mark: Mark) -> dict[str, Any]:
+        return {
+            "rows": as_json(rows),
+            "bodies": bodies.joined(),
+            "run": int(mark.run_id),
+            "batch": mark.batch_index,
+            "wall": self._wall,
+        }
+
     def _rewrite_words(self, changes: list[_Change]) -> None:
-        """The index has no copy of what it holds, so that it must be told what to take out."""
+        """The index has no copy of what it holds: to remove a posting takes its words."""
         fields = ", ".join(f"json_extract(body, '$.{name}')" for name in Words._fields[1:4])
         rows = select_all(
             self._connection,
@@ -300,7 +310,7 @@ class Writing:
             title, company, location = texts[number]
             place = first_place(each.old.time) | number
             before = Words(place, title, company, location, each.source)
-            after = words_of(first_place(each.time) | number, each.job.posting, each.source)
+            after = words_of(first_place(each.time) | number, each.new.posting, each.source)
             if before != after:
                 self._words += [("delete", before), (None, after)]
 
@@ -330,25 +340,4 @@ def _known(columns: list[Any]) -> Known:
         Mark(str(created_run), created_batch),
         Mark(str(changed_run), changed_batch),
         bool(is_open),
-    )
-
-
-def close(connection: sqlite3.Connection, claim: Claim, keys: Sequence[str], wall: int) -> None:
-    run_id = plain(claim.run.run_id)
-    held = RUNS.load(connection, [run_id]).get(run_id)
-    found = [key for each in keys if (key := key_bytes(each)) is not None]
-    if held is None or not is_held(held.state, claim.token) or not found:
-        return
-    source = posting_keys.source_of(connection, held.state.run.source_url)
-    rows = posting_keys.find(connection, [source] * len(found), found, "id, time, closed_run")
-    change(
-        connection,
-        given("number", "place")
-        + """
-        UPDATE postings SET closed_at = :wall, closed_run = :run, closed_place = given.place
-        FROM given WHERE id = given.number
-        """,
-        [(row[1], first_place(row[2]) | row[1]) for row in rows if row[3] is None],
-        wall=wall,
-        run=number_of(connection, run_id),
     )

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from webloom.adapters.sqlite import import_ledger, posting_codec, posting_writes
 from webloom.adapters.sqlite.database import Database, Operation
@@ -16,15 +15,7 @@ from webloom.ports.postings import Batch, PostingFilter, PostingPage, StoredPost
 COUNT_SECONDS = 1.0  # how old a count of all postings may be
 
 
-class _Fail(NamedTuple):
-    mark: Mark
-    failures: Sequence[Failure]
-    failed: int
-
-
-class _Close(NamedTuple):
-    claim: Claim
-    keys: Sequence[str]
+Change = Callable[[sqlite3.Connection], object]
 
 
 class SqlitePostings:
@@ -36,8 +27,8 @@ class SqlitePostings:
         self._applying = Operation(
             run=self._apply, prepare=posting_writes.encode, durable=durable_batches
         )
-        self._failing = Operation(run=self._fail, durable=durable_batches)
-        self._closing = Operation(run=self._close)
+        self._failing: Operation[Change, object] = Operation(run=_each, durable=durable_batches)
+        self._closing: Operation[Change, object] = Operation(run=_each)
         self._counted: tuple[float, tuple[int, int]] | None = None
 
     async def apply_batch(self, batch: Batch) -> Counts | None:
@@ -45,7 +36,10 @@ class SqlitePostings:
         return await self._db.write(self._applying, Apply(batch=batch))
 
     async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:
-        await self._db.write(self._failing, _Fail(mark, failures, failed))
+        await self._db.write(
+            self._failing,
+            lambda connection: self._writing(connection).fail(mark, failures, failed),
+        )
 
     async def missing_batches(self, run_id: str, *, published: int) -> list[int]:
         return await self._db.scan(
@@ -58,7 +52,9 @@ class SqlitePostings:
         )
 
     async def close(self, claim: Claim, keys: Sequence[str]) -> None:
-        await self._db.write(self._closing, _Close(claim, keys))
+        await self._db.write(
+            self._closing, lambda connection: self._writing(connection).close(claim, keys)
+        )
 
     async def adopt(self, claim: Claim, *, is_shared: bool) -> int:
         return 0  # nobody else writes into Webloom's file
@@ -79,19 +75,15 @@ class SqlitePostings:
 
     # What follows runs in the writer's thread.
 
+    def _writing(self, connection: sqlite3.Connection) -> Writing:
+        return Writing(connection, self._db.wall_ms())
+
     def _apply(self, connection: sqlite3.Connection, items: list[Apply]) -> list[Counts | None]:
-        writing = Writing(connection, self._db.wall_ms())
+        writing = self._writing(connection)
         counts = [writing.apply(item) for item in items]
         writing.finish()
         return counts
 
-    def _fail(self, connection: sqlite3.Connection, items: list[_Fail]) -> list[None]:
-        writing = Writing(connection, self._db.wall_ms())
-        for mark, failures, failed in items:
-            writing.fail(mark, failures, failed)
-        return [None] * len(items)
 
-    def _close(self, connection: sqlite3.Connection, items: list[_Close]) -> list[None]:
-        for claim, keys in items:
-            posting_writes.close(connection, claim, keys, self._db.wall_ms())
-        return [None] * len(items)
+def _each(connection: sqlite3.Connection, changes: list[Change]) -> list[object]:
+    return [change(connection) for change in changes]

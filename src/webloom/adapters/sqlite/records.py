@@ -16,14 +16,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
+from webloom.adapters.sqlite.batches import as_json, given, plain, select_all
 from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.page_sources import compress, write_sources
 from webloom.adapters.sqlite.primitives import now_of
 from webloom.adapters.sqlite.record_codec import STATE_COLUMNS, state_of
 from webloom.adapters.sqlite.values import milliseconds
-from webloom.domain.inventory import Completed, Failed, Status, shelf_of, url_key
-from webloom.domain.request_state import FinishAttempt, Known, RequestState, Tombstone
+from webloom.domain.inventory import Completed, Failed, shelf_of, url_key
+from webloom.domain.request_state import (
+    FinishAttempt,
+    Known,
+    RequestState,
+    Tombstone,
+    new_state,
+    note_request,
+)
 from webloom.parsing.web_url import host_of
 from webloom.stores.inventory import Decided, Guess
 from webloom.stores.primitives import Answer, Decide, Event, Now
@@ -34,7 +41,18 @@ _RESPONSE = ("status_code", "final_url", "headers", "cookies", "details")
 _LOADED = STATE_COLUMNS.split(", ")  # in the order of the state's fields, then the shared ones:
 _SHARED = {"last_attempt_at": ":wall", "updated_at": ":wall", "touched": ":now"}
 _FIELDS = (*_LOADED, *_SHARED, "response", "is_cleared")
-_NEW = RequestState(Status.PENDING, 0)
+_COLUMNS = dict(zip(RequestState._fields, _LOADED, strict=False))
+_NEW_ROW = {  # as `new_state`
+    "status": "'PENDING'",
+    "shelf": "'OPEN'",
+    "token": ":new_token",
+    "created_at": ":wall",
+    "updated_at": ":wall",
+    "touched": ":now",
+}
+_COMPARISONS = {"": "IS", "ne": "IS NOT", "lt": "<"}
+_DELETED = Tombstone(None, token=1 << 63)  # no crash undoes a record that a worker has seen
+_ANY = "SELECT 1 FROM forgotten LIMIT 1"
 _ONE = f"SELECT id, {STATE_COLUMNS} FROM records WHERE url_key = ?"
 _ADD_WORDS = """
 INSERT INTO record_words (rowid, url)
@@ -47,6 +65,7 @@ _rows = msgspec.json.Decoder(list[tuple[str, int, RequestState]], strict=False)
 class _Call:
     decide: Decide[Any, Any, Any]
     items: Sequence[tuple[str, Any]]
+    guess: Guess[Any] | None
     sources: dict[int, bytes | None] = field(default_factory=dict)  # by id of the response
 
 
@@ -70,8 +89,8 @@ class SqliteRecords:
         guess: Guess[Event] | None = None,
         durable: bool = True,
     ) -> list[Answer]:
-        """To read is cheap here: nothing is guessed."""
-        call = _Call(decide=decide, items=items)
+        """To read is cheap here. Only notes are guessed, which do little else."""
+        call = _Call(decide=decide, items=items, guess=guess if decide is note_request else None)
         return await self._db.write(self._durable if durable else self._quick, call)
 
     async def check_room(self) -> None:
@@ -95,10 +114,13 @@ class SqliteRecords:
     def _change(self, connection: sqlite3.Connection, calls: list[_Call]) -> list[list[Any]]:
         now = now_of(self._db)
         keys = {url: url_key(url) for call in calls for url, _ in call.items}
+        if (guessed := _guessed(connection, calls, keys, now)) is not None:
+            return guessed
         loaded = _load(connection, keys.values())
         states: dict[str, Known] = {key: state for key, (_, state) in loaded.items()}
         if len(states) < len(keys):
-            states |= _tombstones(connection, [key for key in keys.values() if key not in states])
+            missing = [key for key in keys.values() if key not in states]
+            states |= dict.fromkeys(missing, _DELETED) | _tombstones(connection, missing)
         changed: dict[str, tuple[str, RequestState]] = {}  # with their URLs, by key
         sources: dict[int, bytes | None] = {}
         results = []
@@ -157,16 +179,48 @@ def _load(
 
 
 def _tombstones(connection: sqlite3.Connection, keys: list[str]) -> dict[str, Known]:
-    if len(keys) == 1:
-        row = connection.execute("SELECT request_id FROM forgotten WHERE url_key = ?", keys)
-        return {key: Tombstone(request_id) for key, [request_id] in zip(keys, row, strict=False)}
-    rows = select_all(
-        connection,
-        "url_key, request_id",
-        "forgotten WHERE url_key IN (SELECT value FROM json_each(:keys))",
-        keys=as_json(keys),
+    if connection.execute(_ANY).fetchone() is None:
+        return {}
+    rows = connection.execute(
+        """
+        SELECT url_key, request_id FROM forgotten
+        WHERE url_key IN (SELECT value FROM json_each(?))
+        """,
+        (as_json(keys),),
     )
-    return {key: Tombstone(request_id) for key, request_id in rows}
+    return {key: _DELETED._replace(request_id=request_id) for key, request_id in rows.fetchall()}
+
+
+def _guessed(
+    connection: sqlite3.Connection, calls: list[_Call], keys: dict[str, str], now: Now
+) -> list[list[Any]] | None:
+    """Answers decided on assumed states, without loading. None: one of the assumptions does not
+    hold. All have to be decided again then, which changes nothing in those that are written."""
+    if len(keys) < sum(len(call.items) for call in calls) or connection.execute(_ANY).fetchone():
+        return None
+    new = new_state("", now)
+    rows: _Rows = {}
+    results = []
+    for call in calls:
+        if call.guess is None:
+            return None
+        answers = []
+        for url, event in call.items:
+            guess = call.guess(event, now)
+            if guess is None:
+                return None
+            after, answer = call.decide(guess.state, event, now)
+            answers.append(answer)
+            if guess.state is None:
+                own: tuple[Any, ...] = (keys[url], url, host_of(url))
+                shape, where = _shape_of(new, after), None
+            else:
+                own = (keys[url], *guess.conditions.values())
+                shape = _shape_of(guess.state, after)
+                where = _Where(tuple(guess.conditions), guess.unset, guess.is_set)
+            rows.setdefault((shape, where), []).append(own + shape.values(after))
+        results.append(answers)
+    return results if _write(connection, rows, new) else None
 
 
 def _save(
@@ -176,41 +230,40 @@ def _save(
     compressed: dict[int, bytes | None],
     now: Now,
 ) -> None:
-    """One statement for each set of columns that changed."""
-    times = {"now": now.timeline, "wall": milliseconds(now.wall)}
-    updates: dict[_Shape, list[list[Any]]] = {}
-    inserts: dict[_Shape, list[list[Any]]] = {}
+    new = new_state("", now)
+    rows: _Rows = {}
     sources: dict[int, bytes | None] = {}
     for key, (url, after) in changed.items():
-        if key in loaded:
-            row, before = loaded[key]
-            shape = _shape_of(before, after)
-            updates.setdefault(shape, []).append([row, *shape.values(after)])
+        known = loaded.get(key)
+        if known is None:
+            own: tuple[Any, ...] = (key, url, host_of(url))
+            shape, where = _shape_of(new, after), None
+        else:
+            row, before = known
+            own, shape, where = (row,), _shape_of(before, after), _BY_ROW
             if after.response is not None or after.is_cleared:
                 sources[row] = compressed.get(id(after.response))
-        else:
-            shape = _shape_of(_NEW, after)
-            inserts.setdefault(shape, []).append([key, url, host_of(url), *shape.values(after)])
-    for shape, rows in updates.items():
-        _execute(connection, shape.update(len(rows) == 1), rows, times)
-    for shape, rows in inserts.items():
-        _execute(connection, shape.insertion(len(rows) == 1), rows, times)
-        connection.execute(_ADD_WORDS, (len(rows),))
+        rows.setdefault((shape, where), []).append(own + shape.values(after))
+    _write(connection, rows, new)
     if sources:
         write_sources(connection, sources)
 
 
-def _execute(
-    connection: sqlite3.Connection,
-    statement: _Statement,
-    rows: list[list[Any]],
-    times: dict[str, Any],
-) -> None:
-    if len(rows) == 1:
-        own = dict(zip(statement.columns, rows[0], strict=True))
-        connection.execute(statement.text, own | times)
-    else:
-        change(connection, statement.text, rows, **times)
+def _write(connection: sqlite3.Connection, rows: _Rows, new: RequestState) -> bool:
+    """One statement for each set of columns that changed. False: some rows were not as told."""
+    are_written = True
+    shared = {"now": new.touched, "wall": milliseconds(new.updated_at), "new_token": new.token}
+    for (shape, where), some in rows.items():
+        statement, columns = shape.statement(where, len(some) == 1)
+        if len(some) == 1:
+            values = dict(zip(columns, some[0], strict=True))
+        else:
+            values = {"rows": as_json(some)}
+        written = connection.execute(statement, values | shared).rowcount
+        are_written = are_written and written == len(some)
+        if where is None and written:
+            connection.execute(_ADD_WORDS, (written,))
+    return are_written
 
 
 def _delete(
@@ -227,9 +280,32 @@ def _delete(
     execute("INSERT OR REPLACE INTO forgotten VALUES (?, ?, ?)", (key, request_id, time))
 
 
-class _Statement(NamedTuple):
-    text: str
-    columns: tuple[str, ...]  # that each row brings
+class _Where(NamedTuple):
+    """Tells the row of an update by its key and the conditions of an assumption."""
+
+    conditions: tuple[str, ...]
+    unset: tuple[str, ...] = ()
+    is_set: tuple[str, ...] = ()
+
+    def columns(self) -> list[str]:
+        """That each change brings."""
+        return ["row"] if self is _BY_ROW else ["url_key", *(f"if_{n}" for n in self.conditions)]
+
+    def text(self, prefix: str) -> str:
+        if self is _BY_ROW:
+            return f"id = {prefix}row"
+        tests = [f"records.url_key = {prefix}url_key"]
+        for name in self.conditions:
+            field, _, comparison = name.partition("__")
+            test = f"{_COLUMNS[field]} {_COMPARISONS[comparison]}"
+            tests.append(f"records.{test} {prefix}if_{name}")
+        tests += (f"records.{_COLUMNS[field]} IS NULL" for field in self.unset)
+        tests += (f"records.{_COLUMNS[field]} IS NOT NULL" for field in self.is_set)
+        return " AND ".join(tests)
+
+
+_BY_ROW = _Where(())
+_Rows = dict[tuple["_Shape", _Where | None], list[tuple[Any, ...]]]  # without a place: new ones
 
 
 class _Shape:
@@ -237,6 +313,7 @@ class _Shape:
 
     def __init__(self, fields: Sequence[str], *, with_shelf: bool) -> None:
         own = [name for name in fields if name in _LOADED]
+        own_loaded = len(own)
         self._loaded = _getter([_LOADED.index(name) for name in own])
         self._error = own.index("error_message") if "error_message" in own else None
         self._has_response = "response" in fields
@@ -245,15 +322,19 @@ class _Shape:
             own += _RESPONSE
         if with_shelf:
             own.append("shelf")
-        self._own = tuple(own)
+        self._own = own
         self._shared = {name: _SHARED[name] for name in fields if name in _SHARED}
-        self._cleared = [None] * (len(_RESPONSE) if "is_cleared" in fields else 0)
+        self._cleared = (None,) * (len(_RESPONSE) if "is_cleared" in fields else 0)
+        self._is_plain = self._error is None and len(own) == own_loaded
 
-    def values(self, state: RequestState) -> list[Any]:
+    def values(self, state: RequestState) -> tuple[Any, ...]:
         """Without those that all rows share."""
-        values = [*self._loaded(state)]
+        values = self._loaded(state)
+        if self._is_plain:
+            return values
         if self._error is not None and state.error_message is not None:
-            values[self._error] = plain(state.error_message)
+            place = self._error
+            values = (*values[:place], plain(state.error_message), *values[place + 1 :])
         if self._has_response:
             received: Any = state.response
             values += (
@@ -265,32 +346,23 @@ class _Shape:
             )
         else:
             values += self._cleared
-        if self._has_shelf:
-            values.append(shelf_of(state.status))
-        return values
+        return (*values, shelf_of(state.status)) if self._has_shelf else values
 
     @cache  # noqa: B019 - there are a few shapes, which stay
-    def update(self, is_single: bool) -> _Statement:
-        columns = ("row", *self._own)
+    def statement(self, where: _Where | None, is_single: bool) -> tuple[str, list[str]]:
+        """With the columns that each row brings. None: it makes new rows, unless they exist."""
+        own = ["url_key", "url", "host"] if where is None else where.columns()
+        columns = [*own, *self._own]
         prefix = ":" if is_single else "given."
         written = {name: prefix + name for name in self._own} | self._shared
+        source = "" if is_single else f"FROM ({given(*columns)} SELECT * FROM given) AS given"
+        if where is None:
+            written = _NEW_ROW | {name: prefix + name for name in own} | written
+            names, values = ", ".join(written), ", ".join(written.values())
+            text = f"INSERT INTO records ({names}) SELECT {values} {source} WHERE true"
+            return f"{text} ON CONFLICT (url_key) DO NOTHING", columns
         assigned = ", ".join(f"{name} = {value}" for name, value in written.items())
-        if is_single:
-            return _Statement(f"UPDATE records SET {assigned} WHERE id = :row", columns)
-        update = f"UPDATE records SET {assigned} FROM given WHERE id = given.row"
-        return _Statement(f"{given(*columns)} {update}", columns)
-
-    @cache  # noqa: B019
-    def insertion(self, is_single: bool) -> _Statement:
-        """The status is written even where it is that of a new row."""
-        columns = ("url_key", "url", "host", *self._own)
-        prefix = ":" if is_single else "given."
-        written = {name: prefix + name for name in columns} | self._shared
-        written = {"status": "'PENDING'", "shelf": "'OPEN'", "created_at": ":wall"} | written
-        insert = f"INSERT INTO records ({', '.join(written)}) SELECT {', '.join(written.values())}"
-        if is_single:
-            return _Statement(insert, columns)
-        return _Statement(f"{given(*columns)} {insert} FROM given", columns)
+        return f"UPDATE records SET {assigned} {source} WHERE {where.text(prefix)}", columns
 
 
 def _getter(places: list[int]) -> Callable[[RequestState], tuple[Any, ...]]:

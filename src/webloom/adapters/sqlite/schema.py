@@ -333,7 +333,7 @@ def _timeline_offset(connection: sqlite3.Connection, clock: Clock) -> float:
     row = connection.execute("SELECT boot_id, offset FROM timeline").fetchone()
     if row is not None and row[0] == clock.boot_id():
         return float(row[1])
-    # The machine has started anew: no process that held a lease is alive.
+    # The machine has been restarted: no process that held a lease is alive.
     # A wall clock that is behind must not put all that waits into the future.
     [last_beat] = connection.execute("SELECT coalesce(max(beat), 0) FROM heartbeats").fetchone()
     offset = max(clock.now().timestamp(), last_beat) - clock.steady()

@@ -99,7 +99,7 @@ def sorted_out(message: ImportBatch[JobPosting] | ImportBatch[msgspec.Raw], mark
     return Batch(
         mark=mark,
         source_url=message.source_url,
-        jobs=list(jobs.values()),
+        postings=list(jobs.values()),
         duplicates=len(message.jobs) - len(jobs) - len(failures),
         failures=failures,
         known=[

@@ -41,18 +41,9 @@ FIRST_PLACE = bytes(PLACE_BYTES)
 BY_OTHERS = Mark("", -1)  # in a run that is not known, and in no batch of ours
 
 REFUSALS = (BSONError, InvalidDocument, OverflowError, UnicodeError, RecursionError)
-WHAT_IS_KNOWN = {
-    "dedupeKey": True,
-    "contentHash": True,
-    "createdAt": True,
-    "createdBy": True,
-    "changedBy": True,
-    "closedBy": True,
-    "closingBy": True,
-    "title": True,
-    "company": True,
-    "location": True,
-}
+_MARKS = ("createdBy", "changedBy", "closedBy", "closingBy")
+_SEARCHED = ("title", "company", "location")
+WHAT_IS_KNOWN = dict.fromkeys(("dedupeKey", "contentHash", "createdAt", *_MARKS, *_SEARCHED), True)
 
 _EPOCH = datetime(1, 1, 1, tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
@@ -105,23 +96,23 @@ def place_of(moment: datetime, dedupe_key: str) -> bytes:
     return milliseconds(moment).to_bytes(PLACE_BYTES // 2, "big") + rest
 
 
-def id_of(job: JobPosting) -> str:
-    return start_of_source(job.source_url) + job.dedupe_key
+def id_of(posting: JobPosting) -> str:
+    return start_of_source(posting.source_url) + posting.dedupe_key
 
 
 def new_document(
-    job: JobPosting,
+    posting: JobPosting,
     *,
     created_at: datetime,
     updated_at: datetime,
     created_by: str,
 ) -> Document:
-    document: Document = msgspec.to_builtins(job, builtin_types=_DATES)
-    document["_id"] = id_of(job)
+    document: Document = msgspec.to_builtins(posting, builtin_types=_DATES)
+    document["_id"] = id_of(posting)
     document["createdAt"] = created_at
     document["updatedAt"] = updated_at
     document["createdBy"] = created_by
-    document["place"] = place_of(job.published_at or created_at, job.dedupe_key)
+    document["place"] = place_of(posting.published_at or created_at, posting.dedupe_key)
     return document
 
 
@@ -144,7 +135,7 @@ def known_of(document: Document) -> Known:
 
 
 def stored_posting(document: Document) -> StoredPosting | None:
-    """None: it is no posting."""
+    """None: not a posting."""
     posting = posting_of(document)
     if posting is None:
         return None
