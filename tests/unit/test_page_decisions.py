@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from webloom.domain.change_log import LoggedChange, earliest
 from webloom.domain.errors import EventRefused
 from webloom.domain.page_check import Checked, Validators, check_of
 from webloom.domain.price_history import PriceRecord, summarize
@@ -122,6 +123,22 @@ def test_an_event_without_a_time_takes_that_of_its_first_delivery() -> None:
 def test_a_change_is_compared_with_the_version_before_or_the_number_before() -> None:
     assert previous_number(7, 3) == 3
     assert previous_number(7, 0) == 6
+
+
+def test_a_change_log_is_of_the_earliest_event() -> None:
+    known = LoggedChange(5, 5, "known", is_pending=True, is_keyed=False)
+    assert earliest(known, LoggedChange(5, 5, "same", is_pending=True)) is known
+    assert earliest(known, LoggedChange(4, 5, "new", is_pending=False)) == known._replace(
+        rank=4, content="new", is_pending=False
+    )
+    moved = earliest(known, LoggedChange(4, 4, "new", is_pending=False))
+    assert moved.is_keyed, "another change may have had its old time"
+
+
+def test_a_change_that_is_in_a_batch_is_not_reported_again() -> None:
+    notified = LoggedChange(5, 5, "known", is_pending=False, batch="b")
+    again = earliest(notified, LoggedChange(4, 5, "new", is_pending=True))
+    assert (again.content, again.is_pending, again.batch) == ("new", False, "b")
 
 
 def test_of_one_price_the_lowest_claimed_version_counts() -> None:

@@ -23,7 +23,9 @@ def encoded(value: Any, *, with_surrogates: Callable[[Any], bytes]) -> bytes:
             data = canonical(value)
         except UnicodeEncodeError:
             data = with_surrogates(value)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except RecursionError as error:
+        raise EventRefused("it is nested too deeply to be stored") from error
+    except (TypeError, ValueError, OverflowError) as error:
         raise EventRefused(f"it can't be stored as JSON: {error}") from error
     if len(data) > LARGEST_CONTENT:
         raise EventRefused(

@@ -29,8 +29,11 @@ import bson
 from bson.decimal128 import Decimal128
 from bson.int64 import Int64
 
+from webloom.adapters.mongodb.conditional_writes import Codec
 from webloom.adapters.mongodb.documents import Document, as_written, literal, plain, plain_values
+from webloom.adapters.mongodb.indexes import Collection
 from webloom.deltas import compressed, restored
+from webloom.domain.change_log import LoggedChange
 from webloom.domain.errors import EventRefused
 from webloom.domain.page_check import OUTCOMES, Checked, Validators, check_of
 from webloom.domain.price_history import PriceRecord
@@ -300,6 +303,28 @@ def log_document(event: StorageEvent) -> Document:
             "numbered": True,
             "keyed": True,
         }
+    )
+
+
+def logged_change(document: Document) -> LoggedChange:
+    names = ("changes", "alerts", "exact", "runId", "place", "timestamp")
+    return LoggedChange(
+        rank=document["place"],
+        ts=int(document["timestamp"]),
+        content={name: document.get(name) for name in names},
+        is_pending=document.get("untold", False),
+        is_keyed=document.get("keyed", False),
+        batch=document.get("batch"),
+    )
+
+
+def log_codec(collection: Collection) -> Codec[LoggedChange]:
+    return Codec(
+        collection,
+        decode=logged_change,
+        encode=lambda log: {**log.content, "keyed": log.is_keyed, "untold": log.is_pending},
+        guards=("place", "timestamp", "batch", "untold", "keyed"),
+        fields=(),
     )
 
 

@@ -28,7 +28,9 @@ from webloom.adapters.mongodb.page_codec import (
     Parts,
     content_fields,
     json_bytes,
+    log_codec,
     log_document,
+    logged_change,
     page_update,
     parts_of,
     price_document,
@@ -44,11 +46,14 @@ from webloom.adapters.mongodb.page_contents import (
 )
 from webloom.adapters.mongodb.page_versions import Versions, log_numbers
 from webloom.adapters.mongodb.page_writes import Inserted, PageUpdate, PageWrites, VersionRange
+from webloom.adapters.mongodb.primitives import MongoDocuments
 from webloom.adapters.mongodb.watch_ledger import WatchLedger, entry_of
+from webloom.domain.change_log import LoggedChange, earliest
 from webloom.domain.errors import EventRefused
 from webloom.domain.retention import Retention
 from webloom.domain.storage_event import StorageEvent, next_number, page_key, with_first_time
 from webloom.ports.pages import Stored
+from webloom.stores.primitives import Now
 
 _NO_LINK = {"key": None, "number": 0}
 
@@ -83,6 +88,7 @@ class EventWriter:
         self._writes = writes
         self._ledger = ledger
         self._versions = Versions(database, keep.snapshots)
+        self._logs = MongoDocuments(database, log_codec(database.change_logs))
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def store(self, event: StorageEvent) -> Stored:
@@ -187,22 +193,8 @@ class EventWriter:
         if inserted is Inserted.CONFLICT:
             waiting = await self._writes.logs.ask(made.log | {"numbered": False})
             inserted = Inserted.EXISTS if waiting is Inserted.EXISTS else Inserted.CONFLICT
-        if inserted is Inserted.EXISTS:  # the earliest event of a version says what has changed
-            names = ("changes", "timestamp", "runId", "alerts", "place")
-            fields = {name: made.log[name] for name in names} | {"exact": made.log.get("exact")}
-            if_moved = {"_id": made.log["_id"], "timestamp": {"$gt": made.log["timestamp"]}}
-            later = {"_id": made.log["_id"], "place": {"$gt": made.log["place"]}}
-            with self._db.use():
-                await self._db.change_logs.bulk_write(
-                    [
-                        UpdateOne(if_moved, {"$set": {"keyed": True}}),
-                        UpdateOne(
-                            later | {"batch": None},
-                            {"$set": fields | {"untold": made.log["untold"]}},
-                        ),
-                        UpdateOne(later, {"$set": fields}),  # its notification is made already
-                    ]
-                )
+        if inserted is Inserted.EXISTS:
+            await self._logs.change(_keep_earliest, [(made.log["_id"], logged_change(made.log))])
         return inserted
 
     async def _join(self, version: Document) -> None:
@@ -287,6 +279,13 @@ class EventWriter:
 
     def _expiry(self, days: float) -> datetime:
         return expiry(self._db.server_time(), days)
+
+
+def _keep_earliest(
+    known: LoggedChange | None, new: LoggedChange, now: Now
+) -> tuple[LoggedChange | None, None]:
+    """One that has expired meanwhile stays away."""
+    return None if known is None else earliest(known, new), None
 
 
 async def _made(event: StorageEvent) -> _Made:

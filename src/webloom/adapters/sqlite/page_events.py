@@ -22,6 +22,7 @@ from webloom.adapters.sqlite.page_storage import expiry, prune, used_bytes
 from webloom.adapters.sqlite.page_versions import Slot
 from webloom.adapters.sqlite.values import encoded as encoded_text
 from webloom.deltas import compressed, delta, restored
+from webloom.domain.change_log import LoggedChange, earliest
 from webloom.domain.errors import StorageFull
 from webloom.domain.page_check import Checked, check_of
 from webloom.domain.retention import Retention, is_storage_full, prune_goal, storage_full
@@ -212,34 +213,35 @@ class EventWriter:
         return True
 
     def _log_change(self, slot: Slot, event: StorageEvent, log: Log) -> bool:
-        known = self._connection.execute(
+        row = self._connection.execute(
             """
-            SELECT rank, body, coalesce(run_id, ''), ts, is_keyed, batch, untold FROM change_logs
+            SELECT rank, body, coalesce(run_id, ''), ts, untold, is_keyed, batch FROM change_logs
             WHERE snapshot = ?
             """,
             (slot.id,),
         ).fetchone()
         run_id = None if event.run_id is None else plain(event.run_id)
-        is_keyed, is_pending = True, bool(event.alerts)
-        if known is not None:
-            rank, body, known_run, ts, was_keyed, batch, was_pending = known
-            if (event.rank, log.text, run_id or "") >= (rank, restored(body), known_run):
+        rank = (event.rank, log.text, run_id or "")
+        change = LoggedChange(rank, event.ts, log.body, bool(event.alerts))
+        if row is not None:
+            ranked = (row[0], restored(row[1]), row[2])
+            known = LoggedChange(ranked, row[3], row[1], *row[4:])
+            change = earliest(known, change)
+            if change is known:
                 return False
-            is_keyed = was_keyed if ts == event.ts else True
-            is_pending = is_pending if batch is None else was_pending
-        row = {
+        columns = {
             "snapshot": slot.id,
             "page": slot.page,
             "job_id": plain(event.job_id),
-            "ts": event.ts,
+            "ts": change.ts,
             "rank": event.rank,
             "run_id": run_id,
-            "body": log.body,
+            "body": change.content,
             "expire_at": self._expiry(self._retention.change_logs),
-            "untold": is_pending,
-            "is_keyed": is_keyed,
+            "untold": change.is_pending,
+            "is_keyed": change.is_keyed,
         }
-        upsert(self._connection, "change_logs", "snapshot", row)
+        upsert(self._connection, "change_logs", "snapshot", columns)
         return True
 
     # Prices
