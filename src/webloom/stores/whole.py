@@ -21,6 +21,7 @@ from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Record, Status
 from webloom.domain.notification import Notification
 from webloom.domain.request_state import RequestState
+from webloom.domain.retention import Retention
 from webloom.domain.storage_event import EventPrice
 from webloom.domain.watch import (
     Metrics,
@@ -38,7 +39,6 @@ from webloom.ports.dump import (
     WholeRun,
     WholeVersion,
 )
-from webloom.ports.page_store import Retention
 from webloom.ports.postings import StoredPosting
 
 Item = TypeVar("Item")

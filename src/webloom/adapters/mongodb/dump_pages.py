@@ -13,9 +13,7 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.dump import Kind, Session
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.adapters.mongodb.page_contents import Contents, expiry, is_kept_whole
-from webloom.adapters.mongodb.page_contents import packed as compress
-from webloom.adapters.mongodb.page_documents import (
+from webloom.adapters.mongodb.page_codec import (
     MOST_BYTES,
     NO_ORDER,
     amount,
@@ -30,13 +28,15 @@ from webloom.adapters.mongodb.page_documents import (
     price_fields,
     validator_fields,
 )
-from webloom.adapters.mongodb.page_versions import log_numbers, next_number
+from webloom.adapters.mongodb.page_contents import Contents, expiry, is_kept_whole
+from webloom.adapters.mongodb.page_contents import packed as compress
+from webloom.adapters.mongodb.page_versions import log_numbers
 from webloom.adapters.mongodb.page_writes import ROW, bulk
 from webloom.deltas import applied
 from webloom.domain.errors import EventRefused, StoreUnavailable
-from webloom.domain.storage_event import EventPrice, Place, milliseconds_of, page_key
+from webloom.domain.retention import Retention
+from webloom.domain.storage_event import EventPrice, Place, milliseconds_of, next_number, page_key
 from webloom.ports.dump import PagePart, PagePrice, WholeLog, WholePage, WholePrice, WholeVersion
-from webloom.ports.page_store import Retention
 from webloom.stores.whole import (
     json_value,
     mended,
@@ -133,9 +133,7 @@ class _Pages(_PageKind):
             places["checked"], fields = checked_part(item.checked_at, item.outcome, item.error)
             document |= fields
         if item.validated_at is not None:
-            given = item.validators
-            names = {"etag": given.etag, "lastModified": given.last_modified}
-            document |= validator_fields(names | {"bodyHash": given.body_hash})
+            document |= validator_fields(item.validators)
             places["validators"] = place_at(item.validated_at)
         return document
 

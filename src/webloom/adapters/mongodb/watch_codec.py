@@ -23,7 +23,7 @@ from bson.objectid import ObjectId
 
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.fields import document_of, value_of
-from webloom.adapters.mongodb.page_documents import decimal_of
+from webloom.adapters.mongodb.page_codec import decimal_of
 from webloom.adapters.mongodb.watch_run_codec import run_document
 from webloom.adapters.mongodb.watch_run_codec import tally_fields as tally_fields
 from webloom.domain.watch import Begun, Metrics, RunStatus, Watch, WatchConfig

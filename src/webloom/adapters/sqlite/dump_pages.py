@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
-from webloom.adapters.sqlite import page_rows, page_versions
+from webloom.adapters.sqlite import page_codec, page_contents, page_versions
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.dump import Row, Table, upsert
-from webloom.adapters.sqlite.page_pruning import DAY
-from webloom.adapters.sqlite.page_rows import NEVER, OUTCOMES
+from webloom.adapters.sqlite.page_codec import NEVER
+from webloom.adapters.sqlite.page_storage import DAY
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.deltas import applied, compressed, restored
 from webloom.domain.errors import StoreUnavailable
-from webloom.domain.storage_event import Claimed, EventPrice, Place, renumbered
+from webloom.domain.page_check import OUTCOMES, Validators
+from webloom.domain.retention import Retention
+from webloom.domain.storage_event import Place, next_number
 from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import PagePart, PagePrice, WholeLog, WholePage, WholePrice, WholeVersion
-from webloom.ports.page_store import Retention, Validators
 from webloom.stores.whole import Packed, json_value, packed, plain_amount, plain_price
 
 
@@ -45,7 +46,7 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
             source="pages LEFT JOIN page_checks ON page_checks.page = pages.id",
             order="pages.id",
             find_by="pages.key",
-            key=lambda _, item: page_rows.key_of(item.job_id, item.url),
+            key=lambda _, item: page_codec.key_of(item.job_id, item.url),
             item=_page,
             put=_put_pages,
         ),
@@ -118,10 +119,8 @@ def _part(text: str | None) -> PagePart | None:
 def _placed_price(text: str | None) -> PagePrice | None:
     if text is None:
         return None
-    part = page_rows.placed_parts.decode(text)
-    given = page_rows.price_parts.decode(part.value)
-    price = EventPrice(**{name: getattr(given, name) for name in _PRICE})
-    return PagePrice(place=Place(*part.place), price=plain_price(price))
+    part = page_codec.price_parts.decode(text)
+    return PagePrice(place=Place(*part.place), price=plain_price(part.value))
 
 
 def _price_part(part: PagePrice | None) -> PagePart | None:
@@ -136,7 +135,7 @@ def _text(part: PagePart | None) -> str | None:
 
 def _put_pages(connection: sqlite3.Connection, items: list[WholePage], _: None) -> None:
     for item in items:
-        number, _is_new = page_rows.numbered(connection, item.job_id, item.url)
+        number, _is_new = page_codec.numbered(connection, item.job_id, item.url)
         kind = item.classification and item.classification.value.get("type")
         row = {
             "id": number,
@@ -180,7 +179,7 @@ def _versions(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[W
                     ).fetchone()
                     data = applied(body, data)
                 else:
-                    data = page_versions.content(connection, number)
+                    data = page_contents.content(connection, number)
             except ValueError as error:
                 problem = f"version {version} of {url} can't be read: {error}"
                 raise StoreUnavailable(problem) from error
@@ -223,7 +222,7 @@ def _put_versions(
             pack = Packed(compressed(data), None, 0)
         base = None if pack.base is None else fresh[pack.base]
         expire_at = milliseconds(version.expires_at)
-        page_versions.write_content(connection, slot.id, pack.body, base=base, expire_at=expire_at)
+        page_contents.write_content(connection, slot.id, pack.body, base=base, expire_at=expire_at)
         digest = hashlib.blake2b(data, digest_size=16).digest()
         connection.execute(
             "UPDATE snapshots SET content_rank = rank, digest = ?, below = ? WHERE id = ?",
@@ -237,7 +236,7 @@ def _put_versions(
 def _put_slot(connection: sqlite3.Connection, version: WholeVersion | WholeLog) -> int:
     """Another version that has the number gets a new one when the page is settled. A version stays
     for as long as others are deltas against it."""
-    page, _ = page_rows.numbered(connection, version.job_id, version.url)
+    page, _ = page_codec.numbered(connection, version.job_id, version.url)
     place, key = version.place, bytes.fromhex(version.key)
     connection.execute(
         "UPDATE snapshots SET number = -id - 1 WHERE page = ? AND number = ? AND key != ?",
@@ -275,19 +274,16 @@ def _settle(connection: sqlite3.Connection, page: int, expiry: Expiry) -> None:
     before, changed = 0, []
     for slot, number, *place in rows:
         if number <= before:
-            [number] = renumbered(before, [Claimed(Place(*place), number)])
+            number = next_number(place[1], before)
             changed.append((number, slot))
         before = number
-    connection.executemany(
-        "UPDATE snapshots SET number = -id - 1 WHERE id = ?", [(slot,) for _, slot in changed]
-    )
-    connection.executemany("UPDATE snapshots SET number = ? WHERE id = ?", changed)
+    page_versions.set_numbers(connection, changed)
     newest = page_versions.newest(connection, page)
     if newest is None:
         return
     if newest.base is not None or newest.expire_at is not None:
-        whole = compressed(page_versions.content(connection, newest.id))
-        page_versions.write_content(connection, newest.id, whole, base=None, expire_at=None)
+        whole = compressed(page_contents.content(connection, newest.id))
+        page_contents.write_content(connection, newest.id, whole, base=None, expire_at=None)
     connection.execute(
         """
         UPDATE snapshots SET expire_at = ?
@@ -295,10 +291,12 @@ def _settle(connection: sqlite3.Connection, page: int, expiry: Expiry) -> None:
         """,
         (expiry.versions, page, newest.id),
     )
-    page_rows.note_update(connection, page, newest.ts)
+    connection.execute(
+        "UPDATE pages SET last_updated = max(last_updated, ?) WHERE id = ?", (newest.ts, page)
+    )
     [shown] = connection.execute("SELECT newest FROM pages WHERE id = ?", (page,)).fetchone()
     if shown != newest.id:
-        page_rows.note_content(connection, page, newest.id)
+        page_codec.note_content(connection, page, newest.id)
 
 
 # Prices and changes
@@ -323,7 +321,7 @@ def _price(row: Row) -> WholePrice:
 def _put_prices(connection: sqlite3.Connection, items: list[WholePrice], expiry: Expiry) -> None:
     pages = set()
     for item in items:
-        page, _ = page_rows.numbered(connection, item.job_id, item.url)
+        page, _ = page_codec.numbered(connection, item.job_id, item.url)
         row = {
             "key": bytes.fromhex(item.key),
             "page": page,

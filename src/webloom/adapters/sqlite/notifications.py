@@ -10,8 +10,8 @@ from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.primitives import SqliteDocuments, Table
 from webloom.adapters.sqlite.values import Columns, milliseconds
 from webloom.domain.notification import Notification
+from webloom.domain.retention import Retention
 from webloom.ports.notifications import DueTarget
-from webloom.ports.page_store import Retention
 from webloom.stores.cursors import page_of, values_of
 from webloom.stores.notifications import StoredNotifications
 

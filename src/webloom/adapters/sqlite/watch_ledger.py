@@ -11,11 +11,12 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.page_rows import OUTCOMES, key_of
+from webloom.adapters.sqlite.page_codec import key_of
 from webloom.adapters.sqlite.primitives import Change
 from webloom.adapters.sqlite.values import instant, milliseconds
 from webloom.adapters.sqlite.watch_run_codec import RUNS
 from webloom.adapters.sqlite.watches import WATCHES
+from webloom.domain.page_check import OUTCOMES, Checked
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import (
     EVENTS,
@@ -29,7 +30,6 @@ from webloom.domain.watch import (
     is_counted,
 )
 from webloom.domain.watch_run import NOT_READ, Counted, PageOutcome, latest, merged, with_counts
-from webloom.ports.page_store import Checked
 from webloom.stores.primitives import Now
 
 _NOTHING = Tally()

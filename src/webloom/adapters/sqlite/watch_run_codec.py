@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from webloom.adapters.sqlite.page_rows import key_of
+from webloom.adapters.sqlite.page_codec import key_of
 from webloom.adapters.sqlite.primitives import Change, Loaded, Row, Table
 from webloom.adapters.sqlite.values import Columns, encoded, instant
 from webloom.deltas import compressed, restored
