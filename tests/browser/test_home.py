@@ -34,7 +34,9 @@ def test_a_new_installation_says_what_to_try_and_fetches_it(
     expect(page.get_by_text("No feeds yet")).to_be_visible()
     expect(page.get_by_text("No watched pages yet")).to_be_visible()
     page.get_by_role("button", name="Fetch it").click()
-    expect(page.get_by_role("alert").filter(has_text="Enter an address that starts with")).to_be_visible()
+    expect(
+        page.get_by_role("alert").filter(has_text="Enter an address that starts with")
+    ).to_be_visible()
     page.get_by_label("Address").fill(url)
     ask(webloom, "POST", "/metadata", {"url": site.serve("/other", b"by somebody else")})
     expect(section(page, "Inventory").get_by_text("1 record", exact=True)).to_be_visible()

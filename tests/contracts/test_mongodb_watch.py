@@ -36,9 +36,12 @@ from webloom.adapters.mongodb import page_storage, watch_metrics
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.page_storage import MongoPageStorage
 from webloom.adapters.mongodb.pages import mongodb_pages
-from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
+from webloom.adapters.mongodb.upgrade import (
+    count_earlier_runs,
+    key_change_logs,
+    note_what_is_untold,
+)
 from webloom.adapters.mongodb.watch_codec import METRICS
-from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.domain.errors import EventRefused, StorageFull
@@ -523,9 +526,8 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     await database.watches.update_many({}, {"$unset": unset})
     await database.job_runs.update_many({}, {"$unset": {"lastEventAt": True}})
     await database.watches.delete_one({"_id": JOB})
-    metrics = WatchMetrics(database.watches, database.job_runs)
     for _ in range(2):
-        await metrics.backfill(database.wall())
+        await count_earlier_runs(database)
         found, _ = await watches.watches(limit=9)
         counted = {each.watch_id: each.metrics for each in found}
         assert counted == {
@@ -538,7 +540,7 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     assert busy is not None
     assert busy.metrics == Metrics(pages_processed=2)
     await watches.remove_watch(JOB)
-    await metrics.backfill(database.wall())
+    await count_earlier_runs(database)
     assert await watches.find_watch(JOB) is None, "who was removed does not come back by a restart"
 
 

@@ -309,6 +309,10 @@ class MongoDatabase:
                 await indexes.make(collection, wanted, self.address)
         for collection in (self.locks, self.copies):
             await indexes.make_collection(collection)
+        if Pipeline.WATCH in self._pipelines:
+            from webloom.adapters.mongodb.upgrade import upgrade
+
+            await upgrade(self)
 
     def _note_trouble(self, error: WebloomError) -> None:
         if self._trouble is None:

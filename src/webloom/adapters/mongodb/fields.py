@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.page_documents import amount
+from webloom.adapters.mongodb.page_codec import amount
 from webloom.stores.primitives import whole_milliseconds
 
 Value = TypeVar("Value")

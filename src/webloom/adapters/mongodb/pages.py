@@ -19,11 +19,10 @@ from webloom.adapters.mongodb.page_events import EventWriter
 from webloom.adapters.mongodb.page_history import MongoPageHistory
 from webloom.adapters.mongodb.page_storage import MongoPageStorage
 from webloom.adapters.mongodb.page_writes import PageUpdate, PageWrites
-from webloom.adapters.mongodb.watch_ledger import CountedRun, Entry, WatchLedger, page_in_run
+from webloom.adapters.mongodb.watch_ledger import WatchLedger
 from webloom.domain.page_check import Checked
 from webloom.domain.retention import Retention
 from webloom.domain.storage_event import StorageEvent, page_key
-from webloom.domain.watch import Outcome, PageFailure
 from webloom.ports.page_stores import PageStores
 from webloom.ports.pages import PageFilter, Stored, StoredPage
 
@@ -50,12 +49,7 @@ class MongoPages:
         update = page_update(checked.job_id, checked.url, check_parts(checked), None)
         page = page_key(checked.job_id, checked.url)
         await self._writes.pages.ask(PageUpdate(page, update))
-        failure = None
-        if checked.outcome is Outcome.FAILED:
-            failure = PageFailure(url=checked.url, reason=checked.error or "it could not be read")
-        run = CountedRun(plain(checked.job_id), plain(checked.run_id))
-        entry = Entry(run, page_in_run(checked.url), checked.outcome, failure=failure)
-        await self._ledger.count(entry)
+        await self._ledger.count_check(checked)
 
     async def find_page(self, job_id: str, url: str) -> StoredPage | None:
         with self._db.use():

@@ -26,6 +26,7 @@ from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.mongodb.watch_run_codec import made, run_document, run_state_of
 from webloom.domain.errors import WebloomError
+from webloom.domain.page_check import Checked
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import (
     EVENTS,
@@ -38,7 +39,6 @@ from webloom.domain.watch import (
     is_counted,
 )
 from webloom.domain.watch_run import NOT_READ, Counted, PageOutcome, merged, with_counts
-from webloom.ports.page_store import Checked
 
 KEPT = timedelta(days=2)  # longer than a run, or a message that waits, may take
 IN_PROGRESS = {"status": RunStatus.IN_PROGRESS.value}

@@ -38,7 +38,9 @@ MOST_OPEN = 100  # runs in `openCounts`, more or less
 
 _NOTHING: Document = dict.fromkeys(METRICS, 0)
 _LAST_RUN = ("lastRunId", "lastStatus", "lastRunAt")
-_OF_RUN = dict.fromkeys(("jobId", "status", "made", "lastEventAt", "inMetrics", *METRICS), True)
+_OF_RUN = dict.fromkeys(
+    ("jobId", "status", "made", "lastEventAt", "finishedAt", "inMetrics", *METRICS), True
+)
 
 
 class _Counted(NamedTuple):
@@ -88,7 +90,8 @@ def _with_run(counted: _Counted, run: Document) -> _Counted:
         added = {name: counted.metrics[name] + now[name] - before[name] for name in METRICS}
         counted = counted._replace(metrics=added, open_counts=counted.open_counts | {made: entry})
     if counted.is_external:
-        last = LastRun(run["_id"], RunStatus(run["status"]), run["lastEventAt"])
+        at = run.get("lastEventAt") or run["finishedAt"] or run["made"].generation_time
+        last = LastRun(run["_id"], RunStatus(run["status"]), at)
         counted = counted._replace(last_run=latest(counted.last_run, last))
     return counted
 
@@ -124,9 +127,12 @@ class WatchMetrics:
 
     async def _add_up(self, items: list[tuple[str, str]]) -> Sequence[WebloomError | None]:
         with self._db.use():
-            while not await self._is_added({job for job, _ in items}, [run for _, run in items]):
-                pass
+            await self.add_all(items)
         return [None] * len(items)
+
+    async def add_all(self, items: Sequence[tuple[str, str]]) -> None:
+        while not await self._is_added({job for job, _ in items}, [run for _, run in items]):
+            pass
 
     async def _is_added(self, jobs: set[str], run_ids: list[str]) -> bool:
         """False: another process was faster."""
