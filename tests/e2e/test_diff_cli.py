@@ -88,7 +88,7 @@ async def test_a_url_is_compared_with_a_file(env: dict[str, str]) -> None:
         (("old.html", "picture"), "picture: it is not text"),
     ],
 )
-async def test_trouble_is_told_by_exit_code_2(
+async def test_failure_to_compare_is_exit_code_2(
     arguments: tuple[str, ...], said: str, env: dict[str, str]
 ) -> None:
     got = await finished("diff", *arguments, env=env)

@@ -13,7 +13,8 @@ import msgspec
 from e2e.api_client import Api
 from e2e.running import environment, finished, running
 from webloom import __version__
-from webloom.entrypoints.api.system import get_system, settings_in_force
+from webloom.entrypoints.api.system import get_system
+from webloom.entrypoints.settings_shown import settings_in_force
 from webloom.settings import VARIABLES, load_settings
 
 

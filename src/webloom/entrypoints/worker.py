@@ -1,4 +1,4 @@
-"""A worker: it serves its queues until it is told to stop."""
+"""A worker: serves its queues until it is stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE
 from webloom.entrypoints.heartbeat import Work, beating, first_beat
-from webloom.entrypoints.slots import LAST_WORDS_SECONDS, Slots
+from webloom.entrypoints.slots import GIVE_BACK_SECONDS, Slots
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 async def run_worker(
     services: Services, stop: asyncio.Event, queues: Collection[str] | None = None
 ) -> None:
-    """Serve the queues, all of them by default. After `stop`, what is in flight is finished within
-    the grace period."""
+    """Serve the queues, all of them by default. After `stop`, deliveries in flight have the grace
+    period to finish."""
     settings = services.settings
     chosen = [name for name in settings.broker_urls if queues is None or name in queues]
     slots = settings.slots if METADATA_QUEUE in chosen else 0
@@ -81,17 +81,17 @@ async def _serve_urls(services: Services, stop: asyncio.Event, work: Work) -> No
                     await slots.serve_until(stop)
                     await slots.drain(settings.grace)
                 finally:  # also when another part of the process has failed
-                    await _begin_no_more(fetch_url)
+                    await _stop_beginning(fetch_url)
                     await slots.give_back()
         finally:
             await cancel_and_wait(renewal)
 
 
-async def _begin_no_more(fetch_url: FetchUrl) -> None:
-    """An attempt that has begun can be given back."""
+async def _stop_beginning(fetch_url: FetchUrl) -> None:
+    """Wait until no attempt is about to begin: one that has begun can be given back."""
     fetch_url.closing = True
     with suppress(TimeoutError):
-        async with asyncio.timeout(LAST_WORDS_SECONDS):
+        async with asyncio.timeout(GIVE_BACK_SECONDS):
             while fetch_url.beginning:  # noqa: ASYNC110 - polled once, at the end
                 await asyncio.sleep(0.01)
 
