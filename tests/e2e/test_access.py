@@ -1,4 +1,4 @@
-"""Who may ask, and from where."""
+"""Access to the API: keys, hosts, origins."""
 
 from __future__ import annotations
 

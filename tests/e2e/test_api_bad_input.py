@@ -1,4 +1,4 @@
-"""Bodies that are wrong, on every route that takes one: a clear 4xx, and nothing is changed."""
+"""Invalid bodies on every route that takes one: a clear 4xx, and no change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands as a person runs them: real processes, a real database, a site on loopback."""
+"""The commands as a user runs them: real processes, a real database, a site on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the output of a command goes: to somebody who stops reading, to a full disk, to nobody."""
+"""Output of commands to a closed pipe, a full disk, and a closed stream."""
 
 from __future__ import annotations
 

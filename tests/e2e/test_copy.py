@@ -1,4 +1,4 @@
-"""`webloom copy` as a person runs it: real processes, a real mongod, files."""
+"""`webloom copy` as a user runs it: real processes, a real mongod, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`webloom diff` as a person runs it: real processes, and a site on loopback."""
+"""`webloom diff` as a user runs it: real processes, and a site on loopback."""
 
 from __future__ import annotations
 

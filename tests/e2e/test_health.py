@@ -1,4 +1,4 @@
-"""How an installation tells its state: /health, /metrics, /openapi.json, its start, the doctor."""
+"""The state of an installation: /health, /metrics, /openapi.json, its start, the doctor."""
 
 from __future__ import annotations
 

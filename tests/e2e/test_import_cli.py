@@ -1,4 +1,4 @@
-"""`webloom import`, `feed` and `feeds` as a person runs them."""
+"""`webloom import`, `feed` and `feeds` as a user runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`webloom inspect` as a person runs it: files, standard input, a site on loopback."""
+"""`webloom inspect` as a user runs it: files, standard input, a site on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics as events: whichever process makes a change, a listener of another hears of it."""
+"""Topics as Server-Sent Events: changes of any process reach the listeners of another."""
 
 from __future__ import annotations
 

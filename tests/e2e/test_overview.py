@@ -1,4 +1,4 @@
-"""The overview and the queues: the API alone, everything in one process, servers that are away."""
+"""The overview and the queues: the API alone, everything in one process, unreachable servers."""
 
 from __future__ import annotations
 

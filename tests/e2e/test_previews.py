@@ -1,4 +1,4 @@
-"""What a feed or a watch would give, before it is stored: a real process, sites on loopback."""
+"""Previews of feeds and watches: a real process, sites on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who else on a machine can read what Webloom keeps there."""
+"""Permissions of the files that Webloom keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients without a key, or without manners, take no more than their share of memory and
+"""Hostile clients take no more than their share of memory and
 connections; others are served meanwhile."""
 
 from __future__ import annotations

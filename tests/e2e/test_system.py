@@ -1,4 +1,4 @@
-"""What an installation tells of itself, and what it keeps to itself."""
+"""/api/system: what an installation shows of itself, and what it hides."""
 
 from __future__ import annotations
 

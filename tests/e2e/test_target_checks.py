@@ -1,4 +1,4 @@
-"""While the notification addresses of an import are checked, the API answers everybody else."""
+"""While the notification targets of an import are checked, the API serves other requests."""
 
 from __future__ import annotations
 

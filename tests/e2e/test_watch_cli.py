@@ -1,4 +1,4 @@
-"""`webloom watch`, `watches`, `history`, `storage` and `storage-agent` as a person runs them."""
+"""`webloom watch`, `watches`, `history`, `storage` and `storage-agent` as a user runs them."""
 
 from __future__ import annotations
 

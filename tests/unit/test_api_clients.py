@@ -1,4 +1,4 @@
-"""Who a request comes from, and what one client may take of connections, memory and patience."""
+"""The client of a request, and its limits on connections, memory and wrong keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of runs on their way to listeners, with a store whose looks a test can hold up."""
+"""Changes of runs as events, with a store whose reads a test can block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics on their way to listeners, with sources that a test holds in its hands."""
+"""Topics as events, with sources that a test controls."""
 
 from __future__ import annotations
 

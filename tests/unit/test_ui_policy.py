@@ -1,4 +1,4 @@
-"""What pages of the admin UI may do, also those that another server serves."""
+"""The Content-Security-Policy of the admin UI, also on another server."""
 
 from __future__ import annotations
 

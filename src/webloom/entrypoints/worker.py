@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
+from functools import partial
 
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.bootstrap.network import http_fetcher
@@ -73,16 +74,11 @@ async def _serve_urls(services: Services, stop: asyncio.Event, work: Work) -> No
     async with http_fetcher(settings, services.refusals) as fetcher:
         fetch_url = work.fetch_url = services.fetch_url(fetcher, services.host_turns)
         renewal = asyncio.create_task(fetch_url.renew_leases())
+        close = partial(_stop_beginning, fetch_url)
         try:
-            async with services.broker.deliveries(METADATA_QUEUE, settings.slots) as deliveries:
-                slots = work.slots[METADATA_QUEUE] = Slots(fetch_url, deliveries)
-                slots.start(settings.slots)
-                try:
-                    await slots.serve_until(stop)
-                    await slots.drain(settings.grace)
-                finally:  # also when another part of the process has failed
-                    await _stop_beginning(fetch_url)
-                    await slots.give_back()
+            await _serve(
+                services, METADATA_QUEUE, fetch_url, settings.slots, stop, work, close=close
+            )
         finally:
             await cancel_and_wait(renewal)
 
@@ -122,6 +118,8 @@ async def _serve(
     count: int,
     stop: asyncio.Event,
     work: Work,
+    *,
+    close: Callable[[], Awaitable[None]] | None = None,  # before deliveries are given back
 ) -> None:
     async with services.broker.deliveries(queue, count) as deliveries:
         slots = work.slots[queue] = Slots(handle, deliveries)
@@ -129,5 +127,7 @@ async def _serve(
         try:
             await slots.serve_until(stop)
             await slots.drain(services.settings.grace)
-        finally:
+        finally:  # also when another part of the process has failed
+            if close is not None:
+                await close()
             await slots.give_back()

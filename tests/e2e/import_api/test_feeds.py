@@ -1,4 +1,4 @@
-"""Feeds are added, edited, removed, and go out and in as OPML."""
+"""Feeds are added, edited and removed, exported and imported as OPML."""
 
 from __future__ import annotations
 

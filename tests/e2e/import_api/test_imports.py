@@ -1,4 +1,4 @@
-"""Whole imports, and the postings that they leave."""
+"""Whole imports, and the postings that they store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of runs, as they happen."""
+"""Changes of runs as Server-Sent Events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs are started and found again."""
+"""Runs are started, listed and cancelled."""
 
 from __future__ import annotations
 

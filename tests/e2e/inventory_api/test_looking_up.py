@@ -1,4 +1,4 @@
-"""A URL is looked up, whatever its state is, and forgotten."""
+"""Look-ups of a URL in each state, and invalidation."""
 
 from __future__ import annotations
 

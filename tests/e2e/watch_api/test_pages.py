@@ -1,4 +1,4 @@
-"""Watched pages: their versions, prices and changes, and what is no change."""
+"""Watched pages: their versions, prices and changes, and what does not count as a change."""
 
 from __future__ import annotations
 

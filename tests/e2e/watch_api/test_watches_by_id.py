@@ -1,4 +1,4 @@
-"""Some watches are asked for by their ids, all at once."""
+"""Several watches by their ids, in one request."""
 
 from __future__ import annotations
 

@@ -48,10 +48,11 @@ async def find_feed(services: bootstrap.Services, given: str) -> Feed | None:
     """By id, URL or name. Raises WebloomError when several have the name, UrlRefused for a URL that
     is refused."""
     utf8_argument("FEED", given)
-    feeds = services.imports.feeds
     if is_url(given):
-        return await feeds.at_url(checked_url(services.settings, given))
-    return await feeds.find(given) or _only_named(given, await feeds.all(), "feeds")
+        return await services.imports.feeds.at_url(checked_url(services.settings, given))
+    if feed := await services.imports.feeds.find(given):
+        return feed
+    return _only_named(given, await services.imports.feeds.all(), "feeds")
 
 
 async def named_feed(services: bootstrap.Services, given: str) -> Feed:

@@ -1,4 +1,4 @@
-"""Notifications of changes: webhooks and readers of Atom feeds."""
+"""Notifications of changes: webhooks and Atom feeds."""
 
 from __future__ import annotations
 
