@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from webloom.application.imports.run_import import run_ends
 from webloom.application.inventory.submit_url import NoRoom
-from webloom.bootstrap import Services
+from webloom.bootstrap.services import Services
 from webloom.domain.inventory import Status
 from webloom.entrypoints.cli.logs import quieten
 from webloom.entrypoints.cli.output import console, discard_stdout

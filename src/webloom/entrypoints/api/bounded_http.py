@@ -11,7 +11,6 @@ import logging
 import struct
 from contextlib import suppress
 from fcntl import ioctl
-from http import HTTPStatus
 from termios import TIOCOUTQ
 from typing import Any
 
@@ -19,7 +18,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from webloom.entrypoints.api.connections import Connections
-from webloom.entrypoints.api.responses import problem
+from webloom.entrypoints.api.responses import phrase, problem
 from webloom.entrypoints.api.security_headers import with_defaults
 
 log = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ def _response(status: int, detail: str, **headers: str) -> bytes:
     """Raw, for a connection that is closed after it."""
     response = problem(status, detail, {"Connection": "close", **headers})
     head = b"".join(b"%b: %b\r\n" % each for each in with_defaults(response.raw_headers))
-    title = HTTPStatus(status).phrase.encode()
+    title = phrase(status).encode()
     return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, title, head, bytes(response.body))
 
 

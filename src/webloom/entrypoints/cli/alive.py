@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import socket
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import WebloomError
 from webloom.entrypoints.cli.running import run_with_services
 from webloom.ports.heartbeats import ALIVE_SECONDS
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 
 def alive(
@@ -21,7 +23,7 @@ def alive(
 ) -> None:
     """Exit with 0 if such a process of this machine is alive. For health checks."""
 
-    async def is_alive(services: bootstrap.Services) -> bool:
+    async def is_alive(services: Services) -> bool:
         seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]
         return any(beat.role == role and beat.host == socket.gethostname() for beat in seen)
 

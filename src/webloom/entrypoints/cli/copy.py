@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import SettingsError, WebloomError
 from webloom.entrypoints.cli.move_report import Bars, report
 from webloom.entrypoints.cli.output import AsJson
@@ -65,11 +64,12 @@ def _address(option: str, given: str) -> str:
 
 async def _copy(source: str, target: str, as_json: bool) -> None:
     from webloom.application.move.load import Load, scanned
+    from webloom.bootstrap.connections import open_copy
 
     if shown(source).rstrip("/") == shown(target).rstrip("/"):
         raise SettingsError("--from and --to are the same store")
     async with (
-        bootstrap.open_copy(source, target, current_settings()) as (origin, goal),
+        open_copy(source, target, current_settings()) as (origin, goal),
         origin.snapshot() as snapshot,
     ):
         with Bars("copy", is_shown=not as_json) as bars:

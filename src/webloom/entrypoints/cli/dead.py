@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import (
@@ -26,6 +25,7 @@ from webloom.entrypoints.cli.running import current_settings, run_with_services
 from webloom.ports.broker import DeadLetter
 
 if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
     from webloom.application.dead_letters import DeadLetters
 
 SHOWN = 50  # without --limit
@@ -55,7 +55,7 @@ def list_letters(
     """Show the dead letters of a queue, the oldest first."""
     require_queue(current_settings(), queue)
 
-    async def work(services: bootstrap.Services) -> None:
+    async def work(services: Services) -> None:
         if as_json:
             await _print_json(services, queue, limit)
         else:
@@ -101,7 +101,7 @@ def _change(
         raise typer.BadParameter("name the dead letters by their ids, or all of them by --all")
     require_queue(current_settings(), queue)
 
-    async def work(services: bootstrap.Services) -> tuple[list[str], list[str]]:
+    async def work(services: Services) -> tuple[list[str], list[str]]:
         chosen = ids or await services.dead_letters.ids(queue)
         return chosen, await change(services.dead_letters, chosen)
 
@@ -116,7 +116,7 @@ def _change(
     return len(chosen)
 
 
-async def _print(services: bootstrap.Services, queue: str, limit: int) -> None:
+async def _print(services: Services, queue: str, limit: int) -> None:
     letters = await services.broker.dead_letters(queue, limit=limit)
     depth = await services.broker.depth(queue)
     if not letters:
@@ -135,7 +135,7 @@ async def _print(services: bootstrap.Services, queue: str, limit: int) -> None:
         typer.echo(f"{depth.dead - len(letters):,} more: --limit shows more of them")
 
 
-async def _print_json(services: bootstrap.Services, queue: str, limit: int | None) -> None:
+async def _print_json(services: Services, queue: str, limit: int | None) -> None:
     count = 0
     async for letter in services.dead_letters.each(queue):
         json_line(

@@ -19,7 +19,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from webloom import bootstrap
 from webloom.diffs.forms import side_by_side_lines, unified_lines
 from webloom.diffs.pages import PageDiff, UrlChanges, whole_page_diff
 from webloom.diffs.shown import Line, Piece, Role
@@ -152,10 +151,9 @@ def _compared(old: _Read, new: _Read) -> PageDiff:
 async def _read_both(
     settings: Settings, sources: tuple[str, str], folder: Path, as_text: bool
 ) -> list[_Read]:
-    async with (
-        bootstrap.page_downloader(settings) as downloader,
-        bootstrap.page_reader(settings) as reader,
-    ):
+    from webloom.bootstrap.network import page_downloader, page_reader
+
+    async with page_downloader(settings) as downloader, page_reader(settings) as reader:
         orders = []
         for number, source in enumerate(sources):
             with _naming(source):

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import typer
 
-from webloom import __version__, bootstrap
-from webloom.application.overview.exhausted import exhausted
-from webloom.application.overview.missing_scheduler import Waiting, missing_scheduler
-from webloom.application.overview.serving import unserved
+from webloom import __version__
+from webloom.application.overview.liveness import Waiting, exhausted, missing_scheduler, unserved
 from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import METADATA_QUEUE
@@ -36,6 +34,7 @@ from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
 from webloom.private_files import open_to_others
 
 if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
     from webloom.settings import Settings
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
@@ -80,6 +79,8 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 async def _examine(settings: Settings) -> list[Finding]:
+    from webloom.bootstrap.connections import open_services
+
     findings = [*_runtime(), *_settings(settings), _open_files(settings), _port(settings)]
     findings.append(await _spool(settings))
     if settings.is_embedded:
@@ -89,7 +90,7 @@ async def _examine(settings: Settings) -> list[Finding]:
             if settings.store_url == settings.embedded_url:
                 return findings
     try:
-        async with bootstrap.open_services(settings) as services:
+        async with open_services(settings) as services:
             findings += [finding async for finding in _services(services)]
     except BackendRefused as error:
         findings.append(_problem("backends", str(error)))
@@ -112,6 +113,7 @@ def _runtime() -> Iterator[Finding]:
 
 
 def _settings(settings: Settings) -> Iterator[Finding]:
+    from webloom.bootstrap.network import network_policy
     from webloom.entrypoints.processes import refuse_open_bind
     from webloom.entrypoints.settings_shown import settings_in_force
     from webloom.settings import VARIABLES, unknown_variables
@@ -130,7 +132,7 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         refuse_open_bind(settings, frozenset({"api"}))
     except WebloomError as error:
         yield _problem("access", str(error), "`webloom new-key` makes one.")
-    if both := bootstrap.network_policy(settings).contradictions():
+    if both := network_policy(settings).contradictions():
         yield _warning(
             "gate",
             f"allowed and denied, so that it is refused: {', '.join(both)}",
@@ -155,6 +157,8 @@ def _disk(settings: Settings) -> Finding:
 
 async def _spool(settings: Settings) -> Finding:
     """Whether there is room for the files of feeds."""
+    from webloom.bootstrap.network import spool_room
+
     folder = settings.spool
     lowest = folder if _exists(folder) else _nearest(folder)
     if not _is_writable(lowest):
@@ -163,7 +167,7 @@ async def _spool(settings: Settings) -> Finding:
             f"{folder} can't be used: {lowest} is not a folder that Webloom may write to",
             "Check WEBLOOM_DATA_DIR and the folder's owner: no feed can be imported.",
         )
-    room = bootstrap.spool_room(settings)
+    room = spool_room(settings)
     use = await room.use()
     used = f"{shown_bytes(use.used)} of {shown_bytes(room.limits.budget)} used for feeds"
     detail = f"{used} in {folder}, {shown_bytes(use.free)} free on its disk"
@@ -174,7 +178,9 @@ async def _spool(settings: Settings) -> Finding:
 
 def _permissions(settings: Settings) -> Iterator[Finding]:
     """Files and folders that other users of the machine can use."""
-    for path, mode in open_to_others(bootstrap.places_of(settings)).items():
+    from webloom.bootstrap.places import places_of
+
+    for path, mode in open_to_others(places_of(settings)).items():
         name = str(path.absolute())
         others_can = "change" if mode & 0o022 else "read" if mode & 0o044 else "enter"
         yield _warning(
@@ -237,8 +243,9 @@ def _port(settings: Settings) -> Finding:
     return _ok("port", f"{place} is free")
 
 
-async def _services(services: bootstrap.Services) -> AsyncIterator[Finding]:
+async def _services(services: Services) -> AsyncIterator[Finding]:
     from webloom.application.watch.manage_watches import all_watches
+    from webloom.bootstrap.brokers import queue_limits
 
     settings = services.settings
     if settings.is_embedded:
@@ -259,7 +266,7 @@ async def _services(services: bootstrap.Services) -> AsyncIterator[Finding]:
     except WebloomError as error:
         stored.clear()
         yield _not_reached("store", services.store_link, error, "WEBLOOM_STORE")
-    limits = bootstrap.queue_limits(settings)
+    limits = queue_limits(settings)
     for link in services.broker_links:
         name = f"broker of {', '.join(link.queues)}"
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from webloom import __version__, bootstrap
+from webloom import __version__
 from webloom.domain.errors import WebloomError
 from webloom.entrypoints.cli.files import opened, whole_file
 from webloom.entrypoints.cli.move_report import Bars, report
@@ -57,9 +57,10 @@ def dump(
 async def _dump(settings: Settings, stream: BinaryIO, *, is_quiet: bool) -> dict[str, Total]:
     from webloom.application.move.dump import dump as write_dump
     from webloom.application.move.stream import DumpWriter
+    from webloom.bootstrap.connections import open_whole
 
     async with (
-        bootstrap.open_whole(settings.store_url, settings) as store,
+        open_whole(settings.store_url, settings) as store,
         store.snapshot() as snapshot,
     ):
         with Bars("dump", is_shown=not is_quiet) as bars:
@@ -91,19 +92,19 @@ def load(
 
 async def _load(settings: Settings, stream: BinaryIO, *, is_quiet: bool) -> dict[str, Verdict]:
     from webloom.application.move.load import Load, read
-    from webloom.application.move.stream import DumpReader
+    from webloom.bootstrap.connections import dump_reader, open_whole
 
-    reader = DumpReader(stream, bootstrap.next_match)
+    reader = dump_reader(stream)
     can_seek = stream.seekable()
 
     def batches() -> Batches:
         nonlocal reader
         if can_seek:
             stream.seek(0)
-            reader = DumpReader(stream, bootstrap.next_match)
+            reader = dump_reader(stream)
         return read(reader)
 
-    async with bootstrap.open_whole(settings.store_url, settings) as store:
+    async with open_whole(settings.store_url, settings) as store:
         with Bars("load", is_shown=not is_quiet) as bars:
             name = f"load {reader.header.id}"
             load = Load(target=store, name=name, now=datetime.now(UTC), progress=bars.advance_by)

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import msgspec
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import Record, RecordFilter, Status
 from webloom.entrypoints.cli.files import whole_file
 from webloom.entrypoints.cli.output import counting, pipe_may_close, utf8_argument, visible
 from webloom.entrypoints.cli.running import run_with_services
 from webloom.entrypoints.csv_rows import csv_rows
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 PAGE = 200
 COLUMNS = (
@@ -91,7 +93,7 @@ def instant(option: str, given: str | None) -> datetime | None:
 
 
 async def _export(
-    services: bootstrap.Services, chosen: RecordFilter, form: Format, source: bool, stream: BinaryIO
+    services: Services, chosen: RecordFilter, form: Format, source: bool, stream: BinaryIO
 ) -> None:
     line = _json_line if form is Format.NDJSON else _csv_line
     if form is Format.CSV:
@@ -103,7 +105,7 @@ async def _export(
 
 
 async def _records(
-    services: bootstrap.Services, chosen: RecordFilter, source: bool
+    services: Services, chosen: RecordFilter, source: bool
 ) -> AsyncIterator[Record]:
     cursor = None
     while True:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import FeedRefused, FeedUnreadable, FetchFailed, UrlRefused, WebloomError
 from webloom.domain.feed import AUTO, FeedConfig
 from webloom.domain.import_run import Failure, merged_failures
@@ -165,13 +164,15 @@ async def _print(
     settings: Settings, url: str | None, path: Path, options: ReadOptions, seen: _Seen
 ) -> None:
     """Print the feed in the file, which is fetched first if there is a URL."""
+    from webloom.bootstrap.network import feed_reader, http_downloader
+
     if url is not None:
         from webloom.application.imports.preview_feed import fetched_feed
 
-        async with bootstrap.http_downloader(settings) as downloader:
+        async with http_downloader(settings) as downloader:
             got = await fetched_feed(downloader, url, path)
         options = replace(options, content_type=got.content_type)
-    async with bootstrap.feed_reader().read(path, options) as batches:
+    async with feed_reader().read(path, options) as batches:
         async for batch in batches:
             seen.add(batch)
             _write(batch, seen)

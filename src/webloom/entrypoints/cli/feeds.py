@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.feed import AUTO, Feed, FeedConfig
 from webloom.domain.schedule import LONGEST_MINUTES, SHORTEST_MINUTES
 from webloom.entrypoints.cli import feeds_opml
@@ -37,6 +36,9 @@ from webloom.entrypoints.cli.output import (
     when,
 )
 from webloom.entrypoints.cli.running import current_settings, run_with_services
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, edit, pause and remove feeds; OPML.")
 
@@ -79,7 +81,7 @@ CloseMissing = Annotated[
 def list_feeds(as_json: AsJson = False) -> None:
     """Show every feed, by name."""
 
-    async def found(services: bootstrap.Services) -> list[Feed]:
+    async def found(services: Services) -> list[Feed]:
         return await services.imports.feeds.all()
 
     settings = current_settings()
@@ -125,7 +127,7 @@ def add(
     normal = checked_url(settings, url)
     check_config(FeedConfig(url=normal, name=called or normal, **config))
 
-    async def work(services: bootstrap.Services) -> bool:
+    async def work(services: Services) -> bool:
         feed, is_new = await services.manage_feeds.add(normal, called, **config)
         if as_json:
             print_json(feed)
@@ -176,7 +178,7 @@ def edit(
             "name what to change: --url, --name, --format, --every, --map, ..."
         )
 
-    async def change(services: bootstrap.Services, feed: Feed) -> Feed | None:
+    async def change(services: Services, feed: Feed) -> Feed | None:
         if maps:
             mapping = feed.config.mapping | dict(map(pair, maps))
             changes["mapping"] = {field: path for field, path in mapping.items() if path}
@@ -202,7 +204,7 @@ def resume(given: Feeds, as_json: AsJson = False) -> None:
 def remove(given: Feeds, yes: Yes = False, as_json: AsJson = False) -> None:
     """Remove feeds. Their postings and the history of their runs stay. Asks first."""
 
-    async def drop(services: bootstrap.Services, feed: Feed) -> Feed | None:
+    async def drop(services: Services, feed: Feed) -> Feed | None:
         return feed if await services.manage_feeds.remove(feed.feed_id) else None
 
     ask = None if yes else lambda feed: f"{feed.config.name}, {feed.config.fetch_url}"
@@ -213,15 +215,15 @@ app.command("import-opml")(feeds_opml.import_opml)
 app.command("export-opml")(feeds_opml.export_opml)
 
 
-def _enabled(enabled: bool) -> Callable[[bootstrap.Services, Feed], Awaitable[Feed | None]]:
-    async def change(services: bootstrap.Services, feed: Feed) -> Feed | None:
+def _enabled(enabled: bool) -> Callable[[Services, Feed], Awaitable[Feed | None]]:
+    async def change(services: Services, feed: Feed) -> Feed | None:
         return await services.manage_feeds.edit(feed.feed_id, enabled=enabled)
 
     return change
 
 
-def _report(done: str, as_json: bool) -> Callable[[bootstrap.Services, Feed], None]:
-    def report(services: bootstrap.Services, feed: Feed) -> None:
+def _report(done: str, as_json: bool) -> Callable[[Services, Feed], None]:
+    def report(services: Services, feed: Feed) -> None:
         if as_json:
             print_json(feed)
             return
@@ -297,7 +299,7 @@ def _failures(feed: Feed) -> str | None:
     return f"{feed.failures:,} in a row: {shortened(feed.last_error or 'without a reason')}"
 
 
-def _schedule(feed: Feed, services: bootstrap.Services, which: str = "next") -> str:
+def _schedule(feed: Feed, services: Services, which: str = "next") -> str:
     if feed.next_run_at is None:
         return "without a schedule"
     interval = _interval(feed, services.settings.import_interval_minutes)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import FeedRefused, UrlRefused
 from webloom.entrypoints.cli.files import read_file, whole_file
 from webloom.entrypoints.cli.output import (
@@ -20,6 +19,9 @@ from webloom.entrypoints.cli.output import (
 )
 from webloom.entrypoints.cli.running import run_with_services
 from webloom.parsing.opml import Outline, read_opml, write_opml
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 
 def import_opml(
@@ -38,7 +40,7 @@ def import_opml(
 
     outlines = read_opml(read_file(file))
 
-    async def work(services: bootstrap.Services) -> int:
+    async def work(services: Services) -> int:
         added = refused = 0
         for outline in outlines:
             name = outline.name[:LONGEST_NAME]
@@ -64,7 +66,7 @@ def export_opml(
 ) -> None:
     """Write every feed's name and URL as OPML, which feed readers understand."""
 
-    async def work(services: bootstrap.Services) -> tuple[bytes, int]:
+    async def work(services: Services) -> tuple[bytes, int]:
         feeds = await services.imports.feeds.all()
         outlines = [Outline(feed.config.fetch_url, feed.config.name) for feed in feeds]
         now = services.clock.now()

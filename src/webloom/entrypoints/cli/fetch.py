@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from webloom import bootstrap
 from webloom.application.inventory.check_url import check_url
 from webloom.domain.errors import FetchFailed, UrlRefused, WebloomError
 from webloom.domain.inventory import Metadata, Received
@@ -57,8 +56,10 @@ def fetch(
 
 
 async def _fetch(settings: Settings, url: str) -> tuple[str, Received]:
-    requested = check_url(url, policy=bootstrap.network_policy(settings))
-    async with bootstrap.http_fetcher(settings) as fetcher:
+    from webloom.bootstrap.network import http_fetcher, network_policy
+
+    requested = check_url(url, policy=network_policy(settings))
+    async with http_fetcher(settings) as fetcher:
         return requested, await fetcher.fetch(requested)
 
 

@@ -57,6 +57,8 @@ def whole_file(output: str, *, is_private: bool = False) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+        if target.exists() and not is_private:
+            part.chmod(target.stat().st_mode)  # who may read an existing file stays
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.spool import shown_bytes
 from webloom.domain.storage_event import moment_of
@@ -29,6 +28,9 @@ from webloom.parsing.web_url import normalise
 from webloom.ports.page_store import ChangeFilter, PageFilter, StoredPage, Usage
 from webloom.ports.room import DatabaseSize
 
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
+
 SHOWN = 20
 
 
@@ -45,7 +47,7 @@ def history(
     """Show what was seen on a page: its versions, what changed, and what the price did."""
     utf8_argument("URL", url)
 
-    async def work(services: bootstrap.Services) -> None:
+    async def work(services: Services) -> None:
         pages = await _pages(services, url, watch)
         if not pages:
             raise WebloomError(await _why_nothing(services, url))
@@ -64,7 +66,7 @@ def storage(
     """Show what watched pages take, by collection, what pruning would free, and what the whole
     database takes."""
 
-    async def work(services: bootstrap.Services) -> None:
+    async def work(services: Services) -> None:
         from webloom.entrypoints.api.watch_page_schemas import storage_response
 
         if prune:
@@ -83,7 +85,7 @@ def storage(
     run_with_services(work)
 
 
-async def _pages(services: bootstrap.Services, url: str, watch: str | None) -> list[StoredPage]:
+async def _pages(services: Services, url: str, watch: str | None) -> list[StoredPage]:
     """Several watches may have the page; other programs may not have normalised its URL."""
     spellings = [url]
     try:
@@ -97,7 +99,7 @@ async def _pages(services: bootstrap.Services, url: str, watch: str | None) -> l
     return []
 
 
-async def _why_nothing(services: bootstrap.Services, url: str) -> str:
+async def _why_nothing(services: Services, url: str) -> str:
     from webloom.application.watch.manage_watches import all_watches
 
     shown = visible(shortened(url))
@@ -108,7 +110,7 @@ async def _why_nothing(services: bootstrap.Services, url: str) -> str:
     return f"nothing is known of {shown}; `webloom watch` watches a page"
 
 
-async def _print_json(services: bootstrap.Services, page: StoredPage, limit: int) -> None:
+async def _print_json(services: Services, page: StoredPage, limit: int) -> None:
     from webloom.entrypoints.api import watch_page_schemas as schemas
 
     job_id, url = page.job_id, page.url
@@ -123,7 +125,7 @@ async def _print_json(services: bootstrap.Services, page: StoredPage, limit: int
         json_line({"price": schemas.price_response(price)})
 
 
-async def _print(services: bootstrap.Services, page: StoredPage, limit: int) -> None:
+async def _print(services: Services, page: StoredPage, limit: int) -> None:
     to = console()
     to.print(plain(f"{page.title or 'without a title'}  {page.url}"), soft_wrap=True)
     kind = (page.classification or {}).get("type", "unknown")
@@ -149,7 +151,7 @@ async def _print(services: bootstrap.Services, page: StoredPage, limit: int) -> 
     to.print()
 
 
-async def _print_prices(services: bootstrap.Services, page: StoredPage, limit: int) -> None:
+async def _print_prices(services: Services, page: StoredPage, limit: int) -> None:
     summary = await services.pages.price_summary(page.job_id, page.url)
     if summary is None:
         return

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webloom import bootstrap
 from webloom.application.retrying import retry_until_available
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import Feed
@@ -36,6 +35,7 @@ from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.web_url import host_of
 
 if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
     from webloom.application.imports.run_import import RunImport
     from webloom.ports.import_runs import Claim
     from webloom.settings import Settings
@@ -97,15 +97,18 @@ async def _import(
     if not is_stored(settings) and not any(map(is_url, given)):
         which = f"there is no feed {visible(given[0])}: " if given else ""
         raise WebloomError(f"{which}{no_feeds(settings)}")
+    from webloom.bootstrap.connections import open_services
+    from webloom.bootstrap.network import spool_room
+    from webloom.bootstrap.use_cases import open_run_import
     from webloom.entrypoints.heartbeat import beating, first_beat
 
-    async with bootstrap.open_services(settings) as services:
+    async with open_services(settings) as services:
         chosen = await _chosen(services, given, every, report)
         beat = first_beat(services, "import")
-        room = bootstrap.spool_room(services.settings)
+        room = spool_room(services.settings)
         async with (
             beating(services, beat, lambda beat: replace(beat, imports_wait=room.full)),
-            bootstrap.open_run_import(services, room) as run_import,
+            open_run_import(services, room) as run_import,
         ):
             importer = _Importer(
                 services=services, run_import=run_import, owner=beat.process_id, report=report
@@ -115,7 +118,7 @@ async def _import(
 
 
 async def _chosen(
-    services: bootstrap.Services, given: list[str], every: bool, report: Report
+    services: Services, given: list[str], every: bool, report: Report
 ) -> list[Feed]:
     """Each once. Raises WebloomError before anything is added or started."""
     if not given:
@@ -148,7 +151,7 @@ async def _chosen(
 
 @dataclass(kw_only=True)
 class _Importer:
-    services: bootstrap.Services
+    services: Services
     run_import: RunImport
     owner: str
     report: Report

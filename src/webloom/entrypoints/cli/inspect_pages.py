@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.page import Selection
 from webloom.entrypoints.cli.files import STDIN, shown_file
@@ -172,11 +171,13 @@ def _copy(source: str, copy: Path, most: int) -> None:
 
 async def _inspect_all(sources: list[str], options: _Options, as_json: bool) -> int:
     """How many failed. What is printed is in the order of the sources."""
+    from webloom.bootstrap.network import page_downloader, page_reader
+
     failed, to = 0, console()
     settings = options.settings
     async with (
-        bootstrap.page_downloader(settings, any_status=True) as downloader,
-        bootstrap.page_reader(settings) as reader,
+        page_downloader(settings, any_status=True) as downloader,
+        page_reader(settings) as reader,
     ):
         waiting = deque(enumerate(sources))
         running: deque[tuple[str, Task[Inspected]]] = deque()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from webloom import bootstrap
 from webloom.application.inventory.check_url import check_url
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.feed import Feed
@@ -14,6 +13,7 @@ from webloom.entrypoints.cli.output import confirm_removal, shortened, utf8_argu
 from webloom.entrypoints.cli.running import run_with_services
 
 if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
     from webloom.settings import Settings
 
 Item = TypeVar("Item", Feed, Watch)
@@ -25,8 +25,10 @@ def is_url(given: str) -> bool:
 
 def checked_url(settings: Settings, given: str) -> str:
     """Normalised. Raises UrlRefused, which names the URL."""
+    from webloom.bootstrap.network import network_policy
+
     try:
-        return check_url(given, policy=bootstrap.network_policy(settings))
+        return check_url(given, policy=network_policy(settings))
     except UrlRefused as error:
         raise UrlRefused(f"{shortened(given)}: {error}") from error
 
@@ -44,7 +46,7 @@ def no_feeds(settings: Settings) -> str:
     )
 
 
-async def find_feed(services: bootstrap.Services, given: str) -> Feed | None:
+async def find_feed(services: Services, given: str) -> Feed | None:
     """By id, URL or name. Raises WebloomError when several have the name, UrlRefused for a URL that
     is refused."""
     utf8_argument("FEED", given)
@@ -55,12 +57,12 @@ async def find_feed(services: bootstrap.Services, given: str) -> Feed | None:
     return _only_named(given, await services.imports.feeds.all(), "feeds")
 
 
-async def named_feed(services: bootstrap.Services, given: str) -> Feed:
+async def named_feed(services: Services, given: str) -> Feed:
     """As find_feed. Raises WebloomError when there is none."""
     return _required(await find_feed(services, given), f"feed {visible(given)}", "feeds")
 
 
-async def named_watch(services: bootstrap.Services, given: str) -> Watch:
+async def named_watch(services: Services, given: str) -> Watch:
     """By id or name. Raises WebloomError when there is none, or when several have the name."""
     from webloom.application.watch.manage_watches import all_watches
 
@@ -91,15 +93,15 @@ def _required(found: Item | None, shown: str, plural: str) -> Item:
 
 def change_each(
     given: list[str],
-    find: Callable[[bootstrap.Services, str], Awaitable[Item]],
-    change: Callable[[bootstrap.Services, Item], Awaitable[Item | None]],
-    report: Callable[[bootstrap.Services, Item], None],
+    find: Callable[[Services, str], Awaitable[Item]],
+    change: Callable[[Services, Item], Awaitable[Item | None]],
+    report: Callable[[Services, Item], None],
     *,
     ask: Callable[[Item], str] | None = None,  # names what is about to be removed
 ) -> None:
     """Find all of them, ask about each, then change one after the other."""
 
-    async def work(services: bootstrap.Services) -> None:
+    async def work(services: Services) -> None:
         found = [await find(services, each) for each in given]
         for each in found if ask else ():
             confirm_removal(visible(ask(each)))  # type: ignore[misc]  # not None here

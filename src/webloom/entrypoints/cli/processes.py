@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import SettingsError
 from webloom.entrypoints.cli.output import visible
 from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.backend_url import shown
 
 if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
     from webloom.settings import Settings
 
 # The key stays out of the list of processes. `cat` waits for the line, and then Ctrl-D.
@@ -73,7 +73,7 @@ def _run(
 ) -> None:
     from webloom.entrypoints.processes import run_processes
 
-    async def greet(services: bootstrap.Services, stop: asyncio.Event) -> None:
+    async def greet(services: Services, stop: asyncio.Event) -> None:
         if greeting is not None:
             typer.echo(greeting)
 

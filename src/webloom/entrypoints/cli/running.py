@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from webloom.entrypoints.cli.output import pipe_may_close
 
 if TYPE_CHECKING:
-    from webloom.bootstrap import Services
+    from webloom.bootstrap.services import Services
     from webloom.settings import Settings
 
 Result = TypeVar("Result")
@@ -35,7 +35,7 @@ def run_with_services(
 ) -> Result:
     """Open the services, do the work, close them. With `must_exist`, raises StoreUnavailable where
     nothing is stored yet."""
-    from webloom.bootstrap import open_services
+    from webloom.bootstrap.connections import open_services
 
     async def opened() -> Result:
         settings = current_settings()

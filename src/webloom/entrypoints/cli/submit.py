@@ -20,14 +20,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from webloom import bootstrap
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
 from webloom.domain.backoff import Backoff
 from webloom.domain.errors import Unavailable, WebloomError
@@ -45,6 +44,9 @@ from webloom.entrypoints.cli.output import (
     visible,
 )
 from webloom.entrypoints.cli.running import current_settings, run
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 BATCH = 500
 BLOCK_BYTES = 64 * 1024
@@ -109,7 +111,9 @@ def submit(
 
 
 async def _submit(files: list[str], report: Report) -> None:
-    async with bootstrap.open_services(current_settings()) as services:
+    from webloom.bootstrap.connections import open_services
+
+    async with open_services(current_settings()) as services:
         feeder = Feeder(services, report)
         with report.progress(_total_bytes(files)):
             for name in files:
@@ -124,7 +128,7 @@ async def _submit(files: list[str], report: Report) -> None:
 class Feeder:
     """Submits batches, one after the other, each until all of it has a result."""
 
-    def __init__(self, services: bootstrap.Services, report: Report) -> None:
+    def __init__(self, services: Services, report: Report) -> None:
         self._services = services
         self._report = report
         self._has_warned = False

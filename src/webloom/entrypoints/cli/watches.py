@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from webloom import bootstrap
 from webloom.domain.errors import WatchRefused, WebloomError
 from webloom.domain.page import CHECK_QUEUE, Selection
 from webloom.domain.watch import Thresholds, Watch
@@ -36,6 +35,7 @@ from webloom.entrypoints.cli.running import current_settings, run_with_services
 from webloom.entrypoints.cli.watch_options import WatchOptions, with_watch_options
 
 if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
     from webloom.application.watch.check_targets import TargetChecks
 
 app = typer.Typer(no_args_is_help=True, help="List, edit, run, pause and remove watches; lists.")
@@ -72,7 +72,7 @@ def watch(
         utf8_argument("URL", url)
     changes = options.changes()
 
-    async def work(services: bootstrap.Services) -> None:
+    async def work(services: Services) -> None:
         try:
             added, _ = await services.manage_watches.add(urls, **changes)
         except WatchRefused as error:
@@ -120,7 +120,7 @@ def edit(
     for each in url or ():
         utf8_argument("--url", each)
 
-    async def change(services: bootstrap.Services, watch: Watch) -> Watch | None:
+    async def change(services: Services, watch: Watch) -> Watch | None:
         defaults = {each.value: _DEFAULTS[each] for each in reset or ()}
         changes = defaults | options.changes(replace(watch.config, **defaults))
         if url is not None:
@@ -139,7 +139,7 @@ def edit(
 def run_now(given: Some, as_json: AsJson = False) -> None:
     """Check pages now. A running worker does it; `webloom history URL` shows what it saw."""
 
-    async def work(services: bootstrap.Services) -> None:
+    async def work(services: Services) -> None:
         for watch in [await named_watch(services, each) for each in given]:
             started = await services.start_watch(watch.watch_id, "manual")
             if started is None:
@@ -182,7 +182,7 @@ def remove(
 ) -> None:
     """Remove watches. What is kept of their pages stays, unless --pages. Asks first."""
 
-    async def drop(services: bootstrap.Services, watch: Watch) -> Watch | None:
+    async def drop(services: Services, watch: Watch) -> Watch | None:
         removed = await services.manage_watches.remove(watch.watch_id, with_pages=pages)
         return watch if removed else None
 
@@ -202,7 +202,7 @@ def import_list(
 
     entries = read_watch_list(read_file(file))
 
-    async def work(services: bootstrap.Services) -> int:
+    async def work(services: Services) -> int:
         checks = services.manage_watches.target_checks()
         return sum([await _refused(services, entry, checks, as_json) for entry in entries])
 
@@ -214,7 +214,7 @@ def import_list(
 
 
 async def _refused(
-    services: bootstrap.Services, entry: dict[str, Any], checks: TargetChecks, as_json: bool
+    services: Services, entry: dict[str, Any], checks: TargetChecks, as_json: bool
 ) -> bool:
     """Add a watch. True if it was refused."""
     from webloom.entrypoints.watch_entries import add_entry
@@ -235,7 +235,7 @@ async def _refused(
 def export_list() -> None:
     """Print every watch as JSON, for `webloom watches import`. Secrets of targets are in it."""
 
-    async def work(services: bootstrap.Services) -> None:
+    async def work(services: Services) -> None:
         from webloom.entrypoints.watch_entries import exported
 
         json_line([exported(each) for each in await _all(services) if not each.is_external])
@@ -243,21 +243,21 @@ def export_list() -> None:
     run_with_services(work)
 
 
-async def _all(services: bootstrap.Services) -> list[Watch]:
+async def _all(services: Services) -> list[Watch]:
     from webloom.application.watch.manage_watches import all_watches
 
     return [each async for each in all_watches(services.watches)]
 
 
-def _enabled(enabled: bool) -> Callable[[bootstrap.Services, Watch], Awaitable[Watch | None]]:
-    async def change(services: bootstrap.Services, watch: Watch) -> Watch | None:
+def _enabled(enabled: bool) -> Callable[[Services, Watch], Awaitable[Watch | None]]:
+    async def change(services: Services, watch: Watch) -> Watch | None:
         return await services.manage_watches.edit(watch.watch_id, enabled=enabled)
 
     return change
 
 
-def _report(done: str, as_json: bool) -> Callable[[bootstrap.Services, Watch], None]:
-    def report(_: bootstrap.Services, watch: Watch) -> None:
+def _report(done: str, as_json: bool) -> Callable[[Services, Watch], None]:
+    def report(_: Services, watch: Watch) -> None:
         if as_json:
             _print_json(watch)
         else:
@@ -308,9 +308,9 @@ def _schedule(watch: Watch) -> str:
     return f"every {schedule.every_minutes:g} min"
 
 
-async def _warn_if_idle(services: bootstrap.Services) -> None:
+async def _warn_if_idle(services: Services) -> None:
     """Warn when no scheduler or no worker is running."""
-    from webloom.application.overview.serving import unserved
+    from webloom.application.overview.liveness import unserved
     from webloom.ports.heartbeats import ALIVE_SECONDS
 
     seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]
