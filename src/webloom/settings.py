@@ -31,7 +31,7 @@ SETTINGS_FILE = "webloom.env"  # beside where webloom is started, unless WEBLOOM
 FREE_TIER_BYTES = 512 << 20  # of MongoDB's cloud
 FROM_FILE = "(from its file)"  # instead of a value that was read from <NAME>_FILE
 SHORTEST_KEY = 16
-# Of a key that everybody may try to guess.
+# Of a key that strangers can try to guess.
 SHORTEST_KEY_BEYOND_LOOPBACK = 20
 FEWEST_CHARACTERS = 10
 LONGEST_KEY = 512
@@ -89,7 +89,11 @@ def _url(schemes: tuple[str, ...]) -> AfterValidator:
 
 StoreUrl = Annotated[str | None, _url(STORE_SCHEMES)]
 BrokerUrl = Annotated[str | None, _url(BROKER_SCHEMES)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Addresses = Annotated[Texts, AfterValidator(_checked_addresses)]
 BROKER_FORMS = "amqp://user:password@host/, redis://host/0 or sqlite:///path/of/a/file"
+ADDRESS_FORMS = "addresses, networks or address:port, separated by commas"
+_SIZES = {1 << 50: "1 PiB", 1 << 40: "1 TiB", 1 << 30: "1 GiB", 1 << 20: "1 MiB"}
 
 
 def _setting(default: Any, variable: str, wants: str, **limits: Any) -> Any:
@@ -97,11 +101,27 @@ def _setting(default: Any, variable: str, wants: str, **limits: Any) -> Any:
     return Field(default, alias=variable, description=wants, **limits)
 
 
+def _number(
+    default: float | None, variable: str, low: float, high: float, unit: str = "a whole number"
+) -> Any:
+    shown = [_SIZES.get(int(limit)) or f"{limit:.10g}" for limit in (low, high)]
+    return _setting(default, variable, f"{unit} from {shown[0]} to {shown[1]}", ge=low, le=high)
+
+
+def _days(default: float, variable: str) -> Any:
+    return _number(default, variable, 0.001, 36_500, "days")
+
+
+def _collection(default: str, variable: str) -> Any:
+    return _setting(default, variable, "a collection name", pattern=_MONGODB_COLLECTION)
+
+
 class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    # Where the API listens, and where data is kept.
     host: str = _setting("127.0.0.1", "WEBLOOM_HOST", "the address to listen on", min_length=1)
-    port: int = _setting(8081, "WEBLOOM_PORT", "a port from 1 to 65535", ge=1, le=65535)
+    port: int = _number(8081, "WEBLOOM_PORT", 1, 65535, "a port")
     data_dir: Path = _setting(Path("data"), "WEBLOOM_DATA_DIR", "a folder for the database")
     store: StoreUrl = _setting(
         None, "WEBLOOM_STORE", "sqlite:///path/of/a/file or mongodb://user:password@host/"
@@ -116,187 +136,111 @@ class Settings(BaseModel):
     mongodb_database: str = _setting(
         "webloom", "WEBLOOM_MONGODB_DATABASE", "a database name", pattern=_MONGODB_DATABASE
     )
-    metadata_collection: str = _setting(
-        "metadata", "METADATA_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    locks_collection: str = _setting(
-        "locks", "LOCKS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    heartbeats_collection: str = _setting(
-        "heartbeats", "HEARTBEATS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    feeds_collection: str = _setting(
-        "feeds", "FEEDS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    jobs_collection: str = _setting(
-        "jobs", "JOBS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    import_logs_collection: str = _setting(
-        "import_logs", "IMPORT_LOGS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    pages_collection: str = _setting(
-        "pages", "PAGES_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    snapshots_collection: str = _setting(
-        "snapshots", "SNAPSHOTS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    price_collection: str = _setting(
-        "price_history", "PRICE_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    change_collection: str = _setting(
-        "change_logs", "CHANGE_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    job_runs_collection: str = _setting(
-        "job_runs", "JOB_RUNS_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    watches_collection: str = _setting(
-        "watches", "WATCHES_COLLECTION", "a collection name", pattern=_MONGODB_COLLECTION
-    )
-    allow_addresses: Annotated[
-        tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_addresses)
-    ] = _setting(
-        (), "WEBLOOM_ALLOW_ADDRESSES", "addresses, networks or address:port, separated by commas"
-    )
-    deny_addresses: Annotated[
-        tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_addresses)
-    ] = _setting(
-        (), "WEBLOOM_DENY_ADDRESSES", "addresses, networks or address:port, separated by commas"
-    )
-    allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_split)] = _setting(
+    metadata_collection: str = _collection("metadata", "METADATA_COLLECTION")
+    locks_collection: str = _collection("locks", "LOCKS_COLLECTION")
+    heartbeats_collection: str = _collection("heartbeats", "HEARTBEATS_COLLECTION")
+    feeds_collection: str = _collection("feeds", "FEEDS_COLLECTION")
+    jobs_collection: str = _collection("jobs", "JOBS_COLLECTION")
+    import_logs_collection: str = _collection("import_logs", "IMPORT_LOGS_COLLECTION")
+    pages_collection: str = _collection("pages", "PAGES_COLLECTION")
+    snapshots_collection: str = _collection("snapshots", "SNAPSHOTS_COLLECTION")
+    price_collection: str = _collection("price_history", "PRICE_COLLECTION")
+    change_collection: str = _collection("change_logs", "CHANGE_COLLECTION")
+    job_runs_collection: str = _collection("job_runs", "JOB_RUNS_COLLECTION")
+    watches_collection: str = _collection("watches", "WATCHES_COLLECTION")
+
+    # Who may reach what.
+    allow_addresses: Addresses = _setting((), "WEBLOOM_ALLOW_ADDRESSES", ADDRESS_FORMS)
+    deny_addresses: Addresses = _setting((), "WEBLOOM_DENY_ADDRESSES", ADDRESS_FORMS)
+    allowed_hosts: Texts = _setting(
         (), "WEBLOOM_ALLOWED_HOSTS", "names that clients use for this API, separated by commas"
     )
-    allow_origins: Annotated[
-        tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_origins)
-    ] = _setting(
+    allow_origins: Annotated[Texts, AfterValidator(_checked_origins)] = _setting(
         (),
         "WEBLOOM_ALLOW_ORIGINS",
         "origins of web pages that may use this API, such as https://ui.example.org, separated by "
         "commas",
     )
-    trusted_proxies: Annotated[
-        tuple[str, ...], BeforeValidator(_split), AfterValidator(_checked_networks)
-    ] = _setting(
+    trusted_proxies: Annotated[Texts, AfterValidator(_checked_networks)] = _setting(
         (),
         "WEBLOOM_TRUSTED_PROXIES",
         "addresses or networks of reverse proxies whose X-Forwarded-For is believed, separated by "
         "commas",
     )
-    connections_per_address: int = _setting(
-        100, "WEBLOOM_CONNECTIONS_PER_ADDRESS", "a whole number from 1 to 100000", ge=1, le=100_000
-    )
-    api_key_hashes: Annotated[
-        tuple[str, ...], BeforeValidator(_split), AfterValidator(_hashed_keys)
-    ] = _setting(
+    connections_per_address: int = _number(100, "WEBLOOM_CONNECTIONS_PER_ADDRESS", 1, 100_000)
+    api_key_hashes: Annotated[Texts, AfterValidator(_hashed_keys)] = _setting(
         (),
         "WEBLOOM_API_KEYS",
         f"keys of {SHORTEST_KEY} characters or more, or sha256:<hash of a key>, "
         "separated by commas",
     )
-    slots: int = _setting(32, "WEBLOOM_SLOTS", "a whole number from 1 to 1000", ge=1, le=1000)
-    queue_limit: int = _setting(
-        1000, "WEBLOOM_QUEUE_LIMIT", "a whole number from 1 to 1000000", ge=1, le=1_000_000
-    )
+
+    # Fetching.
+    slots: int = _number(32, "WEBLOOM_SLOTS", 1, 1000)
+    queue_limit: int = _number(1000, "WEBLOOM_QUEUE_LIMIT", 1, 1_000_000)
     cache_ttl: float = _setting(3600.0, "WEBLOOM_CACHE_TTL", "seconds, 0 or more", ge=0)
-    cache_size: int = _setting(
-        32 << 20, "WEBLOOM_CACHE_SIZE", "bytes from 0 to 1 TiB", ge=0, le=1 << 40
-    )
-    fetch_timeout: float = _setting(
-        30.0, "WEBLOOM_FETCH_TIMEOUT", "seconds from 0.1 to 600", ge=0.1, le=600
-    )
-    min_rate: int = _setting(
-        1024, "WEBLOOM_MIN_RATE", "bytes per second from 0 to 1 GiB", ge=0, le=1 << 30
-    )
-    max_body: int = _setting(
-        10 * 1024 * 1024, "WEBLOOM_MAX_BODY", "bytes from 1024 to 1 GiB", ge=1024, le=1 << 30
-    )
-    host_concurrency: int = _setting(
-        8, "WEBLOOM_HOST_CONCURRENCY", "a whole number from 1 to 1000", ge=1, le=1000
-    )
+    cache_size: int = _number(32 << 20, "WEBLOOM_CACHE_SIZE", 0, 1 << 40, "bytes")
+    fetch_timeout: float = _number(30.0, "WEBLOOM_FETCH_TIMEOUT", 0.1, 600, "seconds")
+    min_rate: int = _number(1024, "WEBLOOM_MIN_RATE", 0, 1 << 30, "bytes per second")
+    max_body: int = _number(10 << 20, "WEBLOOM_MAX_BODY", 1024, 1 << 30, "bytes")
+    host_concurrency: int = _number(8, "WEBLOOM_HOST_CONCURRENCY", 1, 1000)
     host_delay: float = _setting(
         0.0, "WEBLOOM_HOST_DELAY", "seconds between two requests to one host, 0 or more", ge=0
     )
-    retry_delay: float = _setting(
-        2.0, "WEBLOOM_RETRY_DELAY", "seconds before the first retry, 0 to 300", ge=0, le=300
+    retry_delay: float = _number(
+        2.0, "WEBLOOM_RETRY_DELAY", 0, 300, "seconds before the first retry,"
     )
-    lease: float = _setting(15.0, "WEBLOOM_LEASE", "seconds from 0.5 to 3600", ge=0.5, le=3600)
-    grace: float = _setting(
-        60.0,
-        "WEBLOOM_GRACE",
-        "seconds that a stop waits for running fetches, 0 to 3600",
-        ge=0,
-        le=3600,
+    lease: float = _number(15.0, "WEBLOOM_LEASE", 0.5, 3600, "seconds")
+    grace: float = _number(
+        60.0, "WEBLOOM_GRACE", 0, 3600, "seconds that a stop waits for running fetches,"
     )
-    batch_size: int = _setting(
-        200, "WEBLOOM_BATCH_SIZE", "a whole number from 1 to 5000", ge=1, le=5000
-    )
+
+    # Imports.
+    batch_size: int = _number(200, "WEBLOOM_BATCH_SIZE", 1, 5000)
     complete_batches: bool = _setting(
         False,
         "WEBLOOM_COMPLETE_BATCHES",
         "true for messages that workers of other programs can read, or false",
     )
-    import_interval_minutes: float = _setting(
-        60.0, "IMPORT_INTERVAL_MINUTES", "minutes from 0.05 to 525600", ge=0.05, le=525_600
+    import_interval_minutes: float = _number(
+        60.0, "IMPORT_INTERVAL_MINUTES", 0.05, 525_600, "minutes"
     )
-    import_concurrency: int = _setting(
-        24, "WEBLOOM_IMPORT_CONCURRENCY", "batches at a time, from 1 to 100", ge=1, le=100
+    import_concurrency: int = _number(
+        24, "WEBLOOM_IMPORT_CONCURRENCY", 1, 100, "batches at a time,"
     )
-    import_queue_limit: int = _setting(
-        100, "WEBLOOM_IMPORT_QUEUE_LIMIT", "batches from 1 to 100000", ge=1, le=100_000
+    import_queue_limit: int = _number(100, "WEBLOOM_IMPORT_QUEUE_LIMIT", 1, 100_000, "batches")
+    feed_processes: int = _number(8, "WEBLOOM_FEED_PROCESSES", 1, 64, "processes that read feeds,")
+    feed_timeout: float = _number(600.0, "WEBLOOM_FEED_TIMEOUT", 1, 86_400, "seconds")
+    max_feed: int = _number(2 << 30, "WEBLOOM_MAX_FEED", 1024, 1 << 40, "bytes")
+    spool_budget: int = _number(8 << 30, "WEBLOOM_SPOOL_BUDGET", 1 << 20, 1 << 50, "bytes")
+    spool_free_space: int | None = _number(
+        None, "WEBLOOM_SPOOL_FREE_SPACE", 0, 1 << 50, "bytes that stay free,"
     )
-    feed_processes: int = _setting(
-        8, "WEBLOOM_FEED_PROCESSES", "processes that read feeds, from 1 to 64", ge=1, le=64
+
+    # Watches.
+    watch_interval_minutes: float = _number(
+        60.0, "WATCH_INTERVAL_MINUTES", 0.05, 525_600, "minutes"
     )
-    feed_timeout: float = _setting(
-        600.0, "WEBLOOM_FEED_TIMEOUT", "seconds from 1 to 86400", ge=1, le=86_400
-    )
-    max_feed: int = _setting(
-        2 << 30, "WEBLOOM_MAX_FEED", "bytes from 1024 to 1 TiB", ge=1024, le=1 << 40
-    )
-    spool_budget: int = _setting(
-        8 << 30, "WEBLOOM_SPOOL_BUDGET", "bytes from 1 MiB to 1 PiB", ge=1 << 20, le=1 << 50
-    )
-    spool_free_space: int | None = _setting(
-        None, "WEBLOOM_SPOOL_FREE_SPACE", "bytes that stay free, 0 to 1 PiB", ge=0, le=1 << 50
-    )
-    watch_interval_minutes: float = _setting(
-        60.0, "WATCH_INTERVAL_MINUTES", "minutes from 0.05 to 525600", ge=0.05, le=525_600
-    )
-    watch_concurrency: int = _setting(
-        16, "WEBLOOM_WATCH_CONCURRENCY", "pages at a time, from 1 to 1000", ge=1, le=1000
-    )
-    page_processes: int = _setting(
-        2, "WEBLOOM_PAGE_PROCESSES", "processes that read pages, from 1 to 64", ge=1, le=64
-    )
-    page_seconds: float = _setting(
-        20.0, "WEBLOOM_PAGE_SECONDS", "seconds from 0.1 to 600", ge=0.1, le=600
-    )
+    watch_concurrency: int = _number(16, "WEBLOOM_WATCH_CONCURRENCY", 1, 1000, "pages at a time,")
+    page_processes: int = _number(2, "WEBLOOM_PAGE_PROCESSES", 1, 64, "processes that read pages,")
+    page_seconds: float = _number(20.0, "WEBLOOM_PAGE_SECONDS", 0.1, 600, "seconds")
     input_queue: Annotated[str, AfterValidator(_own_queue)] = _setting(
         STORAGE_QUEUE,
         "INPUT_QUEUE",
         "the storage agent's queue: letters, digits, dots, dashes",
         pattern=r"^[A-Za-z0-9_.-]{1,100}$",
     )
-    storage_budget: int = _setting(
-        512 << 20, "WEBLOOM_STORAGE_BUDGET", "bytes from 1 MiB to 1 PiB", ge=1 << 20, le=1 << 50
-    )
+    storage_budget: int = _number(512 << 20, "WEBLOOM_STORAGE_BUDGET", 1 << 20, 1 << 50, "bytes")
     profile: str = _setting(
         "standard", "WEBLOOM_PROFILE", "standard or free-tier", pattern="^(standard|free-tier)$"
     )
     database_limit: int | None = _setting(
         None, "WEBLOOM_DATABASE_LIMIT", "bytes up to 1 PiB, or 0 for no limit", ge=0, le=1 << 50
     )
-    keep_snapshots_days: float = _setting(
-        7.0, "WEBLOOM_KEEP_SNAPSHOTS_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
-    )
-    keep_changes_days: float = _setting(
-        30.0, "WEBLOOM_KEEP_CHANGES_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
-    )
-    keep_runs_days: float = _setting(
-        14.0, "WEBLOOM_KEEP_RUNS_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
-    )
-    keep_prices_days: float = _setting(
-        90.0, "WEBLOOM_KEEP_PRICES_DAYS", "days from 0.001 to 36500", ge=0.001, le=36_500
-    )
+    keep_snapshots_days: float = _days(7.0, "WEBLOOM_KEEP_SNAPSHOTS_DAYS")
+    keep_changes_days: float = _days(30.0, "WEBLOOM_KEEP_CHANGES_DAYS")
+    keep_runs_days: float = _days(14.0, "WEBLOOM_KEEP_RUNS_DAYS")
+    keep_prices_days: float = _days(90.0, "WEBLOOM_KEEP_PRICES_DAYS")
     log_level: str = _setting(
         "info",
         "WEBLOOM_LOG_LEVEL",
@@ -308,7 +252,7 @@ class Settings(BaseModel):
 
     @property
     def from_files(self) -> frozenset[str]:
-        """Variables whose values come from their <NAME>_FILE, and are shown to nobody."""
+        """Variables whose values come from their <NAME>_FILE, and are never shown."""
         return self._from_files
 
     @property
@@ -349,7 +293,7 @@ class Settings(BaseModel):
 
     @property
     def most_bytes(self) -> int | None:
-        """That the whole database may take; None: there is no limit."""
+        """The limit of the whole database; None: no limit."""
         if self.database_limit is not None:
             return self.database_limit or None
         return FREE_TIER_BYTES if self.profile == "free-tier" else None
@@ -404,7 +348,7 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: str
 
 
 def _refuse_weak_keys(given: _Given) -> None:
-    """Of a key that is given as its hash nothing is known."""
+    """Keys that are given as hashes can't be checked."""
     for key in given.value.split(","):
         text = key.strip()
         if text.startswith("sha256:") or not text:
@@ -419,7 +363,7 @@ def _refuse_weak_keys(given: _Given) -> None:
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """WEBLOOM_ variables that mean nothing: most likely misspelt."""
+    """WEBLOOM_ variables that no setting has, most likely misspelt."""
     given = os.environ if environment is None else environment
     known = set(VARIABLES) | {f"{name}_FILE" for name in VARIABLES} | {"WEBLOOM_ENV_FILE"}
     return sorted(name for name in given if name.startswith("WEBLOOM_") and name not in known)
@@ -468,7 +412,7 @@ def _from_file(given: Mapping[str, str]) -> dict[str, _Given]:
 
 
 def _found(path: Path) -> str:
-    """The settings file of the folder that we are started in, which need not be our own folder."""
+    """The settings file of the current folder, which may belong to someone else."""
     try:
         return _text(str(path), path, read_trusted(path))
     except FileNotFoundError:

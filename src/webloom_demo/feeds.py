@@ -215,7 +215,7 @@ def _mills_job(post: _Post) -> str:
 
 
 def _market(edition: int) -> str:
-    """As somebody's own script writes it."""
+    """As a home-made script writes it."""
     items = "".join(
         f"<item><title>R&D {post.title} at the Caf&eacute;</title>"
         f"<link>{post.url}?from=market&day={post.number}</link><guid>market-{post.number}</guid>"

@@ -64,7 +64,7 @@ class TextReport:
         )
 
     def check(self, number: int, run: WatchRun) -> None:
-        self._line(f"check {number}: {_told(run)}")
+        self._line(f"check {number}: {_summary(run)}")
 
     def pages(self, shown: Sequence[ShownPage]) -> None:
         rows = table("page", "what it is", "version", "price", "what it did", "availability")
@@ -154,7 +154,7 @@ def _outcome(record: Record, base: str) -> tuple[str, str, str, str]:
     )
 
 
-def _told(run: WatchRun) -> str:
+def _summary(run: WatchRun) -> str:
     tally = run.tally
     said = [counted(tally.processed, "page"), f"{tally.changes} changed"]
     if tally.price_changes:

@@ -1,4 +1,4 @@
-"""Who may ask, and from where."""
+"""Access to the API: keys, hosts, origins."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ async def test_keys_are_read_from_a_file(tmp_path: Path) -> None:
         assert (await api.call("GET", SHUT, headers=bearer(KEY))).status == 200
 
 
-async def test_keys_are_asked_for_on_loopback_too_where_they_are_set(tmp_path: Path) -> None:
+async def test_keys_are_required_on_loopback_too_if_they_are_set(tmp_path: Path) -> None:
     async with running("api", data_dir=tmp_path / "data", api_keys=KEY) as it:
         api = Api(it.client, it.base)
         assert (await api.call("GET", SHUT)).status == 401
@@ -373,7 +373,7 @@ async def test_a_page_may_link_to_the_start_page_only(home: Api) -> None:
     assert (await home.call("GET", "/health/live", headers=headers)).status == 403
 
 
-async def test_no_page_is_told_that_it_may_ask(home: Api, at_home: Webloom) -> None:
+async def test_no_preflight_is_allowed_by_default(home: Api, at_home: Webloom) -> None:
     """The question that a browser asks before it sends JSON from another site."""
     asked: list[Answer] = []
     for origin in ("http://evil.test", f"http://127.0.0.1:{at_home.port}"):

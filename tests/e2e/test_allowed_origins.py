@@ -49,7 +49,9 @@ def cors(headers: dict[str, str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", ["/metadata", "/api/feeds", "/api/live", "/health", "/api/none"])
 @pytest.mark.parametrize("origin", [UI, OTHER])
-async def test_a_named_origin_is_told_what_it_may_send(api: Api, path: str, origin: str) -> None:
+async def test_the_preflight_of_an_allowed_origin_lists_what_it_may_send(
+    api: Api, path: str, origin: str
+) -> None:
     answer = await api.call("OPTIONS", path, headers=FROM_UI | ASKED | {"Origin": origin})
     assert (answer.status, answer.text) == (204, "")
     told = cors(answer.headers)
@@ -65,7 +67,9 @@ async def test_a_named_origin_is_told_what_it_may_send(api: Api, path: str, orig
 
 
 @pytest.mark.parametrize(("origin", "why"), REFUSED, ids=[row[1] for row in REFUSED])
-async def test_another_origin_is_refused_and_told_nothing(api: Api, origin: str, why: str) -> None:
+async def test_another_origin_is_refused_without_cors_headers(
+    api: Api, origin: str, why: str
+) -> None:
     before = (await api.call("GET", "/metadata/records", headers=BEARER)).body
     headers = FROM_UI | {"Origin": origin}
     answers = [
@@ -119,7 +123,7 @@ async def test_a_request_without_its_origin_is_judged_by_the_site(api: Api) -> N
     assert (await api.call("GET", "/metadata/records", headers=headers)).is_problem(403, "pages of")
 
 
-async def test_answers_depend_on_the_origin_for_whoever_caches_them(api: Api) -> None:
+async def test_responses_vary_by_origin_for_caches(api: Api) -> None:
     plain = await api.call("GET", "/metadata/records", headers=BEARER)
     assert (plain.status, plain.headers["vary"]) == (200, "Origin")
     assert cors(plain.headers) == {}

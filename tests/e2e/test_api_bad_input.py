@@ -1,4 +1,4 @@
-"""Bodies that are wrong, on every route that takes one: a clear 4xx, and nothing is changed."""
+"""Invalid bodies on every route that takes one: a clear 4xx, and no change."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ UNKNOWN = [
 @pytest.mark.parametrize(
     ("method", "path", "status", "why"), UNKNOWN, ids=[row[3] for row in UNKNOWN]
 )
-async def test_an_unknown_path_or_method_is_answered_with_a_problem(
+async def test_an_unknown_path_or_method_is_a_problem_document(
     api: Api, method: str, path: str, status: int, why: str
 ) -> None:
     answer = await api.call(method, URL(api.base + path, encoded=True))

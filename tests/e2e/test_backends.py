@@ -1,4 +1,4 @@
-"""Which server is used for what, and what is told of each: real servers, the real program."""
+"""Which server is used for what, and how its state is shown: real servers, the real program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies that are small enough to be taken and would take many times their size to be decoded."""
+"""Bodies within the size limit that would take many times their size to decode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands as a person runs them: real processes, a real database, a site on loopback."""
+"""The commands as a user runs them: real processes, a real database, a site on loopback."""
 
 from __future__ import annotations
 
@@ -461,7 +461,7 @@ async def test_dead_letters_can_be_seen_put_back_and_discarded(env: Environment)
 
 
 @pytest.mark.parametrize("service", SAYS_WHEN_READY)
-async def test_a_service_starts_as_a_program_and_ends_when_told(
+async def test_a_service_starts_as_a_program_and_ends_on_sigterm(
     service: str, tmp_path: Path
 ) -> None:
     """The other tests fork a process that has imported everything."""

@@ -1,4 +1,4 @@
-"""Where the output of a command goes: to somebody who stops reading, to a full disk, to nobody."""
+"""Output of commands to a closed pipe, a full disk, and a closed stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def shell(command: str, env: dict[str, str], **more: str) -> tuple[int, st
     return process.returncode, out.decode(), err.decode()
 
 
-async def test_output_that_cannot_be_written_is_told(env: dict[str, str]) -> None:
+async def test_output_that_cannot_be_written_is_reported(env: dict[str, str]) -> None:
     listed, compared, inspected, closed = await asyncio.gather(
         shell("webloom feeds list >/dev/full", env),
         shell("webloom diff old new >/dev/full", env),

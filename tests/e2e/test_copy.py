@@ -1,4 +1,4 @@
-"""`webloom copy` as a person runs it: real processes, a real mongod, files."""
+"""`webloom copy` as a user runs it: real processes, a real mongod, files."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ async def test_a_record_that_arrives_damaged_is_named(
     assert "metadata: 1,200 items, 1,199 equal in the target" in ended.stdout
     [(what, _)] = [each for each in figures.items() if each[1]]
     assert f"  1 are {what} in the target\n    {url_of(777)}\n" in ended.stdout
-    assert "webloom: the copy is not whole" in ended.stderr
+    assert "webloom: the copy is incomplete" in ended.stderr
     with closing(sqlite3.connect(tmp_path / "target.db")) as connection:
         connection.execute("DROP TRIGGER spoil")
     report = await copied(source, target, env)  # which repairs it
@@ -430,10 +430,10 @@ async def test_a_file_that_does_not_exist_is_not_made(tmp_path: Path, env: dict[
 
 
 ADDRESSES = [
-    (f"postgres://u:{SECRET}@host/db", "got 'postgres://host/db', which is no store"),
-    ("amqp://host", "got 'amqp://host', which is no store"),
+    (f"postgres://u:{SECRET}@host/db", "got 'postgres://host/db', which is not a store"),
+    ("amqp://host", "got 'amqp://host', which is not a store"),
     ("webloom.db", "an address begins with sqlite:///, mongodb:// or mongodb+srv://"),
-    ("", "got '', which is no store"),
+    ("", "got '', which is not a store"),
     ("@missing", "can't read missing"),
 ]
 
@@ -502,7 +502,7 @@ async def test_a_store_is_not_copied_onto_itself(
         assert "--from and --to are the same store" in ended.stderr
 
 
-async def test_a_server_that_is_not_there_is_told_within_seconds(
+async def test_an_unreachable_server_is_reported_within_seconds(
     tmp_path: Path, env: dict[str, str]
 ) -> None:
     source = await fill(tmp_path / "source.db", records(3))
@@ -518,7 +518,7 @@ async def test_a_server_that_is_not_there_is_told_within_seconds(
 
 
 @pytest.mark.parametrize("through_file", [False, True], ids=["argument", "file"])
-async def test_a_wrong_password_is_told_and_never_shown(
+async def test_a_wrong_password_is_reported_and_never_shown(
     tmp_path: Path, env: dict[str, str], mongodb: str, through_file: bool
 ) -> None:
     source = await fill(tmp_path / "source.db", records(3))

@@ -1,4 +1,4 @@
-"""`webloom diff` as a person runs it: real processes, and a site on loopback."""
+"""`webloom diff` as a user runs it: real processes, and a site on loopback."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_a_url_is_compared_with_a_file(env: dict[str, str]) -> None:
         (("old.html", "picture"), "picture: it is not text"),
     ],
 )
-async def test_trouble_is_told_by_exit_code_2(
+async def test_failure_to_compare_is_exit_code_2(
     arguments: tuple[str, ...], said: str, env: dict[str, str]
 ) -> None:
     got = await finished("diff", *arguments, env=env)

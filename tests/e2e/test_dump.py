@@ -1,4 +1,4 @@
-"""`webloom dump` and `webloom load` as a person runs them."""
+"""`webloom dump` and `webloom load` as a user runs them."""
 
 from __future__ import annotations
 

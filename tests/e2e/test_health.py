@@ -1,4 +1,4 @@
-"""How an installation tells its state: /health, /metrics, /openapi.json, its start, the doctor."""
+"""The state of an installation: /health, /metrics, /openapi.json, its start, the doctor."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ async def refusals(api: Api) -> dict[str, float]:
     }
 
 
-async def test_what_the_gate_refuses_is_counted_and_logged_and_not_told(
+async def test_refused_connections_are_counted_and_logged_but_not_revealed(
     api: Api, whole: Webloom, site: WatchedSite
 ) -> None:
     await healthy(api)
@@ -436,7 +436,7 @@ async def test_a_bad_setting_is_refused_at_start_by_its_name(
     assert not (tmp_path / "data").exists()
 
 
-async def test_all_bad_settings_are_told_at_once(tmp_path: Path) -> None:
+async def test_all_bad_settings_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "webloom.env").write_text("# mine\nexport WEBLOOM_SLOTS='none'\n")
     ended = await finished("up", env=environment(tmp_path / "data", port="x", log_level="loud"))
     assert ended.returncode == 2
@@ -451,7 +451,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("given", "name", "why"), UNREADABLE, ids=[row[2] for row in UNREADABLE])
-async def test_a_settings_file_that_is_not_there_is_told(
+async def test_a_missing_settings_file_is_reported(
     tmp_path: Path, given: dict[str, str], name: str, why: str
 ) -> None:
     ended = await finished("up", env=environment(tmp_path / "data", port=free_port()) | given)
@@ -466,7 +466,7 @@ async def test_a_variable_that_no_setting_has_is_warned_of(tmp_path: Path) -> No
         assert (await Api(it.client, it.base).call("GET", "/health/live")).status == 200
 
 
-async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -479,7 +479,7 @@ async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
-async def test_an_address_of_another_machine_is_told(tmp_path: Path) -> None:
+async def test_an_address_of_another_machine_is_reported(tmp_path: Path) -> None:
     settings = {"host": "192.0.2.1", "port": free_port(), "api_keys": "wl_a-key-of-nobody-at-all"}
     ended = await finished("api", env=environment(tmp_path / "data", **settings))
     assert ended.returncode == 2
@@ -610,7 +610,7 @@ LOCKED = [("", "the folder itself"), ("inside/data", "a folder above it")]
 
 
 @pytest.mark.parametrize(("below", "why"), LOCKED, ids=[row[1] for row in LOCKED])
-async def test_a_folder_that_may_not_be_entered_is_told(
+async def test_a_folder_without_permission_is_reported(
     tmp_path: Path, below: str, why: str
 ) -> None:
     locked = tmp_path / "locked"

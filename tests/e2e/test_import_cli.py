@@ -1,4 +1,4 @@
-"""`webloom import`, `feed` and `feeds` as a person runs them."""
+"""`webloom import`, `feed` and `feeds` as a user runs them."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ async def test_import_follows_a_run_of_another_process_and_takes_it_up_when_that
                 )
                 assert claim is not None
                 await services.imports.runs.give_up(claim)
-                await said(process.stderr, b"going on with a run that was left")
+                await said(process.stderr, b"resuming an unfinished run")
                 answer = await process.stdout.read()
                 assert await process.wait() == 0
         finally:
@@ -322,7 +322,7 @@ async def test_feed_keeps_the_text_of_a_broken_feed_and_says_what_it_repaired(
     assert "repaired" in shown.err
 
 
-async def test_feed_reads_fields_from_where_it_is_told(site: Site, env: Environment) -> None:
+async def test_feed_reads_mapped_fields(site: Site, env: Environment) -> None:
     atom = url(site, "/jobs/guild.atom")
     mapped = await webloom("feed", atom, "--limit", "1", "--map", "company=title", env=env)
     [posting] = mapped.objects
@@ -346,7 +346,7 @@ async def test_feed_reads_fields_from_where_it_is_told(site: Site, env: Environm
         ("-", ""),
     ],
 )
-async def test_what_is_no_feed_is_told_with_exit_code_1(
+async def test_something_else_than_a_feed_is_exit_code_1(
     site: Site, env: Environment, source: str, says: str
 ) -> None:
     named = url(site, source) if source.startswith("/") else source
@@ -415,7 +415,7 @@ async def test_feeds_are_added_edited_paused_resumed_and_removed(
     assert (await webloom("feeds", "list", "--json", env=env)).objects == []
 
 
-async def test_without_a_database_feeds_are_told_of_and_wrong_ones_make_none(
+async def test_without_a_database_commands_say_so_and_create_none(
     site: Site, env: Environment
 ) -> None:
     none = await webloom("feeds", "list", env=env)

@@ -1,4 +1,4 @@
-"""`webloom inspect` as a person runs it: files, standard input, a site on loopback."""
+"""`webloom inspect` as a user runs it: files, standard input, a site on loopback."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def chair(tmp_path: Path) -> Path:
     return path
 
 
-async def test_a_file_is_told_as_json(env: Environment, chair: Path) -> None:
+async def test_a_file_is_printed_as_json(env: Environment, chair: Path) -> None:
     done = await webloom("inspect", chair, "--json", env=env)
     assert (done.code, done.err) == (0, "")
     [seen] = done.objects
@@ -195,7 +195,7 @@ async def test_nothing_of_a_page_reaches_the_terminal_as_a_command(
     assert "gnp.exe" in done.out
 
 
-async def test_wrong_usage_is_told(env: Environment) -> None:
+async def test_wrong_usage_is_reported(env: Environment) -> None:
     all_done = await asyncio.gather(
         *(
             webloom("inspect", *arguments, env=env)

@@ -1,4 +1,4 @@
-"""Topics as events: whichever process makes a change, a listener of another hears of it."""
+"""Topics as Server-Sent Events: changes of any process reach the listeners of another."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_a_listener_begins_with_all_its_topics(here: Api) -> None:
         assert isinstance(said[name]["revision"], str)
 
 
-async def test_changes_made_by_another_process_are_heard_of(here: Api, there: Api) -> None:
+async def test_changes_made_by_another_process_are_streamed(here: Api, there: Api) -> None:
     async with listening(here, topics("inventory", "watch")) as stream:
         first = {event.name: event.data for event in [await stream.next(), await stream.next()]}
         url = new_url()
@@ -103,7 +103,7 @@ async def test_changes_made_by_another_process_are_heard_of(here: Api, there: Ap
         assert event.data != first["watch"]
 
 
-async def test_the_depth_of_a_queue_is_heard_of(here: Api, there: Api) -> None:
+async def test_the_depth_of_a_queue_is_streamed(here: Api, there: Api) -> None:
     async with listening(here, topics("queues", "overview")) as stream:
         await heard(stream, "queues")
         await there.submitted(new_url())
@@ -137,7 +137,7 @@ async def test_a_process_with_listeners_stops_cleanly(tmp_path: Path) -> None:
     assert "Traceback" not in it.log
 
 
-async def test_changes_in_mongodb_are_heard_of(tmp_path: Path, mongod: MongoServer) -> None:
+async def test_changes_in_mongodb_are_streamed(tmp_path: Path, mongod: MongoServer) -> None:
     database = f"topics-{uuid.uuid4().hex[:8]}"
     settings = load_settings(
         {

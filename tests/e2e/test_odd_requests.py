@@ -1,4 +1,4 @@
-"""Odd and endless requests: each gets a clear answer, or none, and costs little."""
+"""Malformed and endless requests: each gets a clear response, or none, and costs little."""
 
 from __future__ import annotations
 

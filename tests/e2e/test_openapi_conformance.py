@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webloom]:
 
 @pytest.mark.timeout(300)  # some hundreds of requests each, on a machine that does other things
 @pytest.mark.parametrize("tags", PARTS, ids=", ".join)
-async def test_requests_are_answered_as_documented(
+async def test_responses_match_the_openapi_document(
     server: Webloom, tags: tuple[str, ...], tmp_path: Path
 ) -> None:
     chosen = [option for tag in tags for option in ("--include-tag", tag)]

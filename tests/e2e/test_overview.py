@@ -1,4 +1,4 @@
-"""The overview and the queues: the API alone, everything in one process, servers that are away."""
+"""The overview and the queues: the API alone, everything in one process, unreachable servers."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ async def test_what_is_done_is_counted(tmp_path: Path, monkeypatch: pytest.Monke
 # Servers.
 
 
-async def test_a_store_and_a_broker_that_are_away_are_told(tmp_path: Path) -> None:
+async def test_an_unreachable_store_and_broker_are_reported(tmp_path: Path) -> None:
     store, broker = free_port(), free_port()
     async with running(
         "api",

@@ -1,4 +1,4 @@
-"""What a feed or a watch would give, before it is stored: a real process, sites on loopback."""
+"""Previews of feeds and watches: a real process, sites on loopback."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ async def test_what_can_not_be_added_is_refused_with_the_same_words(
         ("/bomb?encoding=gzip&mebibytes=200", "can't be read. "),
     ],
 )
-async def test_a_feed_that_is_none_is_told_in_a_sentence(
+async def test_a_preview_of_something_else_than_a_feed_says_so(
     api: Api, feeds: FeedSite, path: str, reason: str
 ) -> None:
     answer = await feed_preview(api, feeds.url(path))
@@ -222,7 +222,9 @@ async def test_two_feeds_are_previewed_at_a_time(api: Api, feeds: FeedSite) -> N
         await waiting[0]
 
 
-async def test_a_preview_that_nobody_waits_for_is_given_up(feeds: FeedSite, tmp_path: Path) -> None:
+async def test_a_preview_is_cancelled_when_the_client_disconnects(
+    feeds: FeedSite, tmp_path: Path
+) -> None:
     async def receive() -> Message:
         await until(lambda: bool(feeds.watch.starts))
         return {"type": "http.disconnect"}
@@ -287,7 +289,7 @@ async def test_of_a_long_page_the_beginning_is_shown(api: Api, shop: ShopSite) -
     ],
     ids=["wall", "refused", "gone", "no body"],
 )
-async def test_what_a_check_would_report_as_failed_is_told(
+async def test_a_preview_shows_why_a_check_would_fail(
     api: Api, shop: ShopSite, served: Served, problem: str
 ) -> None:
     shop.pages["/page"] = served
@@ -306,7 +308,7 @@ async def test_what_a_check_would_report_as_failed_is_told(
         ("/bomb?encoding=gzip&mebibytes=100", "This page can't be fetched: the body is larger"),
     ],
 )
-async def test_a_page_that_is_none_is_told_in_a_sentence(
+async def test_a_preview_of_something_else_than_a_page_says_so(
     api: Api, shop: ShopSite, path: str, reason: str
 ) -> None:
     shop.pages["/picture"] = Served(body="PNG\0\1\2\3")
@@ -325,7 +327,7 @@ async def test_a_selection_is_refused_as_that_of_a_watch_is(api: Api, shop: Shop
     assert private.is_problem(422, "This URL can't be fetched: 10.0.0.1")
 
 
-async def test_a_selector_that_finds_nothing_is_told_unless_a_wall_is_there(
+async def test_a_selector_that_finds_nothing_is_reported_unless_the_page_is_a_wall(
     api: Api, shop: ShopSite
 ) -> None:
     shop.pages["/wall"] = Served(body=CAPTCHA)

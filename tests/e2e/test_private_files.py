@@ -1,4 +1,4 @@
-"""Who else on a machine can read what Webloom keeps there."""
+"""Permissions of the files that Webloom keeps."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_the_spool_and_what_children_write_there_is_private(
 
 
 @pytest.mark.parametrize(("umask", "expected"), [("000", "666"), ("022", "644")])
-async def test_a_file_that_a_person_asked_for_follows_their_umask(
+async def test_an_output_file_follows_the_users_umask(
     tmp_path: Path, umask: str, expected: str
 ) -> None:
     env = environment(tmp_path / "data")

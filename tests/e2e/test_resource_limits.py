@@ -1,4 +1,4 @@
-"""Clients without a key, or without manners, take no more than their share of memory and
+"""Hostile clients take no more than their share of memory and
 connections; others are served meanwhile."""
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ async def test_what_is_no_request_gets_a_problem_with_security_headers(server: W
         assert b"application/problem+json" in answer
 
 
-async def test_idle_connections_keep_nobody_out(api: Api, server: Webloom) -> None:
+async def test_idle_connections_make_room_for_new_ones(api: Api, server: Webloom) -> None:
     before = open_files(server.pid)
     async with connected(server.port, 1_100) as opened:
         async with calling_from(ATTACKER, server.base) as same:
@@ -202,7 +202,7 @@ async def serving(data_dir: Path) -> AsyncIterator[int]:
             stop.set()
 
 
-async def test_a_response_that_nobody_reads_ends_and_a_slow_one_goes_on(
+async def test_an_unread_response_is_dropped_and_a_slow_one_completes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounded_http, "STALLED_SECONDS", 1.0)

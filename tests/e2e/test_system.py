@@ -1,4 +1,4 @@
-"""What an installation tells of itself, and what it keeps to itself."""
+"""/api/system: what an installation shows of itself, and what it hides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import msgspec
 from e2e.api_client import Api
 from e2e.running import environment, finished, running
 from webloom import __version__
-from webloom.entrypoints.api.system import get_system, settings_in_force
+from webloom.entrypoints.api.system import get_system
+from webloom.entrypoints.settings_shown import settings_in_force
 from webloom.settings import VARIABLES, load_settings
 
 

@@ -1,4 +1,4 @@
-"""While the notification addresses of an import are checked, the API answers everybody else."""
+"""While the notification targets of an import are checked, the API serves other requests."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def asked(app: Any, method: str, path: str, body: bytes = b"") -> tuple[in
     return start["status"], msgspec.json.decode(b"".join(each["body"] for each in parts))
 
 
-async def test_others_are_answered_while_addresses_are_checked(
+async def test_other_requests_are_served_while_addresses_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = SlowCheck()

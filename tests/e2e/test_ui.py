@@ -96,5 +96,5 @@ async def test_an_installation_without_it_says_how_to_get_it(tmp_path: Path) -> 
     from webloom.entrypoints.api.ui import AdminUi
 
     request = Request({"type": "http", "raw_path": b"/", "headers": []})
-    answer = await AdminUi(tmp_path / "nothing").answer(request)
+    answer = await AdminUi(tmp_path / "nothing").respond(request)
     assert b"make setup" in bytes(answer.body)

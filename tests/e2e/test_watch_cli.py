@@ -1,4 +1,4 @@
-"""`webloom watch`, `watches`, `history`, `storage` and `storage-agent` as a person runs them."""
+"""`webloom watch`, `watches`, `history`, `storage` and `storage-agent` as a user runs them."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ async def test_history_shows_versions_changes_and_prices(
     assert version["version"]["version"] == 2
     assert change["change"]["version"] == {"previous": 1, "current": 2}
     assert price["price"]["changePercent"] == -0.35
-    assert "of 536.9 MB used" in storage.out
+    assert "of 512 MB used" in storage.out
     [told] = usage.objects
     assert (told["budget"], told["full"]) == (512 << 20, False)
     assert "0 items removed" in usage.err
@@ -316,7 +316,7 @@ async def finished_runs(services: Services, count: int) -> list[WatchRun]:
     return await until_some(look, what=f"{count} runs to be over")
 
 
-async def test_the_storage_agent_runs_alone_until_it_is_told_to_stop(
+async def test_the_storage_agent_runs_alone_until_it_is_stopped(
     env: Environment, tmp_path: Path
 ) -> None:
     event: dict[str, Any] = {"jobId": "theirs", "url": CHAIR, "parsed": {"title": "Chair"}}

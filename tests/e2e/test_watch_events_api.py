@@ -267,7 +267,7 @@ async def test_a_full_queue_says_which_events_have_to_be_sent_again(tmp_path: Pa
             assert "storage agent stopped" in agent.log
 
 
-async def test_without_room_events_wait_and_everybody_is_told(tmp_path: Path) -> None:
+async def test_without_room_events_wait_and_health_says_so(tmp_path: Path) -> None:
     events = [event(parsed={"text": random.Random(n).randbytes(600_000).hex()}) for n in range(3)]
     data_dir, budget = tmp_path / "data", 1 << 20
     async with (
@@ -383,7 +383,7 @@ async def test_a_watch_that_accepts_events_from_the_start(api: Api) -> None:
     assert (await stored(api, theirs))["title"] == "Loom"
 
 
-async def test_over_http_nobody_can_pretend_to_be_the_checker(tmp_path: Path) -> None:
+async def test_events_over_http_can_not_claim_to_be_checks(tmp_path: Path) -> None:
     """What is put on the queue says that it came over HTTP, whatever it says itself."""
     data_dir = tmp_path / "data"
     ahead = event(origin="checker", jobId="theirs")

@@ -153,7 +153,7 @@ async def test_an_unknown_queue_is_refused_with_the_names_that_there_are(
     assert not (tmp_path / "data").exists()
 
 
-async def test_health_and_doctor_say_what_nobody_serves(tmp_path: Path) -> None:
+async def test_health_and_doctor_report_unserved_queues(tmp_path: Path) -> None:
     data = tmp_path / "data"
     async with (
         running("api", data_dir=data) as api,

@@ -1,4 +1,4 @@
-"""Who a request comes from, and what one client may take of connections, memory and patience."""
+"""The client of a request, and its limits on connections, memory and wrong keys."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ async def test_what_clients_do_is_logged_at_once_and_then_together(
     noted.note("192.0.2.2")
     [first] = caplog.records
     assert vars(first)["client"] == "192.0.2.1"
-    noted.tell()
+    noted.flush()
     together = vars(caplog.records[1])
     assert (together["times"], together["clients"]) == (1_000, 2)
     assert together["most_from"] == {"192.0.2.1": 999, "192.0.2.2": 1}

@@ -144,7 +144,7 @@ async def test_a_scheduler_goes_on_after_a_tick_without_resources(error: Excepti
         if await work() == 3:
             stop.set()
 
-    await scheduler._again_and_again(tick, stop, pause=0.001)
+    await scheduler._repeat(tick, stop, pause=0.001)
     assert work.reasons[0] is None
     assert None not in work.reasons[1:]
     assert shortage.reason is None

@@ -1,4 +1,4 @@
-"""Large responses and the memory that there is for them."""
+"""Large responses and the limit on their memory."""
 
 from __future__ import annotations
 

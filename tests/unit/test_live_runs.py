@@ -1,4 +1,4 @@
-"""Changes of runs on their way to listeners, with a store whose looks a test can hold up."""
+"""Changes of runs as events, with a store whose reads a test can block."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from webloom.domain.errors import StoreUnavailable
 from webloom.domain.feed import FeedConfig
 from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStatus
 from webloom.domain.import_transitions import Ending, NewRun
-from webloom.entrypoints.api import live
-from webloom.entrypoints.api.live import EventStream, LiveRuns, moment_of
+from webloom.entrypoints.api import live, live_runs
+from webloom.entrypoints.api.live import EventStream
+from webloom.entrypoints.api.live_runs import LiveRuns, moment_of
 from webloom.ports.import_runs import Claim, ImportRuns, RunFilter, RunPage
 
 
@@ -109,7 +110,7 @@ def _reading(fetched: int) -> Reading:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(live_runs, "POLL_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ async def until_fetched(events: AsyncGenerator[bytes, None], fetched: int) -> No
             pass
 
 
-async def test_a_listener_begins_with_what_runs_and_hears_of_changes(
+async def test_a_listener_gets_running_runs_and_then_changes(
     store: Runs, runs: LiveRuns, clock: FakeClock
 ) -> None:
     await store.start("over", "a")
@@ -189,9 +190,9 @@ async def test_all_listeners_share_one_poller_that_ends_with_the_last(
 async def test_a_listener_resumes_with_all_that_changed_since(
     store: Runs, runs: LiveRuns, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "PAGE", 2)
-    monkeypatch.setattr(live, "POLL_SECONDS", 60)
-    monkeypatch.setattr(live, "LOOK_BACK", timedelta(seconds=2))
+    monkeypatch.setattr(live_runs, "PAGE", 2)
+    monkeypatch.setattr(live_runs, "POLL_SECONDS", 60)
+    monkeypatch.setattr(live_runs, "LOOK_BACK", timedelta(seconds=2))
     for number in range(10):
         await store.start(str(number))
         clock.advance(1)
@@ -226,7 +227,7 @@ async def test_a_slow_listener_gets_the_latest_of_each_run_and_nothing_else(
         assert len(told) <= 3
 
 
-async def test_that_a_run_goes_on_is_told_at_every_other_look_but_its_end_at_once(
+async def test_progress_is_sent_at_every_other_poll_but_the_end_at_once(
     store: Runs, runs: LiveRuns, clock: FakeClock
 ) -> None:
     heard: list[tuple[int, str, str]] = []  # at which look
@@ -311,7 +312,7 @@ async def test_a_store_that_is_away_for_a_while_loses_no_change(
 
 
 @pytest.mark.parametrize("looks", [1, 2])
-async def test_what_was_passed_over_is_told_though_others_changed_long_after_it(
+async def test_skipped_progress_is_sent_although_others_changed_long_after_it(
     store: Runs, runs: LiveRuns, clock: FakeClock, looks: int
 ) -> None:
     """As after a long pause of this process: whichever look is the first, none is forgotten."""
@@ -373,7 +374,7 @@ async def test_a_client_that_takes_nothing_is_dropped(
     assert not runs._listeners
 
 
-async def test_of_many_who_ask_at_once_no_more_than_there_is_room_for_are_heard(
+async def test_simultaneous_listeners_beyond_the_limit_are_refused(
     runs: LiveRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "MOST_LISTENERS", 2)
@@ -401,6 +402,6 @@ def test_the_position_of_an_event_is_its_time() -> None:
         reading=_reading(0),
         counts=Counts(),
     )
-    position = live.event_of(changed).partition(b"\n")[0].removeprefix(b"id: ").decode()
+    position = live_runs.event_of(changed).partition(b"\n")[0].removeprefix(b"id: ").decode()
     assert moment_of(position) == changed.updated_at
     assert moment_of("") is moment_of("-1") is moment_of("x") is moment_of("1" * 17) is None

@@ -1,4 +1,4 @@
-"""Topics on their way to listeners, with sources that a test holds in its hands."""
+"""Topics as events, with sources that a test controls."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def until_said(events: AsyncGenerator[bytes, None], wanted: bytes) -> byte
     return sent
 
 
-async def test_a_listener_hears_each_of_its_topics_at_once_and_at_changes(
+async def test_a_listener_gets_each_of_its_topics_at_once_and_at_changes(
     stopping: asyncio.Event,
 ) -> None:
     a, b, c = Topic(), Topic(), Topic()
@@ -75,7 +75,7 @@ async def test_a_listener_hears_each_of_its_topics_at_once_and_at_changes(
     assert c.looks == 0
 
 
-async def test_what_says_the_same_is_not_sent_again(
+async def test_an_unchanged_topic_is_not_sent_again(
     stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.005)
@@ -166,10 +166,10 @@ async def test_everything_ends_when_the_process_stops(
         await waiting
 
 
-async def test_those_who_left_make_room(
+async def test_listeners_that_leave_make_room(
     stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webloom.entrypoints.api.live_topics.MOST_LISTENERS", 2)
+    monkeypatch.setattr("webloom.entrypoints.api.live.MOST_LISTENERS", 2)
     topics = LiveTopics({"a": Topic().source()}, stopping)
     one, two = topics.events(["a"]), topics.events(["a"])
     fullness = []
@@ -179,10 +179,10 @@ async def test_those_who_left_make_room(
     assert fullness == [False, True, False, False]
 
 
-async def test_of_many_who_ask_at_once_no_more_than_there_is_room_for_are_heard(
+async def test_simultaneous_listeners_beyond_the_limit_are_refused(
     stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webloom.entrypoints.api.live_topics.MOST_LISTENERS", 2)
+    monkeypatch.setattr("webloom.entrypoints.api.live.MOST_LISTENERS", 2)
     topics = LiveTopics({"a": Topic().source()}, stopping)
     asked = [topics.events(["a"]) for _ in range(5)]
     assert not topics.is_full

@@ -92,9 +92,9 @@ BAD = [
     ("WEBLOOM_MAX_BODY", "10MB", "bytes from 1024 to 1 GiB"),
     ("WEBLOOM_HOST_CONCURRENCY", "0", "a whole number from 1 to 1000"),
     ("WEBLOOM_HOST_DELAY", "-1", "seconds between two requests to one host, 0 or more"),
-    ("WEBLOOM_RETRY_DELAY", "301", "seconds before the first retry, 0 to 300"),
+    ("WEBLOOM_RETRY_DELAY", "301", "seconds before the first retry, from 0 to 300"),
     ("WEBLOOM_LEASE", "0.1", "seconds from 0.5 to 3600"),
-    ("WEBLOOM_GRACE", "3601", "seconds that a stop waits for running fetches, 0 to 3600"),
+    ("WEBLOOM_GRACE", "3601", "seconds that a stop waits for running fetches, from 0 to 3600"),
     ("WEBLOOM_LOG_LEVEL", "loud", "debug, info, warning or error"),
     ("WEBLOOM_LOG_LEVEL", "info\n", "debug, info, warning or error"),
 ]

@@ -1,4 +1,4 @@
-"""What pages of the admin UI may do, also those that another server serves."""
+"""The Content-Security-Policy of the admin UI, also on another server."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def test_a_page_for_another_server_carries_its_policy_before_what_it_restricts()
 async def test_the_server_sends_the_policy_of_a_ui_for_an_api_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_bytes(PAGE)
     request = Request({"type": "http", "raw_path": b"/", "headers": []})
-    usual = await AdminUi(tmp_path).answer(request)
+    usual = await AdminUi(tmp_path).respond(request)
     (tmp_path / API_BASE).write_text("https://webloom.example.org")
-    elsewhere = await AdminUi(tmp_path).answer(request)
+    elsewhere = await AdminUi(tmp_path).respond(request)
     asked = [
         rules(answer.headers["content-security-policy"])["connect-src"]
         for answer in (usual, elsewhere)

@@ -13,10 +13,10 @@ export interface paths {
         };
         /**
          * Look Up Url
-         * @description Look up what is known of a URL; `source=false` leaves the page source out.
+         * @description Look up the record of a URL; `source=false` omits the page source.
          *
-         *     An unknown URL is submitted. A record older than the cache time is answered as it is, with
-         *     `stale: true`, and fetched again behind the answer. `submit=false` does neither.
+         *     An unknown URL is submitted. A record older than the cache time is returned with `stale: true`,
+         *     and fetched again in the background. `submit=false` does neither.
          */
         get: operations["look_up_url"];
         put?: never;
@@ -24,15 +24,15 @@ export interface paths {
          * Submit Url
          * @description Submit a URL to be fetched.
          *
-         *     The answer comes once the request is durable. A URL that is being fetched, or waits to be, is
-         *     joined: the answer then names the earlier request.
+         *     202 means that the request is durable. A URL that is queued or in progress is not queued again:
+         *     the response has the id of the earlier request.
          */
         post: operations["submit_url"];
         /**
          * Invalidate Url
-         * @description Drop what is known of a URL, so that the next look-up fetches it again.
+         * @description Delete the record of a URL, so that the next look-up fetches it again.
          *
-         *     A request that is under way goes on and still gets its answer.
+         *     A request that is in progress still completes.
          */
         delete: operations["invalidate_url"];
         options?: never;
@@ -51,10 +51,10 @@ export interface paths {
         put?: never;
         /**
          * Submit Batch
-         * @description Submit up to 10,000 URLs, as a JSON array or one JSON value a line (NDJSON).
+         * @description Submit up to 10,000 URLs, as a JSON array or one JSON value per line (NDJSON).
          *
-         *     There is one answer for each URL, in order. What does not fit into the queue is answered with
-         *     `accepted: false` and can be sent again later.
+         *     There is one result for each URL, in order. URLs that the queue has no room for have
+         *     `accepted: false`; send them again later.
          */
         post: operations["submit_batch"];
         delete?: never;
@@ -92,7 +92,7 @@ export interface paths {
         };
         /**
          * Get Page Source
-         * @description Get the page source alone, as text that no browser runs.
+         * @description Get the page source alone, as plain text.
          */
         get: operations["get_page_source"];
         put?: never;
@@ -182,7 +182,7 @@ export interface paths {
          * Add Feed
          * @description Add a feed. It is imported on its schedule; POST /api/import/run imports it now.
          *
-         *     A URL that is a feed already is answered with 409 and that feed.
+         *     If the URL is a feed already, the response is 409 with that feed.
          */
         post: operations["add_feed"];
         delete?: never;
@@ -206,8 +206,8 @@ export interface paths {
         put?: never;
         /**
          * Import Opml
-         * @description Add every feed of an OPML document, at most 10,000. Those that are known stay as they are;
-         *     one that is refused does not keep the others out.
+         * @description Add every feed of an OPML document, at most 10,000. Known feeds stay as they are; a refused
+         *     one does not affect the others.
          */
         post: operations["import_opml"];
         delete?: never;
@@ -232,18 +232,18 @@ export interface paths {
         post?: never;
         /**
          * Remove Feed
-         * @description Remove a feed. Its runs and postings stay; a run that is under way is asked to end.
+         * @description Remove a feed. Its runs and postings stay; a run in progress is cancelled.
          */
         delete: operations["remove_feed"];
         options?: never;
         head?: never;
         /**
          * Edit Feed
-         * @description Change what is given of a feed.
+         * @description Change the given fields of a feed.
          *
-         *     With another `url` it is fetched from there. It stays the feed that it is: its id, and the
-         *     `sourceUrl` of its runs and postings, so that none of them is new. A URL that is another
-         *     feed's is answered with 409. `intervalMinutes: null` means the usual interval.
+         *     With another `url` it is fetched from there. Its id and the `sourceUrl` of its runs and postings
+         *     stay, so that no posting counts as new. The URL of another feed is refused with 409.
+         *     `intervalMinutes: null` means the default interval.
          */
         patch: operations["edit_feed"];
         trace?: never;
@@ -299,10 +299,10 @@ export interface paths {
         put?: never;
         /**
          * Run Import
-         * @description Import every enabled feed now, or the one with the URL that is given.
+         * @description Import every enabled feed now, or the one with the given URL.
          *
-         *     A feed has one run at a time: one that is under way is answered as it is, with
-         *     `alreadyRunning`. When there is nothing else to start, the answer is 409.
+         *     A feed has one run at a time: one in progress is returned with `alreadyRunning`. If there is
+         *     nothing else to start, the response is 409.
          */
         post: operations["run_import"];
         delete?: never;
@@ -340,11 +340,11 @@ export interface paths {
         };
         /**
          * Stream Import Logs
-         * @description Server-Sent Events: an event `import_log` for each change of a run, with the run as the list
-         *     has it.
+         * @description Server-Sent Events: an event `import_log` for each change of a run, with the run as in the
+         *     list.
          *
-         *     It begins with the runs that are running; or, after Last-Event-ID, with all that changed since.
-         *     An event may come twice.
+         *     It begins with the running runs or, with Last-Event-ID, with all changes since then. An event
+         *     may arrive twice.
          */
         get: operations["stream_import_logs"];
         put?: never;
@@ -364,11 +364,11 @@ export interface paths {
         };
         /**
          * Stream Import Logs, the same at another path
-         * @description Server-Sent Events: an event `import_log` for each change of a run, with the run as the list
-         *     has it.
+         * @description Server-Sent Events: an event `import_log` for each change of a run, with the run as in the
+         *     list.
          *
-         *     It begins with the runs that are running; or, after Last-Event-ID, with all that changed since.
-         *     An event may come twice.
+         *     It begins with the running runs or, with Last-Event-ID, with all changes since then. An event
+         *     may arrive twice.
          */
         get: operations["stream_import_logs_sse"];
         put?: never;
@@ -410,9 +410,9 @@ export interface paths {
         put?: never;
         /**
          * Retry Import
-         * @description Import the run's feed again, whatever its server says of changes.
+         * @description Import the run's feed again, even if its server reports no change.
          *
-         *     What is stored already counts as unchanged, so that only what failed, or has changed since, is
+         *     What is stored already counts as unchanged: only records that failed, or have changed since, are
          *     written.
          */
         post: operations["retry_import"];
@@ -433,7 +433,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Import
-         * @description Ask a running import to end. What it has stored stays.
+         * @description Cancel a running import. What it has stored stays.
          */
         post: operations["cancel_import"];
         delete?: never;
@@ -519,7 +519,7 @@ export interface paths {
         /**
          * Import Watches
          * @description Add a watch for each entry of a list: URLs line by line, OPML, or JSON (an array of URLs, or
-         *     of what POST /api/watches takes). One that is refused does not keep the others out.
+         *     of what POST /api/watches takes). A refused entry does not affect the others.
          */
         post: operations["import_watches"];
         delete?: never;
@@ -552,8 +552,8 @@ export interface paths {
         head?: never;
         /**
          * Edit Watch
-         * @description Change what is given of a watch; lists are replaced as a whole. What GET answers may be sent
-         *     back: of what can't be changed nothing is, and targets keep what is not shown.
+         * @description Change the given fields of a watch; lists are replaced as a whole. The response of GET may be
+         *     sent back: read-only fields are ignored, and targets keep their hidden secrets.
          */
         patch: operations["edit_watch"];
         trace?: never;
@@ -731,9 +731,9 @@ export interface paths {
          * Publish Events
          * @description Put one message, or an array of them, 1,000 at most, on the queue `storage-agent`.
          *
-         *     202 means that they are on the queue: what is sent twice is stored once. All are looked at
-         *     first: with one that can't be stored, none is taken. Pages that a watch checks itself are
-         *     refused, unless it has `acceptsEvents`.
+         *     202 means that they are on the queue. An event that is sent twice is stored once. All are
+         *     validated first: if one can't be stored, none is accepted. Events for pages that a watch checks
+         *     itself are refused, unless it has `acceptsEvents`.
          */
         post: operations["publish_events"];
         delete?: never;
@@ -991,11 +991,11 @@ export interface paths {
         };
         /**
          * Stream Topics
-         * @description Server-Sent Events: `overview` and `queues` with the whole answer of their routes, at once
+         * @description Server-Sent Events: `overview` and `queues` with the whole response of their routes, at once
          *     and when it has changed, at most once a second; `inventory` and `watch` with a revision, at once
-         *     and when something of that pipeline has changed.
+         *     and when something in that pipeline has changed.
          *
-         *     Only the latest event of a topic is of interest: none is sent again after a break.
+         *     Only the latest event of a topic matters: none is repeated after a reconnect.
          */
         get: operations["stream_topics"];
         put?: never;
@@ -1035,7 +1035,7 @@ export interface paths {
         };
         /**
          * Get Liveness
-         * @description Check that this process answers. Needs no key.
+         * @description Check that this process is up. Needs no key.
          */
         get: operations["get_liveness"];
         put?: never;
@@ -1170,7 +1170,7 @@ export interface components {
         };
         /**
          * AlreadyRunning
-         * @description All that was asked for is being imported already.
+         * @description Every feed of the request is being imported already.
          */
         AlreadyRunning: {
             /** @default about:blank */
@@ -1182,7 +1182,7 @@ export interface components {
         };
         /**
          * BatchResult
-         * @description What became of one URL of a batch.
+         * @description The result for one URL of a batch.
          */
         BatchResult: {
             url: string;
@@ -1296,7 +1296,7 @@ export interface components {
         };
         /**
          * EditFeedBody
-         * @description What is to change of a feed.
+         * @description Changes to a feed.
          */
         EditFeedBody: {
             /**
@@ -1321,7 +1321,7 @@ export interface components {
         };
         /**
          * EditWatchBody
-         * @description What is to change of a watch.
+         * @description Changes to a watch.
          */
         EditWatchBody: {
             urls?: string[];
@@ -1683,7 +1683,7 @@ export interface components {
         };
         /**
          * NoticeResponse
-         * @description Something that is or was to be told.
+         * @description A notification, sent or pending.
          */
         NoticeResponse: {
             noticeId: string;
@@ -1699,7 +1699,7 @@ export interface components {
         };
         /**
          * NoticesPage
-         * @description Notices, the latest first.
+         * @description Notifications, the latest first.
          */
         NoticesPage: {
             data: components["schemas"]["NoticeResponse"][];
@@ -1733,7 +1733,7 @@ export interface components {
         };
         /**
          * OpmlImported
-         * @description What became of the feeds of an OPML document.
+         * @description Results for the feeds of an OPML document.
          */
         OpmlImported: {
             added: number;
@@ -1888,7 +1888,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description An error, as RFC 9457 lays it out.
+         * @description An error (RFC 9457).
          */
         Problem: {
             /** @default about:blank */
@@ -2103,7 +2103,7 @@ export interface components {
         };
         /**
          * Submitted
-         * @description The request is durable and will be answered.
+         * @description The request is durable.
          */
         Submitted: {
             url: string;
@@ -2125,8 +2125,8 @@ export interface components {
         };
         /**
          * TargetBody
-         * @description Where people are told: an Apprise URL or a webhook. One that is edited may be given as it was
-         *     answered, with …: it stays as it is, and so does its secret.
+         * @description Where notifications go: an Apprise URL or a webhook. In an edit, a URL as in a response, with
+         *     …, keeps the target and its secret.
          */
         TargetBody: {
             /**
@@ -2165,7 +2165,7 @@ export interface components {
         };
         /**
          * ThresholdsBody
-         * @description When a change is told. Nothing set: always.
+         * @description Which changes are notified. Nothing set: all.
          */
         ThresholdsBody: {
             /** @default [] */
@@ -2182,7 +2182,7 @@ export interface components {
         };
         /**
          * Trouble
-         * @description Something that a person should see to.
+         * @description A problem that needs attention.
          */
         Trouble: {
             level: string;
@@ -2311,7 +2311,7 @@ export interface components {
         };
         /**
          * WatchesImported
-         * @description What became of the entries of a list.
+         * @description Results for the entries of a list.
          */
         WatchesImported: {
             added: number;
@@ -2360,7 +2360,7 @@ export interface operations {
             query: {
                 /** @description Any spelling of the URL */
                 url: string;
-                /** @description false: only look; an unknown URL is 404 then */
+                /** @description false: submit nothing; an unknown URL is 404 */
                 submit?: boolean;
                 /** @description false: without the page source */
                 source?: boolean;
@@ -2380,7 +2380,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecordResponse"];
                 };
             };
-            /** @description The request is durable and will be answered. */
+            /** @description The request is durable. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -2463,7 +2463,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is durable and will be answered. */
+            /** @description The request is durable. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -2800,7 +2800,7 @@ export interface operations {
             query: {
                 /** @description Any spelling of the URL */
                 url: string;
-                /** @description false: only look; an unknown URL is 404 then */
+                /** @description false: submit nothing; an unknown URL is 404 */
                 submit?: boolean;
             };
             header?: never;
@@ -2818,7 +2818,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The request is durable and will be answered. */
+            /** @description The request is durable. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3376,7 +3376,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What became of the feeds of an OPML document. */
+            /** @description Results for the feeds of an OPML document. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4600,7 +4600,7 @@ export interface operations {
                 limit?: number;
                 /** @description `nextCursor` of the page before, unchanged */
                 cursor?: string;
-                /** @description Only those with these ids, on one page; one that is not there is left out */
+                /** @description Only those with these ids, on one page; unknown ids are ignored */
                 jobId?: string[];
             };
             header?: never;
@@ -4772,7 +4772,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What became of the entries of a list. */
+            /** @description Results for the entries of a list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5350,7 +5350,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Notices, the latest first. */
+            /** @description Notifications, the latest first. */
             200: {
                 headers: {
                     [name: string]: unknown;

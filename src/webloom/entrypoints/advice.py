@@ -1,4 +1,4 @@
-"""What a person can do about a trouble, and where the admin UI shows more of it."""
+"""What to do about a problem, and where the admin UI shows more of it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ MAKE_ROOM = (
     "imports go on by themselves."
 )
 
+STORAGE_FULL = (
+    "full: nothing new is stored of watched pages, and nothing superseded is left to prune. "
+    "Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages"
+)
+
 
 class Advice(NamedTuple):
-    """Fields of the trouble stand in braces."""
+    """Fields of the trouble are in braces."""
 
     text: str  # one sentence
     page: str  # of the admin UI
@@ -22,8 +27,8 @@ class Advice(NamedTuple):
 
 _ADVICE = {
     Kind.BACKEND_DOWN: Advice(
-        "Start it, see to the network between it and Webloom, or give it room on its disk; Webloom "
-        "goes on by itself.",
+        "Start it, check the network between it and Webloom, or free space on its disk; Webloom "
+        "reconnects by itself.",
         "/system",
     ),
     Kind.NO_WORKER: Advice(
@@ -45,10 +50,10 @@ _ADVICE = {
         "Wait until workers have caught up, or start more of them.", "/queues/{subject}"
     ),
     Kind.DEAD_LETTERS: Advice(
-        "Read why, mend the cause, and put them back; or discard them.", "/queues/{subject}"
+        "Read why, fix the cause, and put them back; or discard them.", "/queues/{subject}"
     ),
     Kind.FEED_FAILS: Advice(
-        "Look at the run, mend the feed's settings if they are to blame, and import it again.",
+        "Look at the run, fix the feed's settings if they are the cause, and import it again.",
         "/import-history/{subject}",
     ),
     Kind.MORE_FEEDS_FAIL: Advice("Look through the list of feeds.", "/feeds?show=failing"),

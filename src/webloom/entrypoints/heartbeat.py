@@ -1,4 +1,4 @@
-"""Telling the others that this process is alive."""
+"""Heartbeats of this process."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def first_beat(
 async def beating(
     services: Services, beat: Heartbeat, current: Callable[[Heartbeat], Heartbeat] = lambda b: b
 ) -> AsyncIterator[None]:
-    """Beat until the context ends, then say goodbye."""
+    """Send heartbeats until the context ends, then remove them."""
 
     async def beat_on() -> None:
         while True:

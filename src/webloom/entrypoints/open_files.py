@@ -9,8 +9,8 @@ ENOUGH = 65_536
 
 
 def raise_open_files_limit() -> None:
-    """As far as the system lets us. Many systems start a program with 1,024, for the sake of old
-    ones that could not have more."""
+    """Raise the soft limit towards the hard one. Many systems start programs with 1,024, for the
+    sake of old ones that use select()."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(hard, ENOUGH)
     if soft != resource.RLIM_INFINITY and soft < wanted:

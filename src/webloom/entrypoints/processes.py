@@ -1,4 +1,4 @@
-"""Running the roles of Webloom in one process, from start to a clean end."""
+"""Runs the roles of Webloom in one process, from start to a clean end."""
 
 from __future__ import annotations
 

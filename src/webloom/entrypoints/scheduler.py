@@ -1,4 +1,4 @@
-"""The scheduler: what must happen from time to time, and the imports of feeds."""
+"""The scheduler: recurring maintenance, imports of feeds, runs of watches, notifications."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from webloom.parsing.web_url import host_of
 
 log = logging.getLogger(__name__)
 
-LOCK, WATCH_LOCK, TELL_LOCK = "scheduler", "watches", "notices"
+LOCK, WATCH_LOCK, NOTIFY_LOCK = "scheduler", "watches", "notices"
 TICK_SECONDS = 60.0
-LOOK_SECONDS = 0.25  # how soon an import that was asked for begins
+LOOK_SECONDS = 0.25  # how soon a requested import begins
 WATCH_SECONDS = 15.0  # for which a scheduler has the watches
-SPOOL_SECONDS = 5.0  # between two looks at its room, when no import asks for it
+SPOOL_SECONDS = 5.0  # between two checks of its room, when no import needs it
 PRUNE_SECONDS = 2.0  # between two rounds, while room is scarce
-TELL_SECONDS = 5.0
-TELL_LEASE = 20.0  # after which others tell people, when a scheduler has died
+NOTIFY_SECONDS = 5.0
+NOTIFY_LEASE = 20.0  # after which another scheduler notifies, when one has died
 MOST_RUNS = 8  # that one scheduler carries out at a time
 
 
@@ -45,7 +45,7 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
         open_notifications(services) as notifications,
     ):
         producer = _Producer(services, run_import, beat.process_id)
-        seconds = {LOCK: 2 * TICK_SECONDS, WATCH_LOCK: WATCH_SECONDS, TELL_LOCK: TELL_LEASE}
+        seconds = {LOCK: 2 * TICK_SECONDS, WATCH_LOCK: WATCH_SECONDS, NOTIFY_LOCK: NOTIFY_LEASE}
         leases = {
             name: Lease(services.lock, name, beat.process_id, seconds[name]) for name in seconds
         }
@@ -55,22 +55,20 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
             for regularly in (
                 lambda: _tick(services, leases[LOCK]),
                 lambda: _clear_spool(services),
-                watcher.gather,
+                watcher.notify_late,
             ):
-                group.create_task(_again_and_again(regularly, stop, TICK_SECONDS))
-            group.create_task(_again_and_again(pruner.prune, stop, PRUNE_SECONDS))
-            group.create_task(_again_and_again(room.look, stop, SPOOL_SECONDS))
+                group.create_task(_repeat(regularly, stop, TICK_SECONDS))
+            group.create_task(_repeat(pruner.prune, stop, PRUNE_SECONDS))
+            group.create_task(_repeat(room.look, stop, SPOOL_SECONDS))
             group.create_task(producer.run(stop))
-            group.create_task(_again_and_again(watcher.attend, stop, LOOK_SECONDS))
-            group.create_task(_again_and_again(watcher.tell, stop, TELL_SECONDS))
+            group.create_task(_repeat(watcher.run, stop, LOOK_SECONDS))
+            group.create_task(_repeat(watcher.notify, stop, NOTIFY_SECONDS))
         for lease in leases.values():
             await lease.release()
     log.info("scheduler stopped")
 
 
-async def _again_and_again(
-    action: Callable[[], Awaitable[None]], stop: asyncio.Event, pause: float
-) -> None:
+async def _repeat(action: Callable[[], Awaitable[None]], stop: asyncio.Event, pause: float) -> None:
     trouble = ""
     while not stop.is_set():
         try:
@@ -121,8 +119,7 @@ class _Pruner:
 
 
 class _Watcher:
-    """Attends the runs of watches, and tells people of them. Of many schedulers, the one that
-    holds the lock acts."""
+    """Runs watches and sends notifications, while this scheduler holds the lock."""
 
     def __init__(
         self,
@@ -133,25 +130,25 @@ class _Watcher:
     ) -> None:
         self._run_watches = run_watches(services, notifications)
         self._notifications = notifications
-        self._watching, self._telling = leases[WATCH_LOCK], leases[TELL_LOCK]
+        self._watching, self._notifying = leases[WATCH_LOCK], leases[NOTIFY_LOCK]
         self._stop = stop
 
-    async def attend(self) -> None:
+    async def run(self) -> None:
         if await self._watching.hold():
             await self._run_watches()
 
-    async def tell(self) -> None:
-        await self._telling.during(lambda: self._notifications.send_due(self._stop))
+    async def notify(self) -> None:
+        await self._notifying.during(lambda: self._notifications.send_due(self._stop))
 
-    async def gather(self) -> None:
-        """Seldom, so that what comes one by one is told in few messages."""
-        await self._telling.during(self._notifications.after_late_events)
+    async def notify_late(self) -> None:
+        """Seldom, so that events that arrive one by one share a message."""
+        await self._notifying.during(self._notifications.after_late_events)
 
 
 class _Producer:
-    """Starts the imports that are due and carries out those that nobody does. Every scheduler
-    may: the store gives one run to a feed, and one producer to a run. The feeds of one host get
-    half of this scheduler's slots; what is beyond waits in the store."""
+    """Starts the imports that are due and runs those that no process has. Every scheduler may: the
+    store gives one run to a feed, and one producer to a run. The feeds of one host get half of this
+    scheduler's slots; others wait in the store."""
 
     def __init__(self, services: Services, run_import: RunImport, owner: str) -> None:
         self._services = services
@@ -162,7 +159,7 @@ class _Producer:
 
     async def run(self, stop: asyncio.Event) -> None:
         try:
-            await _again_and_again(self._look, stop, LOOK_SECONDS)
+            await _repeat(self._look, stop, LOOK_SECONDS)
         finally:
             for task in self._runs:
                 task.cancel()  # another scheduler goes on with them, or this one when it is back
@@ -188,4 +185,4 @@ class _Producer:
     def _ended(self, task: asyncio.Task[ImportRun | None]) -> None:
         self._runs.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("an import is left until its lease has run out", exc_info=error)
+            log.error("an import failed; another scheduler resumes it", exc_info=error)

@@ -1,4 +1,4 @@
-"""N slots, each serving one delivery at a time, until they are told to stop."""
+"""N slots, each handling one delivery at a time, until they are stopped."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from webloom.ports.broker import Delivery
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0  # for a message that this machine has no resources for
-LAST_WORDS_SECONDS = 10.0  # for giving back what the grace period did not finish
+GIVE_BACK_SECONDS = 10.0  # for giving back what the grace period did not finish
 
 
 class Slots:
     def __init__(
         self, handle: Callable[[Delivery], Awaitable[None]], deliveries: AsyncIterator[Delivery]
     ) -> None:
-        self.handled = 0  # messages that are done with: those that were given back come again
+        self.handled = 0  # messages; those that were given back come again
         self._handle_delivery = handle
         self._deliveries = deliveries
         self._idle: set[asyncio.Task[None]] = set()
@@ -34,7 +34,7 @@ class Slots:
         self._all = [asyncio.create_task(self._serve()) for _ in range(slots)]
 
     async def serve_until(self, stop: asyncio.Event) -> None:
-        """A slot ends early only by an error that nobody here can mend: it is raised."""
+        """A slot ends early only by an error that can't be handled here: it is raised."""
         stopping = asyncio.create_task(stop.wait())
         done, _ = await asyncio.wait({stopping, *self._all}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -42,19 +42,19 @@ class Slots:
             slot.result()
 
     async def drain(self, grace: float) -> None:
-        """Take nothing new and let what is in flight finish."""
+        """Take no more deliveries, and wait for those in flight."""
         self._stopping = True
         for task in self._idle:
             task.cancel()
         await asyncio.wait(self._all, timeout=grace)
 
     async def give_back(self) -> None:
-        """End what is still running, so that it does not count and comes again."""
+        """Cancel what is still running: its deliveries come again."""
         if busy := [task for task in self._all if not task.done()]:
             log.warning("giving back what is unfinished", extra={"deliveries": len(busy)})
             for task in busy:
                 task.cancel()
-            await asyncio.wait(busy, timeout=LAST_WORDS_SECONDS)
+            await asyncio.wait(busy, timeout=GIVE_BACK_SECONDS)
 
     async def _serve(self) -> None:
         task = asyncio.current_task()
@@ -68,7 +68,7 @@ class Slots:
             await self._handle(delivery)
 
     async def _handle(self, taken: Delivery) -> None:
-        delivery = _Noted(taken)
+        delivery = _Tracked(taken)
         try:
             await self._handle_delivery(delivery)
         except asyncio.CancelledError:
@@ -89,8 +89,8 @@ class Slots:
         self.handled += not delivery.comes_again
 
 
-class _Noted:
-    """A delivery of which is known whether it was given back."""
+class _Tracked:
+    """A delivery that records whether it was given back."""
 
     def __init__(self, delivery: Delivery) -> None:
         self.message_id = delivery.message_id

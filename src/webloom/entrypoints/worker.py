@@ -1,4 +1,4 @@
-"""A worker: it serves its queues until it is told to stop."""
+"""A worker: serves its queues until it is stopped."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
+from functools import partial
 
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.bootstrap.network import http_fetcher
@@ -16,7 +17,7 @@ from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE
 from webloom.entrypoints.heartbeat import Work, beating, first_beat
-from webloom.entrypoints.slots import LAST_WORDS_SECONDS, Slots
+from webloom.entrypoints.slots import GIVE_BACK_SECONDS, Slots
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
@@ -25,8 +26,8 @@ log = logging.getLogger(__name__)
 async def run_worker(
     services: Services, stop: asyncio.Event, queues: Collection[str] | None = None
 ) -> None:
-    """Serve the queues, all of them by default. After `stop`, what is in flight is finished within
-    the grace period."""
+    """Serve the queues, all of them by default. After `stop`, deliveries in flight have the grace
+    period to finish."""
     settings = services.settings
     chosen = [name for name in settings.broker_urls if queues is None or name in queues]
     slots = settings.slots if METADATA_QUEUE in chosen else 0
@@ -73,25 +74,20 @@ async def _serve_urls(services: Services, stop: asyncio.Event, work: Work) -> No
     async with http_fetcher(settings, services.refusals) as fetcher:
         fetch_url = work.fetch_url = services.fetch_url(fetcher, services.host_turns)
         renewal = asyncio.create_task(fetch_url.renew_leases())
+        close = partial(_stop_beginning, fetch_url)
         try:
-            async with services.broker.deliveries(METADATA_QUEUE, settings.slots) as deliveries:
-                slots = work.slots[METADATA_QUEUE] = Slots(fetch_url, deliveries)
-                slots.start(settings.slots)
-                try:
-                    await slots.serve_until(stop)
-                    await slots.drain(settings.grace)
-                finally:  # also when another part of the process has failed
-                    await _begin_no_more(fetch_url)
-                    await slots.give_back()
+            await _serve(
+                services, METADATA_QUEUE, fetch_url, settings.slots, stop, work, close=close
+            )
         finally:
             await cancel_and_wait(renewal)
 
 
-async def _begin_no_more(fetch_url: FetchUrl) -> None:
-    """An attempt that has begun can be given back."""
+async def _stop_beginning(fetch_url: FetchUrl) -> None:
+    """Wait until no attempt is about to begin: one that has begun can be given back."""
     fetch_url.closing = True
     with suppress(TimeoutError):
-        async with asyncio.timeout(LAST_WORDS_SECONDS):
+        async with asyncio.timeout(GIVE_BACK_SECONDS):
             while fetch_url.beginning:  # noqa: ASYNC110 - polled once, at the end
                 await asyncio.sleep(0.01)
 
@@ -122,6 +118,8 @@ async def _serve(
     count: int,
     stop: asyncio.Event,
     work: Work,
+    *,
+    close: Callable[[], Awaitable[None]] | None = None,  # before deliveries are given back
 ) -> None:
     async with services.broker.deliveries(queue, count) as deliveries:
         slots = work.slots[queue] = Slots(handle, deliveries)
@@ -129,5 +127,7 @@ async def _serve(
         try:
             await slots.serve_until(stop)
             await slots.drain(services.settings.grace)
-        finally:
+        finally:  # also when another part of the process has failed
+            if close is not None:
+                await close()
             await slots.give_back()

@@ -1,4 +1,4 @@
-"""What the tests of imports ask the API again and again."""
+"""API calls that the tests of imports share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feeds are added, edited, removed, and go out and in as OPML."""
+"""Feeds are added, edited and removed, exported and imported as OPML."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_feed_is_added_shown_and_listed(front: Api) -> None:
     assert listed["total"] == len(listed["data"])
 
 
-async def test_a_feed_that_is_there_is_answered_with_its_id(front: Api) -> None:
+async def test_adding_a_known_feed_is_a_conflict_with_its_id(front: Api) -> None:
     url = new_url()
     feed = await added(front, url, name="First")
     again = await front.call("POST", "/api/feeds", json={"url": url, "name": "Second"})

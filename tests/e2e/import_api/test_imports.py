@@ -1,4 +1,4 @@
-"""Whole imports, and the postings that they leave."""
+"""Whole imports, and the postings that they store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_a_bad_question_for_postings_is_refused(front: Api, query: str, pa
     assert (await front.raw(f"/api/jobs?{query}")).is_problem(422, part)
 
 
-async def test_an_import_over_servers_is_told_by_a_process_that_has_no_part_in_it(
+async def test_any_api_process_shows_an_import_over_servers(
     mongod: MongoServer, redis_server: RedisServer, site: FeedSite, tmp_path: Path
 ) -> None:
     backends = {
@@ -87,7 +87,7 @@ async def test_after_a_feed_has_moved_nothing_in_it_is_new(api: Api, site: FeedS
     assert keys > {job["dedupeKey"] for job in before}
 
 
-async def test_an_import_is_counted_told_and_found(api: Api, site: FeedSite) -> None:
+async def test_an_import_is_counted_shown_and_searchable(api: Api, site: FeedSite) -> None:
     url = site.url("/feed")
     company = new_word("Company")
     site.feed = rss(

@@ -1,4 +1,4 @@
-"""Changes of runs, as they happen."""
+"""Changes of runs as Server-Sent Events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from e2e.running import running
 
 
 @pytest.mark.parametrize("path", ["/api/import-logs/stream", "/api/import-logs/sse"])
-async def test_a_change_is_told_whoever_made_it(front: Api, other: Api, path: str) -> None:
+async def test_changes_by_any_process_are_streamed(front: Api, other: Api, path: str) -> None:
     feed = await added(front, new_url(), name="Before")
     run = await started(front, feed["url"])
     async with listening(other, path) as stream:

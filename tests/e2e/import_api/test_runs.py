@@ -1,4 +1,4 @@
-"""Runs are started and found again."""
+"""Runs are started, listed and cancelled."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ async def test_one_feed_is_imported_by_any_spelling_of_its_url(front: Api) -> No
     assert shown["activeRunId"] == run["runId"]
 
 
-async def test_a_feed_that_is_being_imported_is_answered_with_its_run(
-    front: Api, other: Api
-) -> None:
+async def test_importing_a_running_feed_is_a_conflict_with_its_run(front: Api, other: Api) -> None:
     feed = await added(front, new_url())
     run = await started(front, feed["url"])
     again = await other.call("POST", "/api/import/run", json={"sourceUrl": feed["url"]})

@@ -47,7 +47,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("form", "why"), FORMS, ids=[row[1] for row in FORMS])
-async def test_a_batch_is_answered_url_by_url_in_order(front: Api, form: Any, why: str) -> None:
+async def test_a_batch_has_one_result_per_url_in_order(front: Api, form: Any, why: str) -> None:
     host = new_host()
     urls = [f"http://{host}/{n}" for n in range(5)]
     urls[2:2] = ["ftp://no.test/", urls[0], f"http://{host.upper()}/1#x"]

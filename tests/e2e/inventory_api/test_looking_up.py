@@ -1,4 +1,4 @@
-"""A URL is looked up, whatever its state is, and forgotten."""
+"""Look-ups of a URL in each state, and invalidation."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_a_host_that_refuses_connections_is_tried_three_times(
     assert source.is_problem(404, "No text")
 
 
-async def test_a_stale_record_is_answered_while_it_is_refreshed(
+async def test_a_stale_record_is_returned_while_it_is_refreshed(
     tmp_path: Path, site: WatchedSite
 ) -> None:
     url = site.url("/gated")
@@ -201,7 +201,7 @@ async def test_the_source_can_be_left_out(api: Api, site: WatchedSite) -> None:
     assert without == whole
 
 
-async def test_an_invalidated_url_is_fetched_anew(api: Api, site: WatchedSite) -> None:
+async def test_an_invalidated_url_is_fetched_again(api: Api, site: WatchedSite) -> None:
     url = site.url("/page")
     await api.record(url)
     deleted = await api.call(

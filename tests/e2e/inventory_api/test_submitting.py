@@ -1,4 +1,4 @@
-"""A URL is submitted: what is accepted, what is refused, what becomes of it."""
+"""Submitted URLs: what is accepted, what is refused, and the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of watches ask the API again and again."""
+"""API calls that the tests of watches share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watched pages: their versions, prices and changes, and what is no change."""
+"""Watched pages: their versions, prices and changes, and what does not count as a change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from e2e.shop_site import (
 from e2e.watch_api.calls import got, pages
 
 
-async def test_a_page_is_answered_with_the_names_of_its_messages(api: Api, site: ShopSite) -> None:
+async def test_a_page_has_the_field_names_of_its_messages(api: Api, site: ShopSite) -> None:
     site.pages["/loom"] = product("1299.50")
     url = site.url("/loom")
     watch = await watched(api, url)

@@ -156,7 +156,7 @@ REFUSED: list[tuple[dict[str, Any], list[str], str]] = [
     ("fields", "parts"),
     [pytest.param(fields, parts, id=reason) for fields, parts, reason in REFUSED],
 )
-async def test_what_is_wrong_with_a_watch_is_told_by_the_name_of_the_setting(
+async def test_an_invalid_watch_names_the_wrong_field(
     api: Api, fields: dict[str, Any], parts: list[str]
 ) -> None:
     has_page = fields.keys() & {"url", "urls", "URL"} or not fields
@@ -181,7 +181,7 @@ async def test_an_edit_that_is_refused_changes_nothing(api: Api) -> None:
     assert (await api.call("GET", path)).body == watch
 
 
-async def test_what_was_answered_can_be_sent_back_and_targets_keep_their_secrets(
+async def test_a_response_can_be_sent_back_and_targets_keep_their_secrets(
     api: Api, whole: Webloom
 ) -> None:
     targets = [

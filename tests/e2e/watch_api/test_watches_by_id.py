@@ -1,4 +1,4 @@
-"""Some watches are asked for by their ids, all at once."""
+"""Several watches by their ids, in one request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from e2e.api_client import Api
 from e2e.watch_api.calls import added
 
 
-async def test_watches_that_exist_are_answered_in_order_of_their_names(api: Api) -> None:
+async def test_watches_that_exist_are_listed_by_name(api: Api) -> None:
     second, first, other, gone = [
         await added(api, url="https://shop.test/by-id", name=name)
         for name in ("By id, B", "By id, A", "By id, C", "By id, D")
@@ -27,7 +27,7 @@ async def test_an_id_that_no_watch_has_is_no_error(api: Api) -> None:
     assert (answer.status, answer.body) == (200, {"data": [], "nextCursor": None})
 
 
-async def test_without_an_id_all_are_answered(api: Api) -> None:
+async def test_without_an_id_all_are_listed(api: Api) -> None:
     watch = await added(api, url="https://shop.test/by-id", name="By id, E")
     answer = await api.call("GET", "/api/watches", params={"jobId": "", "limit": "200"})
     assert watch in answer.body["data"]

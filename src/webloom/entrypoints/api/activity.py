@@ -1,8 +1,8 @@
-"""What is going on in this installation, as the API tells it.
+"""The current activity of this installation, as the API reports it.
 
     BuildOverview -> Activity -> /api/overview, /api/queues, /api/live
 
-The API's process has one.
+One per API process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from webloom.entrypoints.api.live_topics import LiveTopics, Look, Said, Source
 from webloom.ports.heartbeats import Heartbeat
 from webloom.ports.revisions import Changing
 
-LOOK_SECONDS = 0.2  # between two looks for changes
+LOOK_SECONDS = 0.2  # between two polls for changes
 EVENT_SECONDS = 0.25  # between two events of changes
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,10 +41,10 @@ class Activity:
         self.sampler = self._builder.sampler
         self.live = LiveTopics(
             {
-                "overview": _each_second(self._say_overview),
-                "queues": _each_second(self._say_queues),
-                "inventory": _at_changes(partial(self._say_revision, "inventory")),
-                "watch": _at_changes(partial(self._say_revision, "watch")),
+                "overview": _each_second(self._look_at_overview),
+                "queues": _each_second(self._look_at_queues),
+                "inventory": _at_changes(partial(self._look_at_revision, "inventory")),
+                "watch": _at_changes(partial(self._look_at_revision, "watch")),
             },
             stopping,
         )
@@ -60,16 +60,16 @@ class Activity:
     async def record_counts(self) -> RecordCounts:
         return RecordCounts(counts=await self._builder.record_counts())
 
-    async def _say_overview(self) -> Said:
+    async def _look_at_overview(self) -> Said:
         overview = await self.overview()
         timeless = msgspec.structs.replace(overview, at=_EPOCH)
         return Said(mark=timeless, data=_encoder.encode(overview))
 
-    async def _say_queues(self) -> Said:
+    async def _look_at_queues(self) -> Said:
         data = _encoder.encode(await self.queues())
         return Said(mark=data, data=data)
 
-    async def _say_revision(self, pipeline: Changing) -> Said:
+    async def _look_at_revision(self, pipeline: Changing) -> Said:
         data = _encoder.encode({"revision": await self._revisions.revision(pipeline)})
         return Said(mark=data, data=data)
 

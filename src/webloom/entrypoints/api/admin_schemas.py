@@ -1,4 +1,4 @@
-"""What the routes that serve the admin UI take and answer: a part of the OpenAPI document."""
+"""Requests and responses of the routes that serve the admin UI."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from webloom.entrypoints.api.import_schemas import FormatName, ImportFailure, Im
 from webloom.entrypoints.api.schemas import Page
 from webloom.entrypoints.api.watch_page_schemas import ChangeResponse, change_response
 from webloom.entrypoints.api.watch_schemas import Amount, SelectionBody
+from webloom.entrypoints.settings_shown import SettingResponse
 from webloom.parsing.job_posting import Salary
 
 
@@ -28,8 +29,8 @@ class Minute(msgspec.Struct, kw_only=True):
 class Pipeline(msgspec.Struct, kw_only=True, rename="camel"):
     """One of inventory (URLs), imports (items of feeds) and watch (pages)."""
 
-    queued: int | None  # messages that wait, delayed ones too; null: the broker does not answer
-    in_flight: int | None  # null: the broker does not tell
+    queued: int | None  # messages that wait, delayed ones too; null: the broker is unreachable
+    in_flight: int | None  # null: the broker does not report it
     stored: int  # records, postings, pages
     done_last_hour: int
     failed_last_hour: int
@@ -37,7 +38,7 @@ class Pipeline(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class Trouble(msgspec.Struct, kw_only=True):
-    """Something that a person should see to."""
+    """A problem that needs attention."""
 
     level: str  # error, warning
     what: str  # one sentence
@@ -69,7 +70,7 @@ class RecordCounts(msgspec.Struct, kw_only=True):
 class QueueState(msgspec.Struct, kw_only=True, rename="camel"):
     name: str
     limit: int
-    ready: int | None  # null, here and below: the broker does not tell
+    ready: int | None  # null, here and below: the broker does not report it
     delayed: int | None
     in_flight: int | None
     dead: int | None
@@ -204,13 +205,6 @@ class WatchPreview(msgspec.Struct, kw_only=True, rename="camel"):
     availability: str
     classification: dict[str, Any]
     problem: str | None  # why a check would report this page as failed: a wall, an error page
-
-
-class SettingResponse(msgspec.Struct, kw_only=True, rename="camel"):
-    name: str  # of the environment variable
-    value: str  # without what is secret in it
-    is_default: bool
-    wants: str
 
 
 class SystemResponse(msgspec.Struct, kw_only=True, rename="camel"):

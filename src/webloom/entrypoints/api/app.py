@@ -27,7 +27,7 @@ from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.context import Context
 from webloom.entrypoints.api.docs_page import DocsRoute
 from webloom.entrypoints.api.guard import Guard
-from webloom.entrypoints.api.live import LiveRuns
+from webloom.entrypoints.api.live_runs import LiveRuns
 from webloom.entrypoints.api.metrics import request_histogram
 from webloom.entrypoints.api.openapi import install_document
 from webloom.entrypoints.api.responses import install_problem_handlers

@@ -1,7 +1,7 @@
 """Changes of watched pages as an Atom feed (RFC 4287).
 
-Whatever a page or an event says is told as text. Ids stay the same when versions get other numbers,
-and no two changes have the same, also if they happened in the same millisecond.
+All content is plain text. Ids survive a renumbering of versions, and are unique even for changes of
+the same millisecond.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Protocol
 from xml.etree import ElementTree
 
 import msgspec
@@ -22,10 +21,11 @@ from webloom.diffs.text_diff import TextDiff
 from webloom.domain.errors import UrlRefused
 from webloom.domain.storage_event import moment_of
 from webloom.parsing.web_url import normalise
+from webloom.ports.page_history import ChangeLog
 
 CONTENT_TYPE = "application/atom+xml; charset=utf-8"
 _ATOM = "http://www.w3.org/2005/Atom"
-_IDS = uuid.UUID("0f9d5a52-6c0a-5d0e-9a86-6f2f3f1d6f0b")  # of what is named in these feeds
+_IDS = uuid.UUID("0f9d5a52-6c0a-5d0e-9a86-6f2f3f1d6f0b")  # the namespace of their ids
 _LAST_MOMENT = 253_402_300_799_999  # the last year that a date can have is 9999
 _LONGEST_TITLE = 300
 _MOST_LINES = 100
@@ -33,29 +33,8 @@ _LONGEST_LINE = 500
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # for XML 1.0
 
 
-class Change(Protocol):
-    """A change log, as far as a feed tells it."""
-
-    @property
-    def job_id(self) -> str: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def changes(self) -> Mapping[str, Any]: ...
-    @property
-    def previous(self) -> int: ...
-    @property
-    def current(self) -> int: ...
-    @property
-    def timestamp(self) -> int: ...
-    @property
-    def alerts(self) -> list[str]: ...
-    @property
-    def key(self) -> str | None: ...
-
-
 def atom_feed(
-    changes: Sequence[Change],  # the latest first
+    changes: Sequence[ChangeLog],  # the latest first
     *,
     title: str,
     self_url: str,  # where the feed is served
@@ -75,25 +54,25 @@ def atom_feed(
     )
 
 
-def _add_entry(feed: ElementTree.Element, change: Change, name: str) -> None:
+def _add_entry(feed: ElementTree.Element, change: ChangeLog, name: str) -> None:
     entry = ElementTree.SubElement(feed, "entry")
     _add(entry, "id", _entry_id(change))
-    told = change.alerts[0] if change.alerts else "the page changed"
-    _add(entry, "title", f"{name}: {told}"[:_LONGEST_TITLE])
+    headline = change.alerts[0] if change.alerts else "the page changed"
+    _add(entry, "title", f"{name}: {headline}"[:_LONGEST_TITLE])
     _add(entry, "updated", _moment(change.timestamp))
     with suppress(UrlRefused):  # a page of another program's events may have any name
         _add(entry, "link", rel="alternate", href=normalise(change.url))
     _add(entry, "category", term=name)
-    _add(entry, "content", "\n".join(_told(change)), type="text")
+    _add(entry, "content", "\n".join(_lines(change)), type="text")
 
 
-def _entry_id(change: Change) -> str:
+def _entry_id(change: ChangeLog) -> str:
     """Entries of earlier versions have no key, and keep the ids that readers know."""
     key = () if change.key is None else (change.key,)
     return _id("change", change.job_id, change.url, str(change.timestamp), *key)
 
 
-def _told(change: Change) -> Iterator[str]:
+def _lines(change: ChangeLog) -> Iterator[str]:
     yield change.url
     yield f"Version {change.previous} became version {change.current}."
     yield from change.alerts
@@ -106,7 +85,7 @@ def _told(change: Change) -> Iterator[str]:
 
 
 def _diff(text: object) -> list[str]:
-    """None where an event of another program has changes of another form."""
+    """Empty for an event of another program whose changes have another form."""
     try:
         diff = msgspec.convert(text, TextDiff)
     except msgspec.ValidationError:

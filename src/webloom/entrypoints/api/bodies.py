@@ -1,5 +1,4 @@
-"""The body of a request as a route receives it, and the response as it is sent: each within its
-limit, and within the memory that there is for all of them."""
+"""Bodies of requests and responses, each within its limit and within the memory for all of them."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ class BoundedResponse:
         await self._send_in_pieces(message)
 
     def _has_room(self, message: Message) -> bool:
-        """What a client may ask for again is refused where there is no room for it."""
+        """A GET, which the client can repeat, is refused when there is no room."""
         if message.get("more_body", False) or is_ui(self._scope["path"]):
             return True  # made piece by piece, or in memory anyway
         size = len(message.get("body", b""))

@@ -1,9 +1,7 @@
-"""uvicorn's HTTP protocol with bounds on connections, on what is read of a request before the API
-has its say, and on what waits to be sent.
+"""uvicorn's HTTP protocol with limits on connections, request heads and unread responses.
 
-A stranger without a key can then neither fill the memory with headers, nor take all connections,
-nor hold one open with half of a request, nor go on sending a body that was refused, nor ask for
-much and read nothing.
+They protect against clients without a key that fill the memory with headers, take all connections,
+hold one open with half a request, keep sending a refused body, or request much and read nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +11,15 @@ import logging
 import struct
 from contextlib import suppress
 from fcntl import ioctl
-from http import HTTPStatus
 from termios import TIOCOUTQ
 from typing import Any
 
 import httptools
-import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from webloom.entrypoints.api.connections import Connections
-from webloom.entrypoints.api.schemas import Problem
-from webloom.entrypoints.api.security_headers import RAW
+from webloom.entrypoints.api.responses import phrase, problem
+from webloom.entrypoints.api.security_headers import with_defaults
 
 log = logging.getLogger(__name__)
 
@@ -32,39 +28,33 @@ MAX_HEADERS = 100
 MAX_UNREAD_BYTES = 4 * 1024 * 1024
 HEAD_SECONDS = 30.0
 LINGER_SECONDS = 5.0
-STALLED_SECONDS = 30.0  # without a byte that the client takes
-LOOK_SECONDS = 5.0  # between two looks at what it has taken
+STALLED_SECONDS = 30.0  # in which the client reads nothing
+LOOK_SECONDS = 5.0  # between two checks of what it has read
 _INT = struct.Struct("i")
 
 
-def _answer(status: int, detail: str, *headers: tuple[bytes, bytes]) -> bytes:
-    """Of a connection that is closed behind it."""
-    title = HTTPStatus(status).phrase
-    body = msgspec.json.encode(Problem(title=title, status=status, detail=detail))
-    head = [
-        (b"content-type", b"application/problem+json"),
-        (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
-        *RAW,
-        *headers,
-    ]
-    lines = b"".join(b"%b: %b\r\n" % header for header in head)
-    return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, title.encode(), lines, body)
+def _response(status: int, detail: str, **headers: str) -> bytes:
+    """Raw, for a connection that is closed after it."""
+    response = problem(status, detail, {"Connection": "close", **headers})
+    head = b"".join(b"%b: %b\r\n" % each for each in with_defaults(response.raw_headers))
+    title = phrase(status).encode()
+    return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, title, head, bytes(response.body))
 
 
-_TOO_LARGE = _answer(431, f"The head of the request is larger than {MAX_HEAD_BYTES} bytes.")
-_TOO_MANY_HEADERS = _answer(431, f"The request has more than {MAX_HEADERS} headers.")
-_NOT_HTTP = _answer(400, "This is not an HTTP request.")
+_TOO_LARGE = _response(431, f"The head of the request is larger than {MAX_HEAD_BYTES} bytes.")
+_TOO_MANY_HEADERS = _response(431, f"The request has more than {MAX_HEADERS} headers.")
+_NOT_HTTP = _response(400, "This is not an HTTP request.")
+_LATER = {"Retry-After": "5"}
 _NO_ROOM = {
-    429: _answer(429, "There are too many connections from this address.", (b"retry-after", b"5")),
-    503: _answer(503, "There are too many connections.", (b"retry-after", b"5")),
+    429: _response(429, "There are too many connections from this address.", **_LATER),
+    503: _response(503, "There are too many connections.", **_LATER),
 }
 
 
 class _HeadRefused(Exception):
-    def __init__(self, answer: bytes) -> None:
+    def __init__(self, response: bytes) -> None:
         super().__init__()
-        self.answer = answer
+        self.response = response
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -108,10 +98,10 @@ class BoundedHttp(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # to a protocol that is not served: the answer stays HTTP
+            pass  # to a protocol that is not served: the response stays HTTP
         except httptools.HttpParserError as error:
             reason = error.__context__
-            self._end(reason.answer if isinstance(reason, _HeadRefused) else _NOT_HTTP)
+            self._end(reason.response if isinstance(reason, _HeadRefused) else _NOT_HTTP)
             return
         if self._in_head:
             self._bound_head(len(data))
@@ -125,29 +115,29 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.close()
 
     def _bound_head(self, size: int) -> None:
-        """Also of a header that has not ended yet, which the parser keeps to itself."""
+        """Includes a header that has not ended yet, which the parser has not reported."""
         self._head_bytes += size
         if self._head_bytes > MAX_HEAD_BYTES:
             self._end(_TOO_LARGE)
         elif self._timer is None:
             self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
-    def _end(self, answer: bytes) -> None:
-        """With this answer, unless another one is on its way."""
+    def _end(self, response: bytes) -> None:
+        """Send this response, unless another one has begun, and close the connection."""
         if self.transport.is_closing():
             return
         if self.cycle is not None and not self.cycle.response_complete:
             if self.cycle.response_started:
                 self.transport.close()
                 return
-            self.cycle.disconnected = True  # nobody waits for the API's
+            self.cycle.disconnected = True  # the API's response is not needed
             self.cycle.message_event.set()
-        self.transport.write(answer)
+        self.transport.write(response)
         self._linger()
 
     def _linger(self) -> None:
-        """Read nothing more, and give the client a moment to see the answer: closing while it still
-        sends would throw the answer away."""
+        """Stop reading, and give the client a moment to read the response: closing while it still
+        sends would discard it."""
         self._reads_nothing = True
         self._stop_timer()
         self.flow.pause_reading()
@@ -221,8 +211,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._stall_timer = self.loop.call_later(LOOK_SECONDS, self._look, unread, since)
 
     def _look(self, before: int, since: float) -> None:
-        """Nothing is added while so much waits that writing is paused, or once the response is
-        complete: then a client that reads makes it less."""
+        """Nothing is added while writing is paused, or once the response is complete: the number of
+        unread bytes falls if the client reads."""
         self._stall_timer = None
         unread = self._unread_by_client()
         if not unread:
@@ -233,11 +223,11 @@ class BoundedHttp(HttpToolsProtocol):
         elif now - since < STALLED_SECONDS:
             self._look_again(unread, since)
         else:
-            log.info("a client reads nothing of its response, and is dropped")
+            log.info("a client does not read its response, and is dropped")
             self.transport.abort()
 
     def _unread_by_client(self) -> int:
-        """Bytes that wait here or in the system's buffer, out of which a slow client takes them."""
+        """Bytes in our buffer and in the kernel's send buffer."""
         waiting = self.transport.get_write_buffer_size()
         connected = self.transport.get_extra_info("socket")
         with suppress(OSError, ValueError):

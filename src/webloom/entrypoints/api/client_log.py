@@ -1,5 +1,4 @@
-"""What clients do again and again, in few lines of the log: the first at once, and then all of a
-minute together."""
+"""Rate-limited logging of what clients do: the first event at once, then one line per minute."""
 
 from __future__ import annotations
 
@@ -31,19 +30,19 @@ class ClientLog:
             self._others += 1
 
     def _wait(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(SECONDS, self.tell)
+        self._timer = asyncio.get_running_loop().call_later(SECONDS, self.flush)
 
-    def tell(self) -> None:
-        """The rest, if there is any."""
+    def flush(self) -> None:
+        """Log what has been counted, if anything."""
         self._timer = None
         if not self._counts:
             return
-        told = {
+        counts = {
             "times": self._counts.total() + self._others,
             "clients": len(self._counts),
             "most_from": dict(self._counts.most_common(MOST_NAMED)),
         }
-        log.warning(self._message, extra=told)
+        log.warning(self._message, extra=counts)
         self._counts.clear()
         self._others = 0
         self._wait()

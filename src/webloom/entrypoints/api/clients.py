@@ -1,8 +1,8 @@
-"""Who a request comes from: limits and counts are kept for each client.
+"""The client of a request: limits and counts are per client.
 
 A client is an IPv4 address, or the 64-bit network of an IPv6 address, which is what a provider
-gives to one customer. Behind a reverse proxy every connection has the proxy's address; a proxy that
-WEBLOOM_TRUSTED_PROXIES names is believed when it tells the address in X-Forwarded-For.
+gives to one customer. Behind a reverse proxy every connection has the proxy's address; the
+X-Forwarded-For of a proxy in WEBLOOM_TRUSTED_PROXIES is trusted.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class TrustedProxies:
         return bool(self._networks) and self._are(peer)
 
     def client(self, peer: str, headers: RawHeaders) -> str:
-        """The nearest address that is not a proxy's, as the proxies tell it."""
+        """The nearest address in X-Forwarded-For that is not a trusted proxy's."""
         if not self.include(peer):
             return client_of(peer)
-        told = b",".join(value for name, value in headers if name == b"x-forwarded-for")
-        for part in reversed(told[-4096:].split(b",")):
+        forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for")
+        for part in reversed(forwarded[-4096:].split(b",")):
             address = _bare(part.decode("latin-1").strip())
             if _parsed(address) is None:
-                break  # what stands to the left may be made up
+                break  # everything to the left may be forged
             peer = address
             if not self._are(address):
                 break
@@ -50,7 +50,6 @@ class TrustedProxies:
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def client_of(address: str) -> str:
-    """The client that has this address."""
     parsed = _parsed(address)
     if isinstance(parsed, ipaddress.IPv6Address):
         return str(ipaddress.IPv6Network((int(parsed) >> 64 << 64, 64)))
@@ -66,8 +65,8 @@ def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
     return getattr(parsed, "ipv4_mapped", None) or parsed
 
 
-def _bare(told: str) -> str:
+def _bare(address: str) -> str:
     """Without a port: some proxies write 192.0.2.1:4711 or [2001:db8::1]:4711."""
-    if told.startswith("["):
-        return told[1:].partition("]")[0]
-    return told.partition(":")[0] if told.count(":") == 1 else told
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    return address.partition(":")[0] if address.count(":") == 1 else address

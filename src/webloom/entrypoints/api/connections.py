@@ -1,7 +1,7 @@
-"""How many connections there may be, in all and of one client.
+"""Limits on connections, in all and per client.
 
-At a limit, the connection that has waited longest for a request is closed in favour of the new one,
-so that idle connections keep nobody out. Where all are busy, the new one is refused.
+At a limit, the connection that has been idle longest is closed in favour of the new one. If all are
+busy, the new one is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from webloom.entrypoints.api.clients import TrustedProxies, client_of
 
 class Connection(Protocol):
     def drop(self) -> None:
-        """Close it, whatever it has still to send."""
+        """Close it without sending what is buffered."""
 
 
 class Connections:
@@ -23,9 +23,9 @@ class Connections:
         self.most_of_client = most_of_client
         self._proxies = proxies
         self._client_log = ClientLog(
-            "a client has all connections that it may have (WEBLOOM_CONNECTIONS_PER_ADDRESS)"
+            "a client is at its limit of connections (WEBLOOM_CONNECTIONS_PER_ADDRESS)"
         )
-        self._log = ClientLog("there are as many connections as may be (half of the open files)")
+        self._log = ClientLog("the limit of connections is reached (half of the open files)")
         self._clients: dict[Connection, str] = {}
         self._counts: dict[str, int] = {}
         # In the order in which they became idle.
@@ -36,7 +36,7 @@ class Connections:
         return len(self._clients)
 
     def admit(self, connection: Connection, peer: str) -> int | None:
-        """Count it, as idle. Otherwise the status to refuse it with."""
+        """Count it as idle and return None, or return the status to refuse it with."""
         client = client_of(peer)
         # A proxy's clients are counted by their requests.
         if self._counts.get(client, 0) >= self.most_of_client and not self._proxies.include(peer):
@@ -59,7 +59,7 @@ class Connections:
             self._idle_of.setdefault(client, {})[connection] = None
 
     def note_busy(self, connection: Connection) -> None:
-        """A request is being answered."""
+        """It has a request."""
         self._idle.pop(connection, None)
         client = self._clients.get(connection)
         if client and (idle := self._idle_of.get(client)):

@@ -15,7 +15,7 @@ from webloom.application.inventory.look_up_url import LookUpUrl
 from webloom.application.inventory.submit_url import SubmitUrl
 from webloom.bootstrap.services import Services
 from webloom.entrypoints.api.activity import Activity
-from webloom.entrypoints.api.live import LiveRuns
+from webloom.entrypoints.api.live_runs import LiveRuns
 from webloom.entrypoints.api.responses import Refusal
 from webloom.ports.heartbeats import Heartbeat
 
@@ -33,7 +33,7 @@ class PreviewSlots:
         if self._taken == PREVIEWS_AT_ONCE:
             raise Refusal(
                 503,
-                f"{PREVIEWS_AT_ONCE} previews of {self._what} are being made already. Try again.",
+                f"{PREVIEWS_AT_ONCE} previews of {self._what} are running already. Try again.",
                 {"Retry-After": str(PREVIEW_RETRY_SECONDS)},
             )
         self._taken += 1

@@ -1,8 +1,8 @@
 """Cross-origin requests (CORS) from pages of the origins that WEBLOOM_ALLOW_ORIGINS names.
 
-A browser asks first (a preflight: OPTIONS with Access-Control-Request-Method) whether a page may
-send a key, JSON or another method than GET and POST. It shows an answer to a page only if the
-answer names the page's origin. Cookies play no part: keys are sent in headers.
+Before a page sends a key, JSON or a method other than GET and POST, the browser sends a preflight
+(OPTIONS with Access-Control-Request-Method). It lets a page read a response only if the response
+names the page's origin. Cookies are not used: keys are sent in headers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from webloom.parsing.web_origin import ANY
 METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
 REQUEST_HEADERS = "Authorization, X-API-Key, Content-Type, Last-Event-ID, If-None-Match"
 RESPONSE_HEADERS = "Content-Disposition, ETag, Location, Retry-After, WWW-Authenticate"
-PREFLIGHT_SECONDS = 600  # how long a browser may remember the answer
+PREFLIGHT_SECONDS = 600  # how long a browser may cache the response
 
 Headers = dict[bytes, bytes]
 HeaderList = list[tuple[bytes, bytes]]
@@ -28,13 +28,13 @@ class AllowedOrigins:
         self._is_any = ANY.encode() in self._origins
 
     def admit(self, origin: bytes | None) -> bool:
-        """Whether a page of this origin was named. A page without one (`null`) never is."""
+        """Whether this origin is allowed; `null` never is."""
         if origin is None or origin == b"null":
             return False
         return self._is_any or origin in self._origins
 
     def response_headers(self, origin: bytes | None) -> HeaderList:
-        """To be added to every answer, refusals too: else a page could not read the reason."""
+        """For every response, errors too, so that a page can read the reason."""
         if not self._origins:
             return []
         headers = [] if self._is_any else [(b"vary", b"Origin")]
@@ -49,8 +49,8 @@ def is_preflight(method: str, headers: Headers) -> bool:
     return method == "OPTIONS" and b"access-control-request-method" in headers
 
 
-def preflight_answer() -> Response:
-    """What a page of an origin that is allowed may send. A preflight itself carries no key."""
+def preflight_response() -> Response:
+    """What a page of an allowed origin may send. A preflight itself carries no key."""
     return Response(
         status_code=204,
         headers={

@@ -31,7 +31,7 @@ from webloom.parsing.opml import Outline, read_opml, write_opml
 
 AT_ONCE = 100  # feeds of an OPML that are added together
 MOST_REFUSALS = 100  # of an OPML that are shown; all are counted
-NO_SUCH_FEED = "There is no such feed. GET /api/feeds lists those that there are."
+NO_SUCH_FEED = "There is no such feed. GET /api/feeds lists them."
 
 FeedId = Annotated[str, Path(alias="feedId", max_length=100)]
 
@@ -44,7 +44,7 @@ async def add_feed(
 ) -> Json[FeedResponse]:
     """Add a feed. It is imported on its schedule; POST /api/import/run imports it now.
 
-    A URL that is a feed already is answered with 409 and that feed.
+    If the URL is a feed already, the response is 409 with that feed.
     """
     feed, is_new = await services.manage_feeds.add(
         body.url,
@@ -86,8 +86,8 @@ async def export_opml(services: WithServices) -> Response:
 async def import_opml(
     services: WithServices, content: Annotated[bytes, Depends(raw_body({"text/x-opml": OPML}))]
 ) -> Json[OpmlImported]:
-    """Add every feed of an OPML document, at most 10,000. Those that are known stay as they are;
-    one that is refused does not keep the others out."""
+    """Add every feed of an OPML document, at most 10,000. Known feeds stay as they are; a refused
+    one does not affect the others."""
     outlines = await asyncio.to_thread(read_opml, content)
     outcomes: list[bool | OpmlRefusal] = []
     for start in range(0, len(outlines), AT_ONCE):
@@ -116,11 +116,11 @@ async def edit_feed(
     feed_id: FeedId,
     body: Annotated[EditFeedBody, Depends(json_body(EditFeedBody))],
 ) -> Json[FeedResponse]:
-    """Change what is given of a feed.
+    """Change the given fields of a feed.
 
-    With another `url` it is fetched from there. It stays the feed that it is: its id, and the
-    `sourceUrl` of its runs and postings, so that none of them is new. A URL that is another
-    feed's is answered with 409. `intervalMinutes: null` means the usual interval.
+    With another `url` it is fetched from there. Its id and the `sourceUrl` of its runs and postings
+    stay, so that no posting counts as new. The URL of another feed is refused with 409.
+    `intervalMinutes: null` means the default interval.
     """
     changes = {
         name: value
@@ -140,7 +140,7 @@ async def edit_feed(
 
 @routes.delete("/{feedId}", status_code=204, responses=described({}, 404))
 async def remove_feed(services: WithServices, feed_id: FeedId) -> Response:
-    """Remove a feed. Its runs and postings stay; a run that is under way is asked to end."""
+    """Remove a feed. Its runs and postings stay; a run in progress is cancelled."""
     if not await services.manage_feeds.remove(feed_id):
         raise Refusal(404, NO_SUCH_FEED)
     return Response(status_code=204)

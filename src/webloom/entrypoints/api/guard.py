@@ -1,8 +1,8 @@
-"""What stands before every route: who may ask, from where, and how much.
+"""Checks every request before its route: host, origin, key, and limits on size and number.
 
-A page in the user's browser can send requests to a loopback address. Its Host header (after a DNS
-trick), its Origin or its Sec-Fetch-Site gives it away, and it is refused before anything happens.
-Pages of origins that WEBLOOM_ALLOW_ORIGINS names are let through: cors.py.
+A page in the user's browser can send requests to a loopback address. Its Host header (after DNS
+rebinding), its Origin or its Sec-Fetch-Site gives it away, and it is refused before anything
+happens. Pages of origins that WEBLOOM_ALLOW_ORIGINS names may pass: cors.py.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from webloom.entrypoints.api.cors import (
     AllowedOrigins,
     Headers,
     is_preflight,
-    preflight_answer,
+    preflight_response,
 )
 from webloom.entrypoints.api.memory_room import TRY_LATER, MemoryRoom, Share
-from webloom.entrypoints.api.responses import Refusal, problem
+from webloom.entrypoints.api.responses import FAILED, Refusal, problem
 from webloom.entrypoints.api.ui import is_ui
 from webloom.entrypoints.api.wrong_keys import WrongKeys
 from webloom.settings import LONGEST_KEY, Settings
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 REQUEST_ROOM = 32 * 1024 * 1024  # for bodies of requests: two of the largest
 RESPONSE_ROOM = 64 * 1024 * 1024
-MOST_COMPOSED = 2  # responses of a kind at a time, whose size is known when they are done
+MOST_COMPOSED = 2  # responses of a kind at a time whose size is not known before
 STREAM_PATHS = frozenset({"/api/live", "/api/import-logs/stream", "/api/import-logs/sse"})
 OPEN_PATHS = frozenset({"/health/live"})  # need no key
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -94,8 +94,8 @@ class Guard:
             if sent.status is None:
                 share.close()
                 sent.refusal = None
-                answer = problem(refusal.status, refusal.detail, refusal.headers)
-                await answer(scope, receive, sent)
+                response = problem(refusal.status, refusal.detail, refusal.headers)
+                await response(scope, receive, sent)
         finally:
             share.close()
             self._observe(scope, sent.status, time.perf_counter() - started)
@@ -106,8 +106,8 @@ class Guard:
         body = None
         try:
             self._check_site(scope, headers)
-            if self._is_answerable_preflight(scope, headers):
-                await preflight_answer()(scope, receive, sent)
+            if self._is_allowed_preflight(scope, headers):
+                await preflight_response()(scope, receive, sent)
                 return
             await self._check_key(headers, scope["path"], client)
             body = body_of(scope, headers, receive, Share(self._request_room, client))
@@ -126,7 +126,7 @@ class Guard:
             raise Refusal(408, f"The body did not arrive within {BODY_SECONDS:.0f} s.") from None
         except Exception:
             log.exception("a request failed", extra={"path": scope["path"]})
-            raise Refusal(500, "Webloom failed to answer; its log says why.") from None
+            raise Refusal(500, FAILED) from None
         finally:
             sent.end_composing()
             if body is not None:
@@ -138,7 +138,7 @@ class Guard:
         return next(self._composing[each] for each in COMPOSED if scope["path"].startswith(each))
 
     def _counted(self, path: str, peer: str, client: str) -> AbstractContextManager[object]:
-        """Of a proxy's clients the requests stand for connections, of which it has few."""
+        """A proxy has few connections, so requests of its clients are counted instead."""
         if path in STREAM_PATHS:
             return _one_more(self._streams, client, max(1, self._most_of_client // 2), "streams")
         if self._proxies.include(peer):
@@ -161,8 +161,8 @@ class Guard:
         if not self._is_allowed(host):
             raise Refusal(
                 421,
-                f"This API is not called {_shown(host)}. "
-                "If it should be, name it in WEBLOOM_ALLOWED_HOSTS.",
+                f"Host {_shown(host)} is not allowed. "
+                "If it is a name of this API, add it to WEBLOOM_ALLOWED_HOSTS.",
             )
         origin = headers.get(b"origin")
         if self._origins.admit(origin):
@@ -174,7 +174,7 @@ class Guard:
             raise Refusal(403, "Requests from pages of other sites are refused.")
 
     def _check_origin(self, scope: Scope, origin: bytes, host: bytes, site: bytes) -> None:
-        """A browser that takes a page at https:// for ours tells of a proxy with TLS."""
+        """`Sec-Fetch-Site: same-origin` from an https:// page means that a proxy terminates TLS."""
         scheme, _, name = origin.partition(b"://")
         peer = scope["client"][0] if scope.get("client") else ""
         schemes = {b"https" if self._proxies.uses_https(peer, scope["headers"]) else b"http"}
@@ -186,7 +186,7 @@ class Guard:
                 hint = " If a proxy serves this API over HTTPS, name it in WEBLOOM_TRUSTED_PROXIES."
             raise Refusal(403, f"Requests from pages of {_shown(origin)} are refused.{hint}")
 
-    def _is_answerable_preflight(self, scope: Scope, headers: Headers) -> bool:
+    def _is_allowed_preflight(self, scope: Scope, headers: Headers) -> bool:
         return is_preflight(scope["method"], headers) and self._origins.admit(
             headers.get(b"origin")
         )
@@ -209,11 +209,11 @@ class Guard:
         if not key:
             raise Refusal(
                 401,
-                "This API asks for a key: send it as Authorization: Bearer <key>.",
+                "An API key is required: send it as Authorization: Bearer <key>.",
                 {"WWW-Authenticate": "Bearer"},
             )
         digest = hashlib.sha256(key[: LONGEST_KEY + 1]).digest()
-        # Every key is compared, so that the time says nothing.
+        # Compare with every key, so that timing reveals nothing.
         if not sum(hmac.compare_digest(digest, each) for each in self._key_hashes):
             await self._refuse_key(client)
 
@@ -223,10 +223,10 @@ class Guard:
         if verdict.retry_after is not None:
             raise Refusal(
                 429,
-                "This key is not known here, and there were too many such keys from this address.",
+                "The API key is wrong, and there were too many wrong keys from this address.",
                 {"Retry-After": str(verdict.retry_after)},
             )
-        raise Refusal(403, "This key is not known here.")
+        raise Refusal(403, "The API key is wrong.")
 
 
 @contextmanager
@@ -234,7 +234,7 @@ def _one_more(counts: Counter[str], client: str, most: int, what: str) -> Iterat
     if counts[client] >= most:
         raise Refusal(
             429,
-            f"This address has {most} {what} at a time already, and may have no more.",
+            f"This address has {most} {what} already, which is the limit.",
             TRY_LATER,
         )
     counts[client] += 1

@@ -22,12 +22,12 @@ from webloom.bootstrap.services import Services
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE
+from webloom.entrypoints.advice import STORAGE_FULL
 from webloom.entrypoints.api.context import Context
 from webloom.entrypoints.api.openapi import described, router
 from webloom.entrypoints.api.requests import InContext
 from webloom.entrypoints.api.responses import Json
 from webloom.entrypoints.api.schemas import (
-    STORAGE_FULL,
     Alive,
     Dependency,
     Health,
@@ -40,7 +40,7 @@ from webloom.ports.connection import BrokerLink, Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, SeenProcess
 
 Result = TypeVar("Result")
-SHOWN_SECONDS = 300.0  # how long a process that is gone stays in the answer
+SHOWN_SECONDS = 300.0  # how long a process that has ended is shown
 
 
 routes = router("/health", "installation")
@@ -49,7 +49,7 @@ routes = router("/health", "installation")
 @routes.head("/live", include_in_schema=False)
 @routes.get("/live")
 async def get_liveness() -> Json[Alive]:
-    """Check that this process answers. Needs no key."""
+    """Check that this process is up. Needs no key."""
     return Json(Alive())
 
 
@@ -128,7 +128,7 @@ class HealthReport:
         )
 
     async def _scheduler(self, processes: list[ProcessHealth]) -> str | None:
-        """What is wrong with it. The stores are asked only while none is alive."""
+        """What is wrong with it. The stores are read only while none is alive."""
         roles = {each.role for each in processes if each.alive}
         if "scheduler" in roles:
             return None
@@ -152,7 +152,7 @@ class HealthReport:
         first, *others = shown or link.queues[:1]
         outcome = await ask(lambda: self._services.broker.depth(first))
         depths = [(first, outcome.result)]
-        if outcome.result is not None:  # else the others would be waited for in vain
+        if outcome.result is not None:  # else the others would time out, too
             depths += [(name, await self._depth(name)) for name in others]
         name = "broker" if METADATA_QUEUE in link.queues else f"broker of {', '.join(link.queues)}"
         found = [self._queue(name, depth) for name, depth in depths if depth and name in shown]

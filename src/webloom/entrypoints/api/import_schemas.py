@@ -1,4 +1,4 @@
-"""What the routes of the imports take and answer: a part of the OpenAPI document."""
+"""Requests and responses of feeds, imports and postings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.job_posting import Salary
 from webloom.ports.postings import StoredPosting
 
-# Which there are is checked later, by the one who can say what is wrong.
+# Checked by the use case, whose error says what is wrong.
 FormatName = Annotated[str, msgspec.Meta(extra_json_schema={"enum": [AUTO, *FORMATS]})]
 
 
@@ -23,7 +23,7 @@ class AddFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rena
     """A feed to import from."""
 
     url: FeedUrl
-    name: RequiredName | None = None  # the URL, where there is none
+    name: RequiredName | None = None  # default: the URL
     format: FormatName = AUTO
     interval_minutes: Minutes | None = None  # null: IMPORT_INTERVAL_MINUTES
     enabled: bool = True
@@ -32,7 +32,7 @@ class AddFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rena
 
 
 class EditFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
-    """What is to change of a feed."""
+    """Changes to a feed."""
 
     url: FeedUrl | msgspec.UnsetType = msgspec.UNSET  # where it has moved to; sourceUrl stays
     name: RequiredName | msgspec.UnsetType = msgspec.UNSET
@@ -86,7 +86,7 @@ class OpmlRefusal(msgspec.Struct, kw_only=True):
 
 
 class OpmlImported(msgspec.Struct, kw_only=True):
-    """What became of the feeds of an OPML document."""
+    """Results for the feeds of an OPML document."""
 
     added: int
     known: int
@@ -115,7 +115,7 @@ class RunsStarted(msgspec.Struct, kw_only=True):
 
 
 class AlreadyRunning(Problem, kw_only=True):
-    """All that was asked for is being imported already."""
+    """Every feed of the request is being imported already."""
 
     runs: list[StartedRun]
 
@@ -233,27 +233,19 @@ def feed_response(feed: Feed) -> FeedResponse:
 
 
 def import_log(run: ImportRun) -> ImportLog:
-    return ImportLog(**_log_fields(run))
+    return filled(ImportLog, run, **_log_fields(run))
 
 
 def import_log_detail(run: ImportRun) -> ImportLogDetail:
     failures = msgspec.convert(run.failures, list[ImportFailure], from_attributes=True)
-    return ImportLogDetail(**_log_fields(run), failures=failures)
+    return filled(ImportLogDetail, run, **_log_fields(run), failures=failures)
 
 
 def _log_fields(run: ImportRun) -> dict[str, Any]:
+    """Those that have other names in the domain."""
     reading, counts = run.reading, run.counts
     return {
-        "run_id": run.run_id,
-        "feed_id": run.feed_id,
-        "source_url": run.source_url,
-        "source_name": run.source_name,
         "file_name": run.source_url,
-        "status": run.status,
-        "trigger": run.trigger,
-        "started_at": run.started_at,
-        "updated_at": run.updated_at,
-        "finished_at": run.finished_at,
         "total_fetched": reading.fetched,
         "total_imported": counts.new + counts.updated,
         "new_jobs": counts.new,
@@ -261,26 +253,8 @@ def _log_fields(run: ImportRun) -> dict[str, Any]:
         "unchanged_jobs": counts.unchanged,
         "duplicate_jobs": counts.duplicate,
         "failed_jobs": counts.failed,
-        "closed_jobs": run.closed_jobs,
         "repaired": sum(reading.repairs.values()),
-        "failure_reasons": run.failure_reasons,
-        "error": run.error,
-        "retry_of": run.retry_of,
-        "cancel_requested": run.cancel_requested,
-        "meta": ImportMeta(
-            batch_size=run.batch_size,
-            concurrency=run.concurrency,
-            total_batches=run.total_batches,
-            processed_batches=run.processed_batches,
-            duration_ms=run.duration_ms,
-            phase=reading.phase,
-            bytes_read=reading.bytes_read,
-            bytes_total=reading.bytes_total,
-            format=reading.format,
-            content_hash=reading.content_hash,
-            not_modified=reading.is_unmodified,
-            repairs=reading.repairs,
-        ),
+        "meta": filled(ImportMeta, run, reading, not_modified=reading.is_unmodified),
     }
 
 

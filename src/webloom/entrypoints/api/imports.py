@@ -22,7 +22,8 @@ from webloom.entrypoints.api.import_schemas import (
     import_log,
     import_log_detail,
 )
-from webloom.entrypoints.api.live import moment_of, stream
+from webloom.entrypoints.api.live import stream
+from webloom.entrypoints.api.live_runs import moment_of
 from webloom.entrypoints.api.openapi import described, router
 from webloom.entrypoints.api.requests import (
     Blank,
@@ -40,7 +41,7 @@ from webloom.entrypoints.api.responses import Json, Refusal, found
 from webloom.parsing.web_url import normalise
 from webloom.ports.import_runs import RunFilter
 
-NO_SUCH_RUN = "There is no such run. GET /api/import-logs lists those that there are."
+NO_SUCH_RUN = "There is no such run. GET /api/import-logs lists them."
 
 RunId = Annotated[str, Path(alias="runId", max_length=100)]
 
@@ -69,10 +70,10 @@ class StreamQuery(Parameters):
 
 @routes.post("/import/run", status_code=202, responses=described({409: AlreadyRunning}, 404))
 async def run_import(services: WithServices, content: Annotated[bytes, _BODY]) -> Json[RunsStarted]:
-    """Import every enabled feed now, or the one with the URL that is given.
+    """Import every enabled feed now, or the one with the given URL.
 
-    A feed has one run at a time: one that is under way is answered as it is, with
-    `alreadyRunning`. When there is nothing else to start, the answer is 409.
+    A feed has one run at a time: one in progress is returned with `alreadyRunning`. If there is
+    nothing else to start, the response is 409.
     """
     source_url = decode(_body, content).source_url if content.strip() else None
     if source_url is None:
@@ -81,8 +82,7 @@ async def run_import(services: WithServices, content: Annotated[bytes, _BODY]) -
         feed = await services.imports.feeds.at_url(normalise(source_url))
         one = None if feed is None else await services.start_import(feed.feed_id, "manual")
         no_feed = (
-            "There is no feed with this URL. POST /api/feeds adds one, GET /api/feeds lists those "
-            "that there are."
+            "There is no feed with this URL. POST /api/feeds adds one, GET /api/feeds lists them."
         )
         started = [found(one, no_feed)]
     _refuse_running(started)
@@ -124,11 +124,11 @@ async def list_import_logs(
 async def stream_import_logs(
     request: Request, context: InContext, query: Annotated[StreamQuery, Query()]
 ) -> Response:
-    """Server-Sent Events: an event `import_log` for each change of a run, with the run as the list
-    has it.
+    """Server-Sent Events: an event `import_log` for each change of a run, with the run as in the
+    list.
 
-    It begins with the runs that are running; or, after Last-Event-ID, with all that changed since.
-    An event may come twice.
+    It begins with the running runs or, with Last-Event-ID, with all changes since then. An event
+    may arrive twice.
     """
     given = request.headers.get("last-event-id") or query.last_event_id
     since = None
@@ -139,7 +139,7 @@ async def stream_import_logs(
                 422,
                 f"Last-Event-ID: {given[:40]!r} is not one. Take it from an event as it is.",
             )
-    return stream(context.live_runs, since)
+    return stream(context.live_runs, context.live_runs.events(since))
 
 
 @routes.get("/import-logs/{runId}", responses=described({}, 404))
@@ -153,9 +153,9 @@ async def get_import_log(services: WithServices, run_id: RunId) -> Json[ImportLo
     "/import-logs/{runId}/retry", status_code=202, responses=described({409: AlreadyRunning}, 404)
 )
 async def retry_import(services: WithServices, run_id: RunId) -> Json[RunsStarted]:
-    """Import the run's feed again, whatever its server says of changes.
+    """Import the run's feed again, even if its server reports no change.
 
-    What is stored already counts as unchanged, so that only what failed, or has changed since, is
+    What is stored already counts as unchanged: only records that failed, or have changed since, are
     written.
     """
     run = found(await services.imports.runs.find(run_id), NO_SUCH_RUN)
@@ -170,7 +170,7 @@ async def retry_import(services: WithServices, run_id: RunId) -> Json[RunsStarte
 
 @routes.post("/import-logs/{runId}/cancel", status_code=202, responses=described({}, 404, 409))
 async def cancel_import(services: WithServices, run_id: RunId) -> Json[ImportLog]:
-    """Ask a running import to end. What it has stored stays."""
+    """Cancel a running import. What it has stored stays."""
     run = found(await services.cancel_import(run_id), NO_SUCH_RUN)
     if run.status is not RunStatus.RUNNING:
         raise Refusal(409, f"This run has ended already: it is {run.status}.")
@@ -178,7 +178,7 @@ async def cancel_import(services: WithServices, run_id: RunId) -> Json[ImportLog
 
 
 def _refuse_running(started: list[Started]) -> None:
-    """Where nothing is new. Raises Refusal."""
+    """Raises Refusal if no run is new."""
     if not started or any(each.is_new for each in started):
         return
     which = "This feed is" if len(started) == 1 else "All of these feeds are"

@@ -1,4 +1,4 @@
-"""/api/jobs: the postings that the imports brought."""
+"""/api/jobs: the job postings that imports have stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from webloom.entrypoints.api.responses import Json, found
 from webloom.parsing.web_url import normalise
 from webloom.ports.postings import PostingFilter
 
-NO_SUCH_POSTING = "There is no such posting. GET /api/jobs lists those that there are."
+NO_SUCH_POSTING = "There is no such posting. GET /api/jobs lists them."
 
 routes = router("/api/jobs", "jobs")
 

@@ -1,69 +1,41 @@
-"""Changes of runs as Server-Sent Events.
+"""Server-Sent Events: one poller per feed of events, while it has listeners.
 
-    store -> one poller, while somebody listens -> each listener's pending events -> its client
-
-A change is noticed by its time in the store, so that it does not matter which process made it, or
-which one a client is connected to. Times of changes can become visible late, so that every look
-goes back a little; what was told already is known. That a run goes on is told at every other look
-only: what listeners cost is the sending.
+store -> Poller -> each Listener's pending events -> its client
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, suppress
-from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
 
-import msgspec
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
 
 from webloom.domain.errors import BackendRefused, Unavailable
-from webloom.domain.import_run import ImportRun
-from webloom.entrypoints.api.import_schemas import import_log
 from webloom.entrypoints.api.responses import Refusal
-from webloom.ports.import_runs import ImportRuns, RunFilter
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 0.2
 HEARTBEAT_SECONDS = 15.0
-SEND_SECONDS = 30.0  # for a client to take what it is sent
-LOOK_BACK = timedelta(seconds=15)  # as long as a store may take to choose a new primary
-PAGE = 500
-MOST_LISTENERS = 1000
-MOST_PENDING = 1000  # runs; a client that is further behind is dropped, and resumes
+SEND_SECONDS = 30.0  # for a client to accept what it is sent
+MOST_LISTENERS = 1000  # of one stream
+MOST_PENDING = 1000  # events; a client that is further behind is dropped, and resumes
 
 GREETING = b"retry: 2000\n\n"
 HEARTBEAT = b": heartbeat\n\n"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
-_encoder = msgspec.json.Encoder()
-
-
-def event_of(run: ImportRun) -> bytes:
-    position = (run.updated_at - _EPOCH) // timedelta(microseconds=1)
-    return b"id: %d\nevent: import_log\ndata: %b\n\n" % (position, _encoder.encode(import_log(run)))
-
-
-def moment_of(position: str) -> datetime | None:
-    """None: this is no id of an event."""
-    if not (position.isascii() and position.isdigit() and len(position) <= 16):
-        return None
-    return _EPOCH + timedelta(microseconds=int(position))
 
 
 class Listener:
     def __init__(self) -> None:
         self.has_ended = False
-        self._pending: dict[str, bytes] = {}  # the latest event of each, in order
+        self._pending: dict[str, bytes] = {}  # the latest event of each name, in order
         self._woken = asyncio.Event()
 
     def offer(self, name: str, event: bytes) -> None:
-        """It takes the place of an event of that name that waits."""
+        """Replaces a pending event of that name."""
         self._pending.pop(name, None)
         self._pending[name] = event
         if len(self._pending) > MOST_PENDING:
@@ -75,7 +47,7 @@ class Listener:
         self._woken.set()
 
     async def next(self) -> bytes:
-        """All that waits; empty when nothing came for a while."""
+        """All pending events; empty when there is none for a while."""
         # Cheaper than asyncio.timeout, which every event would pay for.
         timer = asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._woken.set)
         try:
@@ -88,123 +60,104 @@ class Listener:
         return events
 
 
-class LiveRuns:
-    def __init__(self, store: ImportRuns, stopping: asyncio.Event) -> None:
-        self._store = store
+class Poller(ABC):
+    """Polls while it has listeners, and offers them what is new."""
+
+    def __init__(self, name: str, pause: float, stopping: asyncio.Event) -> None:
+        self.name = name
+        self._pause = pause  # seconds between two polls, or longer
         self._stopping = stopping
         self._listeners: set[Listener] = set()
         self._polling: asyncio.Task[None] | None = None
 
-    @property
-    def is_full(self) -> bool:
-        return len(self._listeners) >= MOST_LISTENERS
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget what was sent: nobody has listened for a while."""
 
-    async def events(self, since: datetime | None) -> AsyncGenerator[bytes, None]:
-        """Ends when the process stops, or the client should begin anew; at once when it is full:
-        many may have asked before the first of them was counted."""
-        if self.is_full:
-            return
-        listener = Listener()
+    @abstractmethod
+    async def poll(self) -> float:
+        """Offer what is new; returns the seconds to wait at least. Raises Unavailable or
+        BackendRefused."""
+
+    def add(self, listener: Listener) -> None:
         self._listeners.add(listener)
         if self._polling is None:
-            self._polling = asyncio.create_task(self._poll())
-        try:
-            yield GREETING
-            # It listens already, so that nothing can fall between this and what comes after.
-            async for run in self._beginning(since):
-                yield event_of(run)
-            while True:
-                events = await listener.next()
-                if listener.has_ended:
-                    return
-                yield events or HEARTBEAT
-        except (Unavailable, BackendRefused) as error:
-            log.warning("cannot read the runs for a listener", extra={"error": str(error)})
-        finally:
-            self._listeners.discard(listener)
+            self.reset()
+            self._polling = asyncio.create_task(self._run())
 
-    async def _beginning(self, since: datetime | None) -> AsyncIterator[ImportRun]:
-        if since is None:
-            for run in await self._store.changed(None, limit=MOST_PENDING):
-                yield run
-            return
-        async for run in self._changed(since - LOOK_BACK):
-            yield run
+    def remove(self, listener: Listener) -> None:
+        self._listeners.discard(listener)
 
-    async def _changed(self, since: datetime) -> AsyncIterator[ImportRun]:
-        while True:
-            runs = await self._store.changed(since, limit=PAGE)
-            for run in runs:
-                yield run
-            if len(runs) < PAGE or runs[-1].updated_at <= since:
-                return
-            since = runs[-1].updated_at
+    def offer(self, name: str, event: bytes) -> None:
+        for listener in self._listeners:
+            listener.offer(name, event)
 
-    async def _poll(self) -> None:
-        since: datetime | None = None
-        told: dict[str, ImportRun] = {}
-        is_lost = is_between = False
+    async def _run(self) -> None:
+        is_lost = False
         try:
             while self._listeners and not self._stopping.is_set():
+                pause = self._pause
                 try:
-                    since = since or await self._latest_change()
-                    since, told = await self._look(since, told, is_between=is_between)
-                    is_lost, is_between = False, not is_between
+                    pause = max(pause, await self.poll())
+                    is_lost = False
                 except (Unavailable, BackendRefused) as error:
                     if not is_lost:
-                        log.warning("cannot see changes of runs", extra={"error": str(error)})
+                        extra = {"stream": self.name, "error": str(error)}
+                        log.warning("cannot see changes", extra=extra)
                     is_lost = True
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_SECONDS):
+                    async with asyncio.timeout(pause):
                         await self._stopping.wait()
         finally:
             self._polling = None
             for listener in self._listeners:
                 listener.end()
 
-    async def _latest_change(self) -> datetime:
-        """Or an earlier one, by the clock of changes; whatever changes from now on is later."""
-        page = await self._store.page(RunFilter(), offset=0, limit=1)
-        return page.runs[0].updated_at if page.runs else _LONG_AGO
 
-    async def _look(
-        self, since: datetime, told: dict[str, ImportRun], *, is_between: bool
-    ) -> tuple[datetime, dict[str, ImportRun]]:
-        """Tell what is new, and return where and with what to go on."""
-        runs = {run.run_id: run async for run in self._changed(since - LOOK_BACK)}
-        told = {run_id: told[run_id] for run_id in runs if run_id in told}
-        for run_id, run in runs.items():
-            before = told.get(run_id)
-            if run == before or (is_between and _only_goes_on(before, run)):
-                continue
-            told[run_id] = run
-            event = event_of(run)
-            for listener in self._listeners:
-                listener.offer(run_id, event)
-        if is_between:  # what was passed over is for the next look
-            return since, told
-        return max([since, *(run.updated_at for run in runs.values())]), told
+class Live:
+    """Streams of one kind, as many as MOST_LISTENERS."""
 
+    def __init__(self, stopping: asyncio.Event) -> None:
+        self.stopping = stopping
+        self._listeners = 0
 
-def _only_goes_on(before: ImportRun | None, run: ImportRun) -> bool:
-    return before is not None and (before.status, before.cancel_requested) == (
-        run.status,
-        run.cancel_requested,
-    )
-
-
-class Live(Protocol):
     @property
-    def is_full(self) -> bool: ...
+    def is_full(self) -> bool:
+        return self._listeners >= MOST_LISTENERS
 
-    def events(self, wanted: Any, /) -> AsyncGenerator[bytes, None]: ...
+    async def listen(
+        self, pollers: Collection[Poller], first: AsyncIterator[bytes]
+    ) -> AsyncGenerator[bytes, None]:
+        """Ends when the process stops, when the client has to reconnect, and at once when it is
+        full: `stream` can't count listeners that have not begun."""
+        if self.is_full:
+            return
+        listener = Listener()
+        self._listeners += 1
+        try:
+            for poller in pollers:
+                poller.add(listener)
+            yield GREETING
+            # It listens already, so that nothing is missed between this and the events after it.
+            async for event in first:
+                yield event
+            while True:
+                events = await listener.next()
+                if listener.has_ended or self.stopping.is_set():
+                    return
+                yield events or HEARTBEAT
+        except (Unavailable, BackendRefused) as error:
+            log.warning("cannot begin a stream", extra={"error": str(error)})
+        finally:
+            self._listeners -= 1
+            for poller in pollers:
+                poller.remove(listener)
 
 
-def stream(live: Live, wanted: Any) -> EventStream:
-    """Raises Refusal when there are too many listeners."""
-    if live.is_full:
-        raise Refusal(503, "There are too many listeners already. Try again.", {"Retry-After": "5"})
-    return EventStream(live.events(wanted))
+async def no_events() -> AsyncIterator[bytes]:
+    nothing: tuple[bytes, ...] = ()
+    for event in nothing:
+        yield event
 
 
 class EventStream(StreamingResponse):
@@ -228,4 +181,11 @@ class EventStream(StreamingResponse):
                 async with asyncio.timeout(None) as limit:
                     await super().stream_response(bounded)
             except TimeoutError:
-                log.info("a listener takes nothing, and is dropped")
+                log.info("a listener reads nothing, and is dropped")
+
+
+def stream(live: Live, events: AsyncGenerator[bytes, None]) -> EventStream:
+    """Raises Refusal when there are too many listeners."""
+    if live.is_full:
+        raise Refusal(503, "There are too many listeners already. Try again.", {"Retry-After": "5"})
+    return EventStream(events)

@@ -1,7 +1,7 @@
-"""Bytes of requests and responses that may be in memory at a time.
+"""A limit on the bytes of requests and responses in memory.
 
-Small ones are not counted. A large one waits until there is room, and one client has no more than
-half of it, so that clients which stop reading keep nobody out but themselves.
+Small ones are not counted. A large one waits until there is room, and one client gets at most half
+of it, so that clients that stop reading block only themselves.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class MemoryRoom:
         self._waiting: dict[asyncio.Future[None], tuple[str, int]] = {}
 
     def fits(self, client: str, size: int) -> bool:
-        """What alone is larger than the room has its turn when nothing else is there."""
+        """A body larger than the whole room fits when nothing else is there."""
         of_client = self._of_client[client]
         return (not self._used or self._used + size <= self._most) and (
             not of_client or of_client + size <= self._most // 2
         )
 
     def take_at_once(self, client: str, size: int) -> None:
-        """Of something that is in memory already."""
+        """For bytes that are in memory already."""
         self._used += size
         self._of_client[client] += size
 
@@ -68,7 +68,7 @@ class MemoryRoom:
 
 
 class Share:
-    """What one request holds of a room, until it is answered."""
+    """The bytes that one request holds of a room."""
 
     def __init__(self, room: MemoryRoom, client: str) -> None:
         self._room = room
@@ -81,11 +81,11 @@ class Share:
             self._size += size
 
     def fits(self, size: int) -> bool:
-        """Whether there is room for it, as far as it was not taken before."""
+        """Whether there is room for what it does not hold yet."""
         return size <= max(SMALL, self._size) or self._room.fits(self._client, size - self._size)
 
     def resize(self, size: int) -> None:
-        """Now that it is known."""
+        """Hold this many bytes, now that the size is known."""
         size = size if size > SMALL else 0
         more = size - self._size
         self._size = size

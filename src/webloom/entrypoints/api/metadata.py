@@ -69,7 +69,7 @@ class OneUrl(Parameters):
 
 
 class SourceQuery(OneUrl):
-    submit: bool = Field(True, description="false: only look; an unknown URL is 404 then")
+    submit: bool = Field(True, description="false: submit nothing; an unknown URL is 404")
 
 
 class LookUpQuery(SourceQuery):
@@ -93,8 +93,8 @@ class RecordsQuery(Paging):
 async def submit_url(request: Request) -> Json[Submitted]:
     """Submit a URL to be fetched.
 
-    The answer comes once the request is durable. A URL that is being fetched, or waits to be, is
-    joined: the answer then names the earlier request.
+    202 means that the request is durable. A URL that is queued or in progress is not queued again:
+    the response has the id of the earlier request.
     """
     context: Context = request.app.state.context
     body = decode(_body, await request.body())
@@ -111,10 +111,10 @@ async def submit_url(request: Request) -> Json[Submitted]:
     ),
 )
 async def submit_batch(request: Request) -> Response:
-    """Submit up to 10,000 URLs, as a JSON array or one JSON value a line (NDJSON).
+    """Submit up to 10,000 URLs, as a JSON array or one JSON value per line (NDJSON).
 
-    There is one answer for each URL, in order. What does not fit into the queue is answered with
-    `accepted: false` and can be sent again later.
+    There is one result for each URL, in order. URLs that the queue has no room for have
+    `accepted: false`; send them again later.
     """
     context: Context = request.app.state.context
     content = await request.body()
@@ -134,10 +134,10 @@ async def submit_batch(request: Request) -> Response:
 
 @hot_routes.get("", responses=described({200: RecordResponse, 202: Submitted}, 404))
 async def look_up_url(request: Request, query: Annotated[LookUpQuery, Query()]) -> Response:
-    """Look up what is known of a URL; `source=false` leaves the page source out.
+    """Look up the record of a URL; `source=false` omits the page source.
 
-    An unknown URL is submitted. A record older than the cache time is answered as it is, with
-    `stale: true`, and fetched again behind the answer. `submit=false` does neither.
+    An unknown URL is submitted. A record older than the cache time is returned with `stale: true`,
+    and fetched again in the background. `submit=false` does neither.
     """
     context: Context = request.app.state.context
     found = await context.look_up_url(
@@ -150,16 +150,16 @@ async def look_up_url(request: Request, query: Annotated[LookUpQuery, Query()]) 
 async def get_page_source(
     request: Request, context: InContext, query: Annotated[SourceQuery, Query()]
 ) -> Response:
-    """Get the page source alone, as text that no browser runs."""
+    """Get the page source alone, as plain text."""
     found = await context.look_up_url(query.url, with_source=True, only_look=not query.submit)
     return await _response(request, context, found, _source)
 
 
 @routes.delete("", status_code=204, responses=described({}, 404))
 async def invalidate_url(services: WithServices, query: Annotated[OneUrl, Query()]) -> Response:
-    """Drop what is known of a URL, so that the next look-up fetches it again.
+    """Delete the record of a URL, so that the next look-up fetches it again.
 
-    A request that is under way goes on and still gets its answer.
+    A request that is in progress still completes.
     """
     if not await services.invalidate_url(query.url):
         raise Refusal(404, UNKNOWN)
@@ -199,7 +199,7 @@ async def _response(
     found: Found | Waiting | None,
     compose: Callable[[Found], Response],
 ) -> Response:
-    """Large sources take turns: reading one takes several times its size."""
+    """Large sources are read one at a time: each takes several times its size in memory."""
     if isinstance(found, Found) and found.large_source is not None:
         await request.state.response_share.take(found.large_source)
         async with context.reading_source:
@@ -224,7 +224,7 @@ def _from_lines(content: bytes) -> list[str | SubmitBody]:
 
 
 def _numbered_lines(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Those that are not blank, one at a time: there may be millions."""
+    """Lines that are not blank, one at a time: there may be millions."""
     number, end = 1, 0
     for line in _FILLED_LINE.finditer(content):
         number += content.count(b"\n", end, line.start())

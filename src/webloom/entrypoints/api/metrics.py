@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, Metric
@@ -30,88 +31,70 @@ async def get_metrics(context: InContext) -> Response:
 
 
 async def state_registry(services: Services, health: Health) -> CollectorRegistry:
-    """What the store and the broker say now, for all processes together."""
+    """What the store and the broker report now, for all processes together."""
     registry = CollectorRegistry()
-    up = Gauge("webloom_dependency_up", "1 when it answers", ["name"], registry=registry)
-    for dependency in health.dependencies:
-        up.labels(dependency.name).set(dependency.state == "up")
-    messages = Gauge(
-        "webloom_queue_messages", "Messages by state", ["queue", "state"], registry=registry
-    )
-    for queue in health.queues:
-        for state in ("ready", "delayed", "in_flight", "dead"):
-            if (count := getattr(queue, state)) is not None:
-                messages.labels(queue.name, state).set(count)
-    attempts = Gauge(
-        "webloom_worker_attempts",
-        "Attempts that a worker has ended since its start",
-        ["worker", "outcome"],
-        registry=registry,
-    )
-    busy = Gauge("webloom_worker_in_flight", "Fetches running now", ["worker"], registry=registry)
-    for worker in health.workers:
-        if worker.alive:
-            name = f"{worker.host}:{worker.pid}"
-            busy.labels(name).set(worker.in_flight)
-            for outcome in ("completed", "retried", "failed"):
-                attempts.labels(name, outcome).set(getattr(worker, outcome))
+
+    def gauge(name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]) -> None:
+        family = Gauge(f"webloom_{name}", text, labels, registry=registry)
+        for key, value in values.items():
+            (family.labels(*key) if key else family).set(value)
+
+    workers = {f"{each.host}:{each.pid}": each for each in health.workers if each.alive}
+    up = {(each.name,): each.state == "up" for each in health.dependencies}
+    gauge("dependency_up", "1 when it is reachable", ["name"], up)
+    depths = {
+        (queue.name, state): count
+        for queue in health.queues
+        for state in ("ready", "delayed", "in_flight", "dead")
+        if (count := getattr(queue, state)) is not None
+    }
+    gauge("queue_messages", "Messages by state", ["queue", "state"], depths)
+    outcomes = {
+        (name, outcome): getattr(worker, outcome)
+        for name, worker in workers.items()
+        for outcome in ("completed", "retried", "failed")
+    }
+    text = "Attempts that a worker has ended since its start"
+    gauge("worker_attempts", text, ["worker", "outcome"], outcomes)
+    in_flight = {(name,): worker.in_flight for name, worker in workers.items()}
+    gauge("worker_in_flight", "Fetches running now", ["worker"], in_flight)
     registry.register(_Refusals([*health.workers, *health.others]))
-    waiting = Gauge(
-        "webloom_imports_wait",
-        "1 when there is no room for feeds in the spool",
-        registry=registry,
-    )
-    waiting.set(health.imports is not None)
-    records = Gauge("webloom_records", "Records by status", ["status"], registry=registry)
-    counts = await ask(services.store.count_by_status)
-    for status, count in (counts.result or {}).items():
-        records.labels(status.value).set(count)
-    await _add_imports(services, registry)
-    await _add_watches(services, registry)
+    is_waiting = {(): health.imports is not None}
+    gauge("imports_wait", "1 when there is no room for feeds in the spool", [], is_waiting)
+    records = (await ask(services.store.count_by_status)).result or {}
+    by_status = {(status.value,): count for status, count in records.items()}
+    gauge("records", "Records by status", ["status"], by_status)
+    postings = (await ask(services.imports.postings.count)).result or ()
+    by_state = {(state,): count for state, count in zip(("open", "closed"), postings, strict=False)}
+    gauge("postings", "Job postings", ["state"], by_state)
+    gauge("feeds", "Feeds", ["state"], await _feeds(services))
+    watches = (await ask(services.watches.count_watches)).result
+    counts = {} if watches is None else {(key,): count for key, count in asdict(watches).items()}
+    gauge("watches", "Watches", ["state"], counts)
+    usage = (await ask(lambda: services.page_storage.usage(with_superseded=False))).result or ()
+    items = {(each.collection,): each.items for each in usage}
+    gauge("storage_items", "What is kept of watched pages", ["collection"], items)
+    sizes = {(each.collection,): each.bytes for each in usage}
+    gauge("storage_bytes", "About", ["collection"], sizes)
+    budget = {(): services.settings.storage_budget}
+    gauge("storage_budget_bytes", "What they may take", [], budget)
     return registry
 
 
-async def _add_imports(services: Services, registry: CollectorRegistry) -> None:
-    postings = Gauge("webloom_postings", "Job postings", ["state"], registry=registry)
-    feeds = Gauge("webloom_feeds", "Feeds", ["state"], registry=registry)
-    counted = await ask(services.imports.postings.count)
-    for state, count in zip(("open", "closed"), counted.result or (), strict=False):
-        postings.labels(state).set(count)
-    known = await ask(services.imports.feeds.all)
-    if known.result is not None:
-        states = {
-            "all": known.result,
-            "enabled": [feed for feed in known.result if feed.config.enabled],
-            "importing": [feed for feed in known.result if feed.active_run_id],
-            "failing": [feed for feed in known.result if feed.failures],
-        }
-        for state, found in states.items():
-            feeds.labels(state).set(len(found))
-
-
-async def _add_watches(services: Services, registry: CollectorRegistry) -> None:
-    watches = Gauge("webloom_watches", "Watches", ["state"], registry=registry)
-    counted = await ask(services.watches.count_watches)
-    if counted.result is not None:
-        for state, count in asdict(counted.result).items():
-            watches.labels(state).set(count)
-    items = Gauge(
-        "webloom_storage_items",
-        "What is kept of watched pages",
-        ["collection"],
-        registry=registry,
-    )
-    size = Gauge("webloom_storage_bytes", "About", ["collection"], registry=registry)
-    budget = Gauge("webloom_storage_budget_bytes", "What they may take", registry=registry)
-    budget.set(services.settings.storage_budget)
-    used = await ask(lambda: services.page_storage.usage(with_superseded=False))
-    for each in used.result or ():
-        items.labels(each.collection).set(each.items)
-        size.labels(each.collection).set(each.bytes)
+async def _feeds(services: Services) -> dict[tuple[str, ...], float]:
+    feeds = (await ask(services.imports.feeds.all)).result
+    if feeds is None:
+        return {}
+    return {
+        ("all",): len(feeds),
+        ("enabled",): sum(feed.config.enabled for feed in feeds),
+        ("importing",): sum(feed.active_run_id is not None for feed in feeds),
+        ("failing",): sum(feed.failures > 0 for feed in feeds),
+    }
 
 
 class _Refusals(Collector):
-    """The processes count, and say so in their heartbeats."""
+    """Counted by the processes, reported in their heartbeats."""
 
     def __init__(self, processes: list[ProcessHealth]) -> None:
         self._counts: dict[tuple[str, str], int] = {}

@@ -1,8 +1,8 @@
 """Routers whose routes document themselves, and the OpenAPI document.
 
 A route's documentation is what its handler declares: the name is the operation id and the summary,
-the docstring the description, `-> Json[X]` the response, `Depends(json_body(X))` the body. What
-every route can answer (422, 503, 401 and 403) is added here.
+the docstring the description, `-> Json[X]` the response, `Depends(json_body(X))` the body. Errors
+of every route (401, 403, 422, 503) are added here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REFERENCE = "#/components/schemas/{name}"
 DESCRIPTION = (
     "Ask for the HTTP metadata of any URL; import job postings from feeds; watch pages. "
     "Errors are problem+json (RFC 9457). Lists are `{data, nextCursor}`. "
-    "Bound beyond loopback, every route but /health/live asks for a key."
+    "Bound beyond loopback, every route but /health/live requires an API key."
 )
 TAGS = {
     "metadata": "HTTP metadata of URLs: submit, look up, list",
@@ -43,11 +43,11 @@ SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key from `webloom new-key`"},
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
-# Without keys in its settings, an API on loopback asks for none.
+# Without keys in its settings, an API on loopback requires none.
 SECURITY: list[dict[str, list[str]]] = [{"bearer": []}, {"header": []}, {}]
 Responses = dict[int | str, dict[str, Any]]
 
-_kinds: list[Any] = []  # all that routes take and answer
+_kinds: list[Any] = []  # of all requests and responses
 
 
 class ApiRoute(APIRoute):
@@ -107,8 +107,8 @@ def _success(endpoint: Callable[..., Any], options: dict[str, Any]) -> Responses
 
 
 def described(bodies: dict[int, Any], *problems: int) -> Responses:
-    """What a route answers besides what its handler declares. A body is a struct, or the media type
-    of a text; a Problem is one of its own."""
+    """Responses besides the one that the handler declares. A body is a struct, a subclass of
+    Problem, or the media type of a text."""
     described: Responses = {status: _problem(status) for status in problems}
     for status, body in bodies.items():
         if isinstance(body, str):
@@ -192,7 +192,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _example(schema: dict[str, Any], components: dict[str, Any]) -> Any:
-    """A small one, of the examples of its fields; None: there are none."""
+    """A small example, built from those of the fields; None if they have none."""
     if "$ref" in schema:
         return _example(components[schema["$ref"].rpartition("/")[2]], components)
     for choice in schema.get("anyOf", ()):

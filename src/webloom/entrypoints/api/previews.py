@@ -1,4 +1,4 @@
-"""What a feed or a watch would give, before it is stored."""
+"""Previews: what a feed would give, or a watch would see, before it is stored."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from webloom.entrypoints.api.import_schemas import ImportFailure
 from webloom.entrypoints.api.openapi import router
 from webloom.entrypoints.api.requests import InContext, json_body
 from webloom.entrypoints.api.responses import Json, Refusal
+from webloom.entrypoints.api.schemas import filled
 
 LONGEST_TEXT = 50_000  # characters of a page that are shown
 
@@ -55,7 +56,7 @@ async def preview_feed(
     refuse_bad(config)
     with context.feed_previews.one():
         try:
-            return Json(await _while_wanted(request, _feed(context.services, config)))
+            return Json(await _while_connected(request, _feed(context.services, config)))
         except FetchFailed as failure:
             raise Refusal(422, f"This feed can't be fetched: {failure.reason}.") from failure
         except FeedUnreadable as error:
@@ -74,7 +75,7 @@ async def preview_watch(
     url = check_url(body.url, policy=context.services.policy)
     with context.page_previews.one():
         try:
-            seen = await _while_wanted(request, _page(context.services, url, selection))
+            seen = await _while_connected(request, _page(context.services, url, selection))
         except FetchFailed as failure:
             raise Refusal(422, f"This page can't be fetched: {failure.reason}.") from failure
         except PageUnreadable as error:
@@ -85,16 +86,11 @@ async def preview_watch(
 async def _feed(services: Services, config: FeedConfig) -> FeedPreview:
     async with open_preview_feed(services) as preview_feed:
         seen, last = await preview_feed(config)
-    return FeedPreview(
+    return filled(
+        FeedPreview,
+        seen,
+        last,
         url=config.url,
-        format=last.format,
-        bytes=seen.bytes,
-        is_whole=last.is_whole,
-        fetched=last.fetched,
-        duplicates=last.duplicates,
-        failed=last.failed,
-        repairs=last.repairs,
-        failure_reasons=last.failure_reasons,
         failures=msgspec.convert(seen.failures, list[ImportFailure], from_attributes=True),
         postings=msgspec.convert(seen.postings, list[PostingPreview], from_attributes=True),
     )
@@ -105,9 +101,9 @@ async def _page(services: Services, url: str, selection: Selection) -> PageSeen:
         return await preview_page(url, selection)
 
 
-async def _while_wanted(request: Request, making: Coroutine[Any, Any, Made]) -> Made:
-    """Ends it when the client leaves, so that nobody waits for what nobody looks at."""
-    made, gone = asyncio.ensure_future(making), asyncio.ensure_future(_left(request))
+async def _while_connected(request: Request, making: Coroutine[Any, Any, Made]) -> Made:
+    """Cancels the work when the client disconnects."""
+    made, gone = asyncio.ensure_future(making), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait({made, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not made.done():
@@ -119,7 +115,7 @@ async def _while_wanted(request: Request, making: Coroutine[Any, Any, Made]) -> 
         await asyncio.gather(made, gone, return_exceptions=True)
 
 
-async def _left(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

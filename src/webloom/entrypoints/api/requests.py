@@ -1,4 +1,4 @@
-"""How a request's body and parameters are read, and refused when they don't fit."""
+"""Query models and body decoders of requests."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ WithServices = Annotated[Services, Depends(services_of)]
 
 
 class Parameters(BaseModel):
-    """The query parameters of a route. One that is not known is refused: most often it is an
-    ampersand in a URL that was not encoded, and the rest of the URL would be lost."""
+    """The query parameters of a route. An unknown one is refused: most often it comes from an
+    ampersand in a URL that was not encoded, whose rest would be lost."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -98,7 +98,7 @@ def _date_first(given: str) -> str:
 
 
 def instant(given: datetime) -> datetime:
-    """In UTC, which is meant where no time zone is given."""
+    """In UTC, which is the default time zone."""
     if given.tzinfo is None:
         return given.replace(tzinfo=UTC)
     try:
@@ -140,7 +140,7 @@ NoParameters = Depends(refuse_parameters)
 
 
 def refuse_bad_query(query: bytes) -> None:
-    """What FastAPI would read as another text, or a database would not store."""
+    """Refuse text that FastAPI would decode to something else, or that a database can't store."""
     try:
         text = unquote_to_bytes(query).decode()
     except UnicodeDecodeError:
@@ -216,7 +216,7 @@ def decode(
 
 
 async def off_loop(work: Callable[[bytes], Made], content: bytes) -> Made:
-    """A large body keeps a thread busy, and not the event loop."""
+    """Large bodies are decoded in a thread, so that the event loop stays free."""
     if len(content) <= SMALL_BYTES:
         return work(content)
     return await asyncio.to_thread(work, content)

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 RETRY_WHEN_FULL = 1
 RETRY_WHEN_UNAVAILABLE = 5
-FAILED = "Webloom failed to answer; its log says why."
+FAILED = "Webloom failed to handle this request; its log says why."
 UNAVAILABLE = (
     "Not accepted: a database or broker can't be used now. GET /health says which. Try again."
 )
@@ -79,7 +79,7 @@ class Refusal(Exception):
 
 
 def found(it: Found | None, detail: str) -> Found:
-    """Raises Refusal with 404 for None."""
+    """Raises Refusal (404) for None."""
     if it is None:
         raise Refusal(404, detail)
     return it
@@ -94,7 +94,7 @@ def install_problem_handlers(app: FastAPI) -> None:
 
 
 PROBLEMS: dict[type, tuple[int, str, int | None]] = {  # status, detail, Retry-After
-    ClientDisconnect: (400, "The connection ended before the body did.", None),  # nobody is there
+    ClientDisconnect: (400, "The connection ended before the body did.", None),  # goes unread
     Exception: (500, FAILED, None),  # raised again after this response, and logged by the guard
     errors.UrlRefused: (422, "This URL can't be fetched: {}.", None),
     errors.BadCursor: (422, "cursor: {}. Take it from the page before as it is.", None),
@@ -113,7 +113,7 @@ LOGGED = {errors.BackendRefused, errors.Unavailable, errors.ResourcesExhausted}
 
 
 async def _known(_: Request, error: Exception) -> Response:
-    """The problem of its nearest kind."""
+    """The problem of the nearest class in its hierarchy."""
     kind = next(each for each in type(error).__mro__ if each in PROBLEMS)
     status, text, retry_after = PROBLEMS[kind]
     if kind in LOGGED:
@@ -146,8 +146,8 @@ def _allowed(request: Request) -> list[str]:
 
 
 def _sentences(error: RequestValidationError) -> str:
-    """What is wrong with each parameter; one that may be of two types has an error for each, of
-    which the first is shown."""
+    """What is wrong with each parameter. One that may have two types has an error for each: the
+    first is shown."""
     sentences: dict[str, str] = {}
     for each in error.errors():
         name = str(each["loc"][1])  # after "query" or "path"

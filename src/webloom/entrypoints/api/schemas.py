@@ -1,4 +1,4 @@
-"""Requests and responses of the API: the one source of its OpenAPI document."""
+"""Requests and responses that the whole API shares, and those of /metadata and /health."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ from webloom.entrypoints.api.formats import HttpUrl
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", bound=msgspec.Struct)
-
-STORAGE_FULL = (
-    "full: nothing new is stored of watched pages, and nothing superseded is left to prune. "
-    "Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages"
-)
 
 
 class Page(msgspec.Struct, Generic[Item], kw_only=True, rename="camel"):
@@ -33,15 +28,15 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Submitted(msgspec.Struct, kw_only=True):
-    """The request is durable and will be answered."""
+    """The request is durable."""
 
-    url: str  # as it is kept: the normalised form
+    url: str  # normalised
     status: Status
     request_id: str | None
 
 
 class BatchResult(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What became of one URL of a batch."""
+    """The result for one URL of a batch."""
 
     url: str
     accepted: bool
@@ -69,7 +64,7 @@ class RecordsPage(Page[RecordResponse]):
 
 
 class Problem(msgspec.Struct, kw_only=True):
-    """An error, as RFC 9457 lays it out."""
+    """An error (RFC 9457)."""
 
     type: str = "about:blank"
     title: str
@@ -93,7 +88,7 @@ class QueueHealth(msgspec.Struct, kw_only=True):
     limit: int
     ready: int
     delayed: int
-    in_flight: int | None  # None: this broker does not tell
+    in_flight: int | None  # null: this broker does not report it
     dead: int
 
 
@@ -110,7 +105,7 @@ class ProcessHealth(msgspec.Struct, kw_only=True):
     started_at: datetime
     queues: list[str]  # that it serves
     refused: dict[str, int]  # connections that the gate refused since its start, by reason
-    exhausted: str | None  # what it waits for, as its machine has run out of it
+    exhausted: str | None  # the resource of its machine that it waits for
     last_beat_seconds_ago: float
     alive: bool
 

@@ -1,10 +1,10 @@
-"""The admin UI: files that were built beforehand, served as they are.
+"""The admin UI: static files.
 
     /import-history         the file import-history.html
-    /import-history/RUN     import-history/_.html: one file stands for every run
+    /import-history/RUN     import-history/_.html: one file for every run
     anything else           404.html
 
-A page's policy names the scripts that it carries inside: ui_policy.py.
+A page's Content-Security-Policy has the hashes of its inline scripts: ui_policy.py.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from webloom.entrypoints.api.ui_policy import policy
 
 FOLDER = Path(__file__).parents[2] / "_ui"
 
-# What begins like this is the API's, and never a page.
+# Prefixes of the API's paths, which are never pages.
 API_PATHS = ("/api/", "/metadata", "/health", "/metrics", "/openapi.json")
 IMMUTABLE = "_next/static/"  # files whose names change with their content
-STAND_IN = "_"  # the name of a page that stands for all of its kind
+STAND_IN = "_"  # the name of a page that is served for every id
 SMALLEST_PACKED = 1024
 PACKED = ("text/", "application/javascript", "application/json", "image/svg+xml")
 
@@ -48,7 +48,7 @@ works: <a href="/health">/health</a>, <a href="/openapi.json">/openapi.json</a>.
 
 
 def is_ui(path: str) -> bool:
-    """Whether the path is for people: it shows nothing but files that everybody has."""
+    """Whether the path is a static file, which holds nothing secret."""
     return not path.startswith(API_PATHS)
 
 
@@ -82,10 +82,10 @@ class _File:
 
 
 class UiRoute(Route):
-    """All that is not the API's, whose own answers to a wrong method or slash stay."""
+    """Every path that is not the API's, which keeps its own 404 and 405."""
 
     def __init__(self, ui: AdminUi) -> None:
-        super().__init__("/{path:path}", ui.answer, methods=["GET"], include_in_schema=False)
+        super().__init__("/{path:path}", ui.respond, methods=["GET"], include_in_schema=False)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         return super().matches(scope) if is_ui(scope["path"]) else (Match.NONE, {})
@@ -106,23 +106,22 @@ class AdminUi:
             if path.is_file() and not path.name.startswith(".")
         }
 
-    async def answer(self, request: Request) -> Response:
-        """A page, or a part of one."""
+    async def respond(self, request: Request) -> Response:
         if not self._files:
             headers = HEADERS | {"Content-Security-Policy": policy()}
             return HTMLResponse(NOT_BUILT, headers=headers)
         found = self._find(request.scope["raw_path"].decode("ascii", "replace").strip("/"))
         if found is None:
-            return _answer(request, self._files["404.html"], 404)
-        return _answer(request, found, 200)
+            return _response(request, self._files["404.html"], 404)
+        return _response(request, found, 200)
 
     def _find(self, path: str) -> _File | None:
-        """`path` is encoded still: what stands for a run may have a slash in it."""
+        """`path` is still encoded: an id may contain a slash."""
         name = unquote(path) or "index"
         return self._files.get(name) or self._files.get(f"{name}.html") or self._stand_in(path)
 
     def _stand_in(self, name: str) -> _File | None:
-        """A page of the kind: x/RUN is x/_.html, x/RUN.txt and x/RUN/__next….txt are its parts."""
+        """x/ID is x/_.html; x/ID.txt and x/ID/__next….txt are its parts."""
         parent, slash, rest = name.partition("/")
         if not slash or parent.startswith("_next"):
             return None
@@ -134,7 +133,7 @@ class AdminUi:
         return self._files.get(f"{parent}/{STAND_IN}.html")
 
 
-def _answer(request: Request, file: _File, status: int) -> Response:
+def _response(request: Request, file: _File, status: int) -> Response:
     headers = file.headers
     if status == 200 and headers["ETag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -145,7 +144,7 @@ def _answer(request: Request, file: _File, status: int) -> Response:
 
 
 def _media_type(path: Path) -> str:
-    if path.suffix == ".txt":  # React's, which no browser is to guess about
+    if path.suffix == ".txt":  # React's payloads, which no browser should sniff
         return "text/plain; charset=utf-8"
     if path.suffix == ".js":
         return "application/javascript; charset=utf-8"

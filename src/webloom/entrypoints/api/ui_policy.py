@@ -1,7 +1,7 @@
-"""What the pages of the admin UI may do, as a Content-Security-Policy.
+"""The Content-Security-Policy of the admin UI.
 
-Next writes scripts into its pages: each page's policy names the hashes of its own. This module is
-also used while the UI is built, and imports the standard library only.
+Next writes inline scripts into its pages: each page's policy has the hashes of its own. This module
+is also used while the UI is built, and imports the standard library only.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _HEAD = re.compile(rb'<head>(?:<meta charset="utf-8" ?/?>)?', re.IGNORECASE)
 
 
 def policy(page: bytes = b"", api_base: str = "") -> str:
-    """The header for a page, or for a file that is none; `api_base` is where its API is."""
+    """The header for a page or another file; `api_base` is the URL of its API."""
     return _rules(page, api_base) + _NOT_FRAMED
 
 
 def with_policy(page: bytes, api_base: str) -> bytes:
-    """The page with its policy inside, for a web server that knows nothing about it."""
+    """The page with its policy in a meta element, for any web server."""
     content = html.escape(_rules(page, api_base))
     tag = f'<meta http-equiv="Content-Security-Policy" content="{content}">'.encode()
     changed, count = _HEAD.subn(lambda head: head[0] + tag, page, count=1)

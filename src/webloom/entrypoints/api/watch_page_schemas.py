@@ -1,4 +1,4 @@
-"""What the routes of watched pages answer: a part of the OpenAPI document.
+"""Responses of watched pages.
 
 Pages, versions, change logs and prices have the names of the messages on `storage-agent`; times
 that are numbers there are milliseconds since 1970.
@@ -40,7 +40,7 @@ class PageResponse(msgspec.Struct, kw_only=True, rename="camel"):
     last_checked: datetime | None
     last_outcome: Outcome | None
     last_error: str | None
-    # The content, of a page that was asked for by jobId and url.
+    # The content, only with jobId and url.
     text: str | msgspec.UnsetType | None = msgspec.UNSET
     metadata: Mapping[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
     images: list[Any] | msgspec.UnsetType = msgspec.UNSET

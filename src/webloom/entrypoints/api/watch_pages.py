@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 from collections.abc import AsyncIterator, Mapping
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -51,20 +49,19 @@ from webloom.entrypoints.api.watch_page_schemas import (
     storage_response,
     version_response,
 )
+from webloom.entrypoints.csv_rows import csv_rows
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.web_url import normalise
 from webloom.ports.page_history import ChangeFilter
 from webloom.ports.pages import PageFilter
 
-NO_SUCH_VERSION = "That version is not kept. GET /api/watch/pages/versions lists those that are."
+NO_SUCH_VERSION = "There is no such version. GET /api/watch/pages/versions lists them."
 PRICES_AT_ONCE = 200
 DIFF_WIDTH = 160
 MOST_LINES = 20_000  # of a diff that is text
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-
 LAST_VERSION = 2**53
-# Text of other people's pages: no browser is to take it for HTML.
+# Untrusted text, which no browser must render as HTML.
 UNTRUSTED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 VersionNumber = Annotated[int, Field(ge=1, le=LAST_VERSION)]
@@ -116,7 +113,7 @@ async def list_pages(
 ) -> Json[PagesPage]:
     """List pages, the latest updated first. With `jobId` and `url`: that one, with its content."""
     if query.job_id and query.url and query.cursor is None:
-        url = await _spelt(services, query.job_id, query.url)
+        url = await _known_url(services, query.job_id, query.url)
         page = await services.pages.find_page(query.job_id, url)
         found = [] if page is None else [page_detail(page)]
         return Json(PagesPage(data=found, next_cursor=None))
@@ -139,7 +136,7 @@ async def list_versions(
     services: WithServices, query: Annotated[VersionsQuery, Query()]
 ) -> Json[VersionsPage]:
     """List the versions of a page, the newest first."""
-    url = await _spelt(services, query.job_id, query.url)
+    url = await _known_url(services, query.job_id, query.url)
     found = await services.page_history.versions(
         query.job_id, url, limit=query.limit, before=query.cursor
     )
@@ -154,7 +151,7 @@ async def get_version(
     query: Annotated[PageQuery, Query()],
 ) -> Json[VersionDetail]:
     """Get one version, with its content."""
-    url = await _spelt(services, query.job_id, query.url)
+    url = await _known_url(services, query.job_id, query.url)
     parsed = await services.page_history.parsed(query.job_id, url, version)
     found = await services.page_history.versions(query.job_id, url, limit=1, before=version + 1)
     if parsed is None or not found or found[0].version != version:
@@ -167,7 +164,7 @@ async def get_version(
 async def compare_versions(context: InContext, query: Annotated[DiffQuery, Query()]) -> Response:
     """Compare two versions of a page."""
     services = context.services
-    url = await _spelt(services, query.job_id, query.url)
+    url = await _known_url(services, query.job_id, query.url)
     old, new = await asyncio.gather(
         *(services.page_history.parsed(query.job_id, url, each) for each in (query.old, query.new))
     )
@@ -199,7 +196,7 @@ async def list_changes(
 @routes.get("/pages/prices", responses=or_text(PricesPage, "text/csv"))
 async def list_prices(services: WithServices, query: Annotated[PricesQuery, Query()]) -> Response:
     """List the prices of a page, the latest first; as CSV all of them."""
-    job_id, url = query.job_id, await _spelt(services, query.job_id, query.url)
+    job_id, url = query.job_id, await _known_url(services, query.job_id, query.url)
     if query.form == "csv":
         rows = _csv(services, job_id, url)
         headers = {"Content-Disposition": "attachment; filename=prices.csv"}
@@ -227,8 +224,8 @@ async def get_storage(services: WithServices) -> Json[StorageResponse]:
     return Json(storage_response(usage, size, budget=budget, is_full=is_full))
 
 
-async def _spelt(services: Services, job_id: str, url: str) -> str:
-    """As it is known: as it was given, or else in its normal form."""
+async def _known_url(services: Services, job_id: str, url: str) -> str:
+    """The URL as given if such a page is stored, else normalised."""
     try:
         normal = normalise(url)
     except UrlRefused:
@@ -239,7 +236,7 @@ async def _spelt(services: Services, job_id: str, url: str) -> str:
 
 
 def _page(parsed: Mapping[str, Any]) -> ParsedPage:
-    """Anybody may have sent it."""
+    """From stored content, which other programs may have sent."""
     return ParsedPage(
         title=parsed.get("title"),
         text=parsed.get("text") or "",
@@ -268,14 +265,14 @@ def _shown(diff: PageDiff, query: DiffQuery) -> str:
 
 
 async def _csv(services: Services, job_id: str, url: str) -> AsyncIterator[bytes]:
-    yield _rows([["timestamp", "time", "price", "currency", "changePercent", "version"]])
+    yield csv_rows([["timestamp", "time", "price", "currency", "changePercent", "version"]])
     cursor: str | None = None
     while True:
         found, cursor = await services.page_history.prices(
             job_id, url, limit=PRICES_AT_ONCE, cursor=cursor
         )
         if found:
-            yield _rows([_row(each) for each in found])
+            yield csv_rows([_row(each) for each in found])
         if cursor is None:
             return
 
@@ -284,19 +281,8 @@ def _row(record: PriceRecord) -> list[object]:
     return [
         record.timestamp,
         moment_of(record.timestamp).isoformat(),
-        f"{record.price:f}",
-        _harmless(record.currency or ""),
-        "" if record.change_percent is None else f"{record.change_percent:f}",
-        "" if record.version is None else record.version,
+        record.price,
+        record.currency,
+        record.change_percent,
+        record.version,
     ]
-
-
-def _harmless(text: str) -> str:
-    """A spreadsheet takes what begins like this for a formula."""
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
-
-
-def _rows(rows: list[list[object]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()

@@ -32,7 +32,7 @@ from webloom.parsing.json_limits import JsonLimits
 from webloom.ports.page_history import ChangeFilter
 from webloom.ports.watch_runs import RunFilter
 
-NO_SUCH_RUN = "There is no such run. GET /api/watch/runs lists those that are kept."
+NO_SUCH_RUN = "There is no such run. GET /api/watch/runs lists them."
 FEED_ENTRIES = 100
 MOST_EVENTS = 1000
 LIMITS = JsonLimits(values=1_000_000, items=MOST_EVENTS, called="events")
@@ -86,9 +86,9 @@ async def publish_events(
 ) -> Json[EventsAccepted]:
     """Put one message, or an array of them, 1,000 at most, on the queue `storage-agent`.
 
-    202 means that they are on the queue: what is sent twice is stored once. All are looked at
-    first: with one that can't be stored, none is taken. Pages that a watch checks itself are
-    refused, unless it has `acceptsEvents`.
+    202 means that they are on the queue. An event that is sent twice is stored once. All are
+    validated first: if one can't be stored, none is accepted. Events for pages that a watch checks
+    itself are refused, unless it has `acceptsEvents`.
     """
     given = await off_loop(_decoded, content)
     events = [bytes(each) for each in given] if isinstance(given, list) else [content]

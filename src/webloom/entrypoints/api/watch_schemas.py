@@ -1,4 +1,4 @@
-"""What the routes of watches and their runs take and answer: a part of the OpenAPI document."""
+"""Requests and responses of watches, their runs and notifications."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SelectionBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, re
 
 
 class ThresholdsBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
-    """When a change is told. Nothing set: always."""
+    """Which changes are notified. Nothing set: all."""
 
     text_contains: Phrases = []
     price_below: Threshold | None = None
@@ -74,13 +74,13 @@ class ThresholdsBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, r
 
 
 class TargetBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
-    """Where people are told: an Apprise URL or a webhook. One that is edited may be given as it was
-    answered, with …: it stays as it is, and so does its secret."""
+    """Where notifications go: an Apprise URL or a webhook. In an edit, a URL as in a response, with
+    …, keeps the target and its secret."""
 
     url: TargetUrl
     secret: Secret | None = None
     digest_minutes: DigestMinutes | None = None
-    signed: bool | msgspec.UnsetType = msgspec.UNSET  # as it was answered; the secret decides
+    signed: bool | msgspec.UnsetType = msgspec.UNSET  # ignored: the secret decides
 
 
 Targets = Annotated[list[TargetBody], documented(maxItems=MOST_TARGETS)]
@@ -101,7 +101,7 @@ class AddWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, ren
 
 
 class EditWatchBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
-    """What is to change of a watch."""
+    """Changes to a watch."""
 
     urls: SomeUrls | msgspec.UnsetType = msgspec.UNSET
     name: RequiredName | msgspec.UnsetType = msgspec.UNSET
@@ -145,7 +145,7 @@ class WatchResponse(msgspec.Struct, kw_only=True, rename="camel"):
     price_changes_detected: int
 
 
-# What is answered of a watch, and may be sent back with the rest; it changes nothing.
+# Fields of a response that are ignored when they are sent back.
 READ_ONLY = frozenset(WatchResponse.__struct_encode_fields__) - frozenset(
     AddWatchBody.__struct_encode_fields__
 )
@@ -161,7 +161,7 @@ class ListRefusal(msgspec.Struct, kw_only=True):
 
 
 class WatchesImported(msgspec.Struct, kw_only=True):
-    """What became of the entries of a list."""
+    """Results for the entries of a list."""
 
     added: int
     refused: int
@@ -203,7 +203,7 @@ class WatchBusy(Problem, kw_only=True):
 
 
 class NoticeResponse(msgspec.Struct, kw_only=True, rename="camel"):
-    """Something that is or was to be told."""
+    """A notification, sent or pending."""
 
     notice_id: str
     job_id: str
@@ -218,7 +218,7 @@ class NoticeResponse(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class NoticesPage(Page[NoticeResponse]):
-    """Notices, the latest first."""
+    """Notifications, the latest first."""
 
 
 def watch_response(watch: Watch) -> WatchResponse:
@@ -248,37 +248,26 @@ def watch_response(watch: Watch) -> WatchResponse:
     )
 
 
-def entry_of(entry: dict[str, Any]) -> AddWatchBody:
-    """Of a list of watches, which may be one that was answered. Raises ValidationError."""
-    given = {name: value for name, value in entry.items() if name not in READ_ONLY}
-    return msgspec.convert(given, AddWatchBody)
-
-
-def shown_entry(entry: dict[str, Any]) -> str:
-    """What a person knows an entry of a list by."""
-    urls = entry.get("urls")
-    first = urls[0] if isinstance(urls, list) and urls else None
-    return str(entry.get("name") or entry.get("url") or first)[:200]
+_KEPT_AS: dict[type, type] = {
+    ScheduleBody: Schedule,
+    SelectionBody: Selection,
+    ThresholdsBody: Thresholds,
+}
 
 
 def config_of(body: AddWatchBody | EditWatchBody) -> dict[str, Any]:
-    """The fields of WatchConfig that are given, as they are kept."""
-    wanted: dict[str, Any] = {}
+    """The fields of WatchConfig that are given, as the domain has them."""
+    config: dict[str, Any] = {}
     for name in WatchConfig.__dataclass_fields__:
         value = getattr(body, name)
         if value is msgspec.UNSET or (name == "schedule" and value is None):
             continue
-        match value:
-            case ScheduleBody():
-                value = msgspec.convert(value, Schedule, from_attributes=True)
-            case SelectionBody():
-                value = msgspec.convert(value, Selection, from_attributes=True)
-            case ThresholdsBody():
-                value = msgspec.convert(value, Thresholds, from_attributes=True)
-        if name == "targets":
-            value = [msgspec.convert(each, Target, from_attributes=True) for each in value]
-        wanted[name] = value
-    return wanted
+        if kind := _KEPT_AS.get(type(value)):
+            value = msgspec.convert(value, kind, from_attributes=True)
+        elif name == "targets":
+            value = msgspec.convert(value, list[Target], from_attributes=True)
+        config[name] = value
+    return config
 
 
 def job_run(run: WatchRun) -> JobRun:
@@ -296,11 +285,11 @@ def job_run(run: WatchRun) -> JobRun:
     )
 
 
-def notice_response(notice: Notification) -> NoticeResponse:
+def notice_response(notification: Notification) -> NoticeResponse:
     return filled(
         NoticeResponse,
-        notice,
-        notice_id=notice.notification_id,
-        job_id=notice.watch_id,
-        target=shown_target(notice.target_url),
+        notification,
+        notice_id=notification.notification_id,
+        job_id=notification.watch_id,
+        target=shown_target(notification.target_url),
     )

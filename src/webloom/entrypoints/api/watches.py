@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import Depends, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from webloom.application.watch.check_targets import TargetChecks
-from webloom.application.watch.manage_watches import ManageWatches
-from webloom.domain.errors import WatchRefused
 from webloom.domain.watch import Watch
 from webloom.entrypoints.api.formats import WATCH_LIST
 from webloom.entrypoints.api.openapi import described, router
@@ -40,17 +37,17 @@ from webloom.entrypoints.api.watch_schemas import (
     WatchesPage,
     WatchResponse,
     config_of,
-    entry_of,
     job_run,
     notice_response,
-    shown_entry,
     watch_response,
 )
+from webloom.entrypoints.watch_entries import add_entry
+from webloom.entrypoints.watch_entries import add_watch as add
 from webloom.parsing.watch_list import read_watch_list
 
 MOST_REFUSALS = 100  # of a list that are shown; all are counted
 ADDED_AT_ONCE = 100
-NO_SUCH_WATCH = "There is no such watch. GET /api/watches lists those that there are."
+NO_SUCH_WATCH = "There is no such watch. GET /api/watches lists them."
 
 WatchId = Annotated[str, Path(alias="jobId", max_length=200)]
 
@@ -66,7 +63,7 @@ class WatchesQuery(Paging):
         None,
         alias="jobId",
         max_length=200,
-        description="Only those with these ids, on one page; one that is not there is left out",
+        description="Only those with these ids, on one page; unknown ids are ignored",
     )
 
 
@@ -79,7 +76,7 @@ async def add_watch(
     services: WithServices, body: Annotated[AddWatchBody, Depends(json_body(AddWatchBody))]
 ) -> Json[WatchResponse]:
     """Watch pages. The first check is due at once, the others on the schedule."""
-    watch = await _add(services.manage_watches, body)
+    watch = await add(services.manage_watches, body)
     return Json(watch_response(watch), 201, {"Location": f"/api/watches/{watch.watch_id}"})
 
 
@@ -103,7 +100,7 @@ async def import_watches(
     request: Request, services: WithServices, content: Annotated[bytes, _LIST]
 ) -> Json[WatchesImported]:
     """Add a watch for each entry of a list: URLs line by line, OPML, or JSON (an array of URLs, or
-    of what POST /api/watches takes). One that is refused does not keep the others out."""
+    of what POST /api/watches takes). A refused entry does not affect the others."""
     is_json = request.headers.get("content-type", "").startswith("application/json")
     if is_json and not content.lstrip().startswith((b"[", b"{")):
         raise Refusal(422, "The body is not a list in JSON; send lines as text/plain.")
@@ -112,8 +109,8 @@ async def import_watches(
     refusals: list[ListRefusal] = []
     waiting, checks = iter(entries), manage.target_checks()
     while some := list(islice(waiting, ADDED_AT_ONCE)):
-        outcomes = await asyncio.gather(*(_refusal(manage, each, checks) for each in some))
-        refusals += [each for each in outcomes if each is not None]
+        outcomes = await asyncio.gather(*(add_entry(manage, each, checks) for each in some))
+        refusals += [each for each in outcomes if isinstance(each, ListRefusal)]
     return Json(
         WatchesImported(
             added=len(entries) - len(refusals),
@@ -133,8 +130,8 @@ async def get_watch(services: WithServices, watch_id: WatchId) -> Json[WatchResp
 async def edit_watch(
     services: WithServices, watch_id: WatchId, content: Annotated[bytes, _EDIT]
 ) -> Json[WatchResponse]:
-    """Change what is given of a watch; lists are replaced as a whole. What GET answers may be sent
-    back: of what can't be changed nothing is, and targets keep what is not shown."""
+    """Change the given fields of a watch; lists are replaced as a whole. The response of GET may be
+    sent back: read-only fields are ignored, and targets keep their hidden secrets."""
     given = decode(_fields, content)
     for name in READ_ONLY & given.keys():
         del given[name]
@@ -194,28 +191,6 @@ async def get_watch_feed(request: Request, services: WithServices, watch_id: Wat
     """Get the latest changes of a watch, as an Atom feed."""
     watch = found(await services.watches.find_watch(watch_id), NO_SUCH_WATCH)
     return await atom_response(request, services, watch)
-
-
-async def _add(
-    manage: ManageWatches, body: AddWatchBody, checks: TargetChecks | None = None
-) -> Watch:
-    given = config_of(body)
-    urls, name = given.pop("urls"), given.pop("name")
-    if body.url is not None:
-        urls = [body.url, *urls]
-    watch, _ = await manage.add(urls, name=name, checks=checks, **given)
-    return watch
-
-
-async def _refusal(
-    manage: ManageWatches, entry: dict[str, Any], checks: TargetChecks
-) -> ListRefusal | None:
-    """Why an entry of a list is not added; None: it is."""
-    try:
-        await _add(manage, entry_of(entry), checks)
-    except (WatchRefused, msgspec.ValidationError) as error:
-        return ListRefusal(entry=shown_entry(entry), reason=str(error))
-    return None
 
 
 def _found(watch: Watch | None) -> Json[WatchResponse]:

@@ -1,8 +1,7 @@
-"""Clients that try keys: slowed down, and after more of them refused for a while.
+"""Clients that guess keys are slowed down, and then refused for a while.
 
-A right key is always let in, also from an address that others guess from. So a guess has to be
-looked at; what bounds guessing is that the answer takes seconds and that a client has few
-connections.
+A right key is always accepted, even from an address that others guess from. So every guess is
+checked; the limits are that a response takes seconds and that a client has few connections.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from dataclasses import dataclass
 
 from webloom.entrypoints.api.client_log import ClientLog
 
-FREE = 5  # wrong keys that are answered at once
+FREE = 5  # wrong keys without a delay
 MOST = 20  # then they are refused with 429
 SLOW_SECONDS = 2.0
-QUIET_SECONDS = 60.0  # without a wrong key, and a client begins at zero
+QUIET_SECONDS = 60.0  # without a wrong key, after which the count is reset
 MOST_CLIENTS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    pause: float  # seconds until the answer
+    pause: float  # seconds until the response
     retry_after: int | None  # seconds; None: this is just a wrong key
 
 

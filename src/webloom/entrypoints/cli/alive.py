@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import socket
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-import uvloop
 
-from webloom.bootstrap.connections import open_services
 from webloom.domain.errors import WebloomError
+from webloom.entrypoints.cli.running import run_with_services
 from webloom.ports.heartbeats import ALIVE_SECONDS
-from webloom.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 
 def alive(
@@ -21,13 +22,13 @@ def alive(
     ],
 ) -> None:
     """Exit with 0 if such a process of this machine is alive. For health checks."""
-    if not uvloop.run(_is_alive(load_settings(), role)):
-        raise WebloomError(
-            f"no {role} on {socket.gethostname()} was heard of in the last {ALIVE_SECONDS:.0f} s"
-        )
 
-
-async def _is_alive(settings: Settings, role: str) -> bool:
-    async with open_services(settings, must_exist=True, queues=()) as services:
+    async def is_alive(services: Services) -> bool:
         seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]
-    return any(beat.role == role and beat.host == socket.gethostname() for beat in seen)
+        return any(beat.role == role and beat.host == socket.gethostname() for beat in seen)
+
+    if not run_with_services(is_alive, queues=()):
+        raise WebloomError(
+            f"no {role} on {socket.gethostname()} has sent a heartbeat in the last "
+            f"{ALIVE_SECONDS:.0f} s"
+        )

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvloop
 
-from webloom.application.move.load import Load, scanned
-from webloom.bootstrap.connections import open_copy
 from webloom.domain.errors import SettingsError, WebloomError
-from webloom.entrypoints.cli.move_report import Bars, tell
+from webloom.entrypoints.cli.move_report import Bars, report
+from webloom.entrypoints.cli.output import AsJson
+from webloom.entrypoints.cli.running import current_settings, run
 from webloom.entrypoints.cli.secrets_given import read_secret, warn_of_command_line
 from webloom.parsing.backend_url import SQLITE, STORE_SCHEMES, checked, has_password, shown
-from webloom.settings import load_settings
 
 
 def copy(
@@ -30,18 +28,16 @@ def copy(
         str,
         typer.Option("--to", help="The store to copy to; @- reads its address from stdin."),
     ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per collection.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Copy every collection from one store to another, and verify the copy by count and hash.
 
     Stop Webloom first, so that nothing is written to the old store afterwards. A copy that was
     interrupted resumes; copying again is harmless, and what is newer in the target stays. Queues
-    and dead letters are not copied. An address with a password belongs into a file, --to @FILE:
-    other users of this machine can see what is on a command line.
+    and dead letters are not copied. Put an address with a password into a file, --to @FILE: other
+    users of this machine can see the command line.
     """
-    uvloop.run(_copy(_address("--from", source), _address("--to", target), as_json))
+    run(_copy(_address("--from", source), _address("--to", target), as_json))
 
 
 def _address(option: str, given: str) -> str:
@@ -57,7 +53,7 @@ def _address(option: str, given: str) -> str:
         checked(url, STORE_SCHEMES)
     except ValueError as error:
         got = f"what {given[1:]} holds" if url is not given else repr(shown(url))
-        raise SettingsError(f"{option}: got {got}, which is no store: {error}") from None
+        raise SettingsError(f"{option}: got {got}, which is not a store: {error}") from None
     if not url.startswith(SQLITE):
         return url
     file = Path(url.removeprefix(SQLITE)).resolve()  # the target remembers where it came from
@@ -67,19 +63,22 @@ def _address(option: str, given: str) -> str:
 
 
 async def _copy(source: str, target: str, as_json: bool) -> None:
+    from webloom.application.move.load import Load, scanned
+    from webloom.bootstrap.connections import open_copy
+
     if shown(source).rstrip("/") == shown(target).rstrip("/"):
         raise SettingsError("--from and --to are the same store")
     async with (
-        open_copy(source, target, load_settings()) as (origin, goal),
+        open_copy(source, target, current_settings()) as (origin, goal),
         origin.snapshot() as snapshot,
     ):
         with Bars("copy", is_shown=not as_json) as bars:
             await bars.count(snapshot)
             name = f"copy {shown(source)}"
-            load = Load(target=goal, name=name, now=datetime.now(UTC), progress=bars.more)
+            load = Load(target=goal, name=name, now=datetime.now(UTC), progress=bars.advance_by)
             verdicts = await load.run(lambda: scanned(snapshot), resume=True)
-    tell(verdicts, as_json)
-    if not all(verdict.holds for verdict in verdicts.values()):
-        raise WebloomError(
-            "the copy is not whole. If Webloom was running meanwhile, stop it and copy again"
-        )
+    report(
+        verdicts,
+        as_json,
+        failure="the copy is incomplete. If Webloom was running meanwhile, stop it and copy again",
+    )

@@ -1,30 +1,34 @@
-"""`webloom dead`: messages that no worker could handle, and what becomes of them."""
+"""`webloom dead`: list dead letters, put them back or discard them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import uvloop
 
-from webloom.bootstrap.connections import open_services
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.entrypoints.cli.output import (
+    AsJson,
+    Yes,
     console,
     json_line,
-    pipe_may_close,
     plain,
     shortened,
     show_table,
     table,
     visible,
 )
-from webloom.entrypoints.cli.queue_names import require_queue
+from webloom.entrypoints.cli.processes import require_queue
+from webloom.entrypoints.cli.running import current_settings, run_with_services
 from webloom.ports.broker import DeadLetter
-from webloom.settings import Settings, load_settings
 
-SHOWN = 50  # to a person who does not say how many
+if TYPE_CHECKING:
+    from webloom.application.dead_letters import DeadLetters
+    from webloom.bootstrap.services import Services
+
+SHOWN = 50  # without --limit
 MISSING_SHOWN = 5
 
 app = typer.Typer(
@@ -44,59 +48,77 @@ def list_letters(
     queue: Queue = METADATA_QUEUE,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help=f"At most so many; {SHOWN} by default, with --json all."),
+        typer.Option(min=1, help=f"At most this many; default {SHOWN}, with --json all."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each dead letter.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the dead letters of a queue, the oldest first."""
-    with pipe_may_close():
-        uvloop.run(_list_json(queue, limit) if as_json else _list(queue, limit or SHOWN))
+    require_queue(current_settings(), queue)
+
+    async def work(services: Services) -> None:
+        if as_json:
+            await _print_json(services, queue, limit)
+        else:
+            await _print(services, queue, limit or SHOWN)
+
+    run_with_services(work)
 
 
 @app.command("put-back")
 def put_back(ids: Ids = None, every: All = False, queue: Queue = METADATA_QUEUE) -> None:
     """Put dead letters back into their queue, to be handled as if new."""
-    _need_choice(ids, every)
 
-    async def run() -> None:
-        async with open_services(_settings(queue), must_exist=True) as services:
-            letters = services.dead_letters
-            chosen = ids or await letters.ids(queue)
-            done = _counted(chosen, await letters.put_back(queue, chosen))
-            typer.echo(f"{done:,} put back into {visible(queue)}")
+    async def change(letters: DeadLetters, chosen: list[str]) -> list[str]:
+        return await letters.put_back(queue, chosen)
 
-    uvloop.run(run())
+    done = _change(ids, every, queue, change)
+    typer.echo(f"{done:,} put back into {visible(queue)}")
 
 
 @app.command("discard")
 def discard(
-    ids: Ids = None,
-    every: All = False,
-    queue: Queue = METADATA_QUEUE,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    ids: Ids = None, every: All = False, queue: Queue = METADATA_QUEUE, yes: Yes = False
 ) -> None:
     """Remove dead letters for good. Asks first."""
-    _need_choice(ids, every)
 
-    async def run() -> None:
-        async with open_services(_settings(queue), must_exist=True) as services:
-            letters = services.dead_letters
-            chosen = ids or await letters.ids(queue)
-            if chosen and not yes:
-                question = f"Discard {len(chosen):,} dead letters of {visible(queue)} for good?"
-                typer.confirm(question, abort=True, err=True)
-            done = _counted(chosen, await letters.discard(queue, chosen))
-            typer.echo(f"{done:,} discarded")
+    async def change(letters: DeadLetters, chosen: list[str]) -> list[str]:
+        if chosen and not yes:
+            question = f"Discard {len(chosen):,} dead letters of {visible(queue)} for good?"
+            typer.confirm(question, abort=True, err=True)
+        return await letters.discard(queue, chosen)
 
-    uvloop.run(run())
+    typer.echo(f"{_change(ids, every, queue, change):,} discarded")
 
 
-async def _list(queue: str, limit: int) -> None:
-    async with open_services(_settings(queue), must_exist=True) as services:
-        letters = await services.broker.dead_letters(queue, limit=limit)
-        depth = await services.broker.depth(queue)
+def _change(
+    ids: list[str] | None,
+    every: bool,
+    queue: str,
+    change: Callable[[DeadLetters, list[str]], Awaitable[list[str]]],  # returns missing ids
+) -> int:
+    """The number of letters changed. Raises WebloomError if some are missing."""
+    if bool(ids) == every:
+        raise typer.BadParameter("name the dead letters by their ids, or all of them by --all")
+    require_queue(current_settings(), queue)
+
+    async def work(services: Services) -> tuple[list[str], list[str]]:
+        chosen = ids or await services.dead_letters.ids(queue)
+        return chosen, await change(services.dead_letters, chosen)
+
+    chosen, missing = run_with_services(work)
+    if missing:
+        named = ", ".join(visible(each) for each in missing[:MISSING_SHOWN])
+        more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""
+        raise WebloomError(
+            f"there is no dead letter {named}{more} ({len(chosen) - len(missing)} others are "
+            "done); `webloom dead list` lists them"
+        )
+    return len(chosen)
+
+
+async def _print(services: Services, queue: str, limit: int) -> None:
+    letters = await services.broker.dead_letters(queue, limit=limit)
+    depth = await services.broker.depth(queue)
     if not letters:
         typer.echo(f"{visible(queue)} has no dead letters")
         return
@@ -113,44 +135,20 @@ async def _list(queue: str, limit: int) -> None:
         typer.echo(f"{depth.dead - len(letters):,} more: --limit shows more of them")
 
 
-async def _list_json(queue: str, limit: int | None) -> None:
-    async with open_services(_settings(queue), must_exist=True) as services:
-        count = 0
-        async for letter in services.dead_letters.each(queue):
-            json_line(
-                {
-                    "id": letter.id,
-                    "buried_at": letter.buried_at,
-                    "reason": letter.reason,
-                    "body": _text(letter),
-                }
-            )
-            count += 1
-            if count == limit:
-                return
-
-
-def _counted(ids: list[str], missing: list[str]) -> int:
-    """How many there were. Raises WebloomError for those that there were not."""
-    if missing:
-        named = ", ".join(visible(each) for each in missing[:MISSING_SHOWN])
-        more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""
-        raise WebloomError(
-            f"there is no dead letter {named}{more} ({len(ids) - len(missing)} others are done); "
-            "`webloom dead list` shows what there is"
+async def _print_json(services: Services, queue: str, limit: int | None) -> None:
+    count = 0
+    async for letter in services.dead_letters.each(queue):
+        json_line(
+            {
+                "id": letter.id,
+                "buried_at": letter.buried_at,
+                "reason": letter.reason,
+                "body": _text(letter),
+            }
         )
-    return len(ids)
-
-
-def _settings(queue: str) -> Settings:
-    settings = load_settings()
-    require_queue(settings, queue)
-    return settings
-
-
-def _need_choice(ids: list[str] | None, every: bool) -> None:
-    if bool(ids) == every:
-        raise typer.BadParameter("name the dead letters by their ids, or all of them by --all")
+        count += 1
+        if count == limit:
+            return
 
 
 def _text(letter: DeadLetter) -> str:

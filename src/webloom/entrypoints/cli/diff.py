@@ -12,44 +12,45 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-import uvloop
 from rich.console import Console
 from rich.text import Text
 
-from webloom.application.inventory.check_url import check_url
-from webloom.bootstrap.network import network_policy, page_downloader, page_reader
 from webloom.diffs.forms import side_by_side_lines, unified_lines
 from webloom.diffs.pages import PageDiff, UrlChanges, whole_page_diff
 from webloom.diffs.shown import Line, Piece, Role
 from webloom.diffs.text_diff import TextDiff
 from webloom.domain.errors import FetchFailed, WebloomError
-from webloom.domain.feed import LastFetch
-from webloom.entrypoints.cli.feeds_named import is_url
-from webloom.entrypoints.cli.inspect_pages_files import named_url, unpacked
+from webloom.entrypoints.cli.files import STDIN, shown_file
+from webloom.entrypoints.cli.inspect_pages_files import fetched, named_url, unpacked
+from webloom.entrypoints.cli.named import is_url
 from webloom.entrypoints.cli.output import (
     INTERRUPTED,
+    AsJson,
     console,
     counted,
     json_line,
+    json_text,
     pipe_may_close,
     say,
     shortened,
     visible,
 )
+from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.text_decoding import decode_body
 from webloom.ports.fetcher import Downloader
 from webloom.ports.page_reader import PageOrder, PageReader
-from webloom.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from webloom.settings import Settings
 
 SAME, DIFFERENT, TROUBLE = 0, 1, 2  # exit codes, those of diff
 
-_STDIN = "-"
-_NOWHERE = "http://page.invalid"  # where neither page says where it is from
+_NOWHERE = "http://page.invalid"  # the base URL if neither page has one
 _WIDTH_OF_A_FILE = 130  # columns of two texts side by side where there is no terminal
 _HTML_NAME = re.compile(r"\.x?html?(?:\.gz)?\Z", re.IGNORECASE)
 _HTML_HEAD = re.compile(r"<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE)
@@ -70,7 +71,7 @@ class Form(StrEnum):
     SIDE_BY_SIDE = "side-by-side"
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class _Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     old: str
     new: str
     is_different: bool
@@ -86,7 +87,7 @@ def diff(
     as_text: Annotated[
         bool, typer.Option("--text", help="Compare the source of HTML pages, not what is in them.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what differs between two pages or texts. Nothing is stored.
 
@@ -105,27 +106,32 @@ def diff(
 
 
 def _run(old: str, new: str, form: Form, *, as_text: bool, as_json: bool) -> int:
-    if old == new == _STDIN:
+    if old == new == STDIN:
         raise WebloomError("- is standard input, which can be read once")
     with tempfile.TemporaryDirectory(prefix="webloom-") as name:
         folder = Path(name)
         for number, source in enumerate((old, new)):
-            if source == _STDIN:  # before the event loop runs, so that Ctrl-C ends the wait
+            if source == STDIN:  # before the event loop runs, so that Ctrl-C ends the wait
                 with (folder / f"given-{number}").open("wb") as copy:
                     shutil.copyfileobj(sys.stdin.buffer, copy)
-        read = uvloop.run(_read_both(load_settings(), (old, new), folder, as_text))
+        read = run(_read_both(current_settings(), (old, new), folder, as_text))
     compared = _compared(*read)
     if compared.text is not None and compared.text.is_coarse:
-        say("webloom: so much differs that some of what is told as replaced may be equal", err=True)
+        say(
+            "webloom: the texts differ so much that some lines shown as replaced may be equal",
+            err=True,
+        )
     code = DIFFERENT if compared.is_change else SAME
     try:
         with pipe_may_close():
             if as_json:
-                names = _name(old), _name(new)
-                json_line(_Told(old=names[0], new=names[1], is_different=bool(code), diff=compared))
+                names = json_text(old), json_text(new)
+                json_line(
+                    _Report(old=names[0], new=names[1], is_different=bool(code), diff=compared)
+                )
             else:
                 _show(compared, form, old, new)
-    except typer.Exit:  # the reader has seen enough; there is a difference all the same
+    except typer.Exit:  # the pipe was closed; the exit code is still that of the comparison
         return code
     return code
 
@@ -145,15 +151,17 @@ def _compared(old: _Read, new: _Read) -> PageDiff:
 async def _read_both(
     settings: Settings, sources: tuple[str, str], folder: Path, as_text: bool
 ) -> list[_Read]:
+    from webloom.bootstrap.network import page_downloader, page_reader
+
     async with page_downloader(settings) as downloader, page_reader(settings) as reader:
         orders = []
         for number, source in enumerate(sources):
             with _naming(source):
                 path = folder / f"given-{number}"
                 if is_url(source):
-                    orders.append(await _fetched(settings, source, path, downloader))
+                    orders.append(await _fetched(source, path, settings, downloader))
                 else:
-                    given = path if source == _STDIN else Path(source)
+                    given = path if source == STDIN else Path(source)
                     orders.append(_found(given, folder / f"unpacked-{number}", settings.max_body))
         known = next((order.url for order in orders if order.url), _NOWHERE)
         read = []
@@ -169,16 +177,16 @@ def _naming(source: str) -> Iterator[None]:
     try:
         yield
     except WebloomError as error:
-        raise WebloomError(f"{_shown(source)}: {error}") from error
+        raise WebloomError(f"{shortened(shown_file(source))}: {error}") from error
 
 
-async def _fetched(settings: Settings, given: str, path: Path, downloader: Downloader) -> PageOrder:
-    url = check_url(given, policy=network_policy(settings))
-    got = await downloader.download(url, path, known=LastFetch())
-    if not 200 <= got.status_code <= 299:
-        raise FetchFailed(reason=f"the server answered {got.status_code}", retryable=False)
-    await asyncio.to_thread(path.touch)  # an answer need not have a body
-    return PageOrder(path=path, url=got.final_url, content_type=got.content_type)
+async def _fetched(
+    source: str, path: Path, settings: Settings, downloader: Downloader
+) -> PageOrder:
+    order = await fetched(source, path, settings, downloader)
+    if not 200 <= order.status_code <= 299:
+        raise FetchFailed(reason=f"the server answered {order.status_code}", retryable=False)
+    return order
 
 
 def _found(given: Path, into: Path, limit: int) -> PageOrder:
@@ -197,7 +205,8 @@ async def _read(order: PageOrder, source: str, reader: PageReader, as_text: bool
     kind = reading.classification
     if not kind.type.is_content:
         why = f": {kind.reasons[0]}" if kind.reasons else ""
-        say(f"webloom: {_shown(source)}: {kind.type}, and not the page itself{why}", err=True)
+        shown = shortened(shown_file(source))
+        say(f"webloom: {shown}: {kind.type}, and not the page itself{why}", err=True)
     page = msgspec.structs.replace(
         reading.parsed,
         images=[url.removeprefix(_NOWHERE) for url in reading.parsed.images],
@@ -210,15 +219,6 @@ def _is_html(text: str, content_type: str | None, source: str) -> bool:
     if content_type:
         return "html" in content_type.lower()
     return _HTML_NAME.search(source) is not None or bool(_HTML_HEAD.search(text[:_SNIFFED]))
-
-
-def _shown(source: str) -> str:
-    return "standard input" if source == _STDIN else shortened(source)
-
-
-def _name(source: str) -> str:
-    """For JSON, which has no half characters."""
-    return source.encode("utf-8", "backslashreplace").decode()
 
 
 def _show(compared: PageDiff, form: Form, old: str, new: str) -> None:

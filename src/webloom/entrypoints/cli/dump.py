@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
-import uvloop
 
 from webloom import __version__
-from webloom.application.move.dump import dump as write_dump
-from webloom.application.move.load import Batches, Load, Verdict, read
-from webloom.application.move.stream import DumpWriter, Total
-from webloom.bootstrap.connections import dump_reader, open_whole
 from webloom.domain.errors import WebloomError
-from webloom.entrypoints.cli.move_report import Bars, tell
-from webloom.entrypoints.cli.output import console, json_line, pipe_may_close, visible
-from webloom.entrypoints.cli.output_file import whole_file
-from webloom.settings import Settings, load_settings
+from webloom.entrypoints.cli.files import opened, whole_file
+from webloom.entrypoints.cli.move_report import Bars, report
+from webloom.entrypoints.cli.named import is_stored
+from webloom.entrypoints.cli.output import AsJson, console, json_line, pipe_may_close
+from webloom.entrypoints.cli.running import current_settings, run
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per collection.")]
+if TYPE_CHECKING:
+    from webloom.application.move.load import Batches, Verdict
+    from webloom.application.move.stream import Total
+    from webloom.settings import Settings
 
 
 def dump(
@@ -39,8 +35,8 @@ def dump(
     its owner can read it: it holds the secrets of notification targets. `webloom load` reads it
     into any store.
     """
-    settings = load_settings()
-    if settings.store_url == settings.embedded_url and not settings.database.exists():
+    settings = current_settings()
+    if not is_stored(settings):
         raise WebloomError(
             f"{settings.database} does not exist: nothing was stored here yet, "
             "or WEBLOOM_DATA_DIR means another folder"
@@ -48,7 +44,7 @@ def dump(
     if file == "-" and sys.stdout.isatty():
         raise WebloomError("a dump is binary: redirect it to a file or a program")
     with pipe_may_close(), whole_file(file, is_private=True) as stream:
-        totals = uvloop.run(_dump(settings, stream, is_quiet=as_json))
+        totals = run(_dump(settings, stream, is_quiet=as_json))
     if file == "-":
         return
     for name, total in totals.items():
@@ -59,11 +55,18 @@ def dump(
 
 
 async def _dump(settings: Settings, stream: BinaryIO, *, is_quiet: bool) -> dict[str, Total]:
-    async with open_whole(settings.store_url, settings) as store, store.snapshot() as snapshot:
+    from webloom.application.move.dump import dump as write_dump
+    from webloom.application.move.stream import DumpWriter
+    from webloom.bootstrap.connections import open_whole
+
+    async with (
+        open_whole(settings.store_url, settings) as store,
+        store.snapshot() as snapshot,
+    ):
         with Bars("dump", is_shown=not is_quiet) as bars:
             await bars.count(snapshot)
             writer = DumpWriter(stream, __version__, uuid.uuid4().hex)
-            await write_dump(snapshot, writer, bars.more)
+            await write_dump(snapshot, writer, bars.advance_by)
             return writer.totals
 
 
@@ -78,20 +81,23 @@ def load(
     Loading again is harmless: what is newer in the store stays. A load that was interrupted
     resumes, unless it reads from standard input. Stop Webloom first.
     """
-    with _opened(file) as stream:
-        verdicts = uvloop.run(_load(load_settings(), stream, is_quiet=as_json))
-    tell(verdicts, as_json)
-    if not all(verdict.holds for verdict in verdicts.values()):
-        raise WebloomError(
-            "not everything has arrived. If Webloom was running meanwhile, stop it and load again"
-        )
+    with opened(file) as stream:
+        verdicts = run(_load(current_settings(), stream, is_quiet=as_json))
+    report(
+        verdicts,
+        as_json,
+        failure="the load is incomplete. If Webloom was running meanwhile, stop it and load again",
+    )
 
 
 async def _load(settings: Settings, stream: BinaryIO, *, is_quiet: bool) -> dict[str, Verdict]:
+    from webloom.application.move.load import Load, read
+    from webloom.bootstrap.connections import dump_reader, open_whole
+
     reader = dump_reader(stream)
     can_seek = stream.seekable()
 
-    def opened() -> Batches:
+    def batches() -> Batches:
         nonlocal reader
         if can_seek:
             stream.seek(0)
@@ -101,18 +107,5 @@ async def _load(settings: Settings, stream: BinaryIO, *, is_quiet: bool) -> dict
     async with open_whole(settings.store_url, settings) as store:
         with Bars("load", is_shown=not is_quiet) as bars:
             name = f"load {reader.header.id}"
-            load = Load(target=store, name=name, now=datetime.now(UTC), progress=bars.more)
-            return await load.run(opened, resume=can_seek)
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[BinaryIO]:
-    if file == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        with Path(file).open("rb") as stream:
-            yield stream
-    except OSError as error:
-        reason = error.strerror or error
-        raise WebloomError(f"can't read {visible(file)}: {reason}") from error
+            load = Load(target=store, name=name, now=datetime.now(UTC), progress=bars.advance_by)
+            return await load.run(batches, resume=can_seek)

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import msgspec
 import typer
-import uvloop
-from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from webloom.bootstrap.connections import open_services
-from webloom.bootstrap.services import Services
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import Record, RecordFilter, Status
-from webloom.entrypoints.cli.output import console, pipe_may_close, utf8_argument, visible
-from webloom.entrypoints.cli.output_file import whole_file
-from webloom.settings import load_settings
+from webloom.entrypoints.cli.files import whole_file
+from webloom.entrypoints.cli.output import counting, pipe_may_close, utf8_argument, visible
+from webloom.entrypoints.cli.running import run_with_services
+from webloom.entrypoints.csv_rows import csv_rows
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 PAGE = 200
 COLUMNS = (
     "url", "status", "status_code", "final_url", "content_type", "content_length", "content_hash",
     "retry_count", "attempt_number", "error_message", "last_attempt_at", "created_at", "updated_at",
 )  # fmt: skip
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class Format(StrEnum):
@@ -79,7 +75,7 @@ def export(
         created_to=instant("--to", until),
     )
     with pipe_may_close(), whole_file(output) as stream:
-        uvloop.run(_export(chosen, form, source, stream))
+        run_with_services(lambda services: _export(services, chosen, form, source, stream))
 
 
 def instant(option: str, given: str | None) -> datetime | None:
@@ -96,15 +92,16 @@ def instant(option: str, given: str | None) -> datetime | None:
         ) from None
 
 
-async def _export(chosen: RecordFilter, form: Format, source: bool, stream: BinaryIO) -> None:
+async def _export(
+    services: Services, chosen: RecordFilter, form: Format, source: bool, stream: BinaryIO
+) -> None:
     line = _json_line if form is Format.NDJSON else _csv_line
-    async with open_services(load_settings(), must_exist=True) as services:
-        if form is Format.CSV:
-            stream.write(_csv(COLUMNS))
-        with _counting(stream) as count:
-            async for record in _records(services, chosen, source):
-                stream.write(line(record))
-                count()
+    if form is Format.CSV:
+        stream.write(csv_rows([COLUMNS], line_end="\r\n"))
+    with counting(None, "records", is_shown=not stream.isatty()) as count:
+        async for record in _records(services, chosen, source):
+            stream.write(line(record))
+            count()
 
 
 async def _records(services: Services, chosen: RecordFilter, source: bool) -> AsyncIterator[Record]:
@@ -127,50 +124,23 @@ def _json_line(record: Record) -> bytes:
 def _csv_line(record: Record) -> bytes:
     metadata, processing = record.metadata, record.processing
     details = record.additional_details or {}
-    return _csv(
-        (
-            record.url,
-            record.status.value,
-            metadata.status_code,
-            metadata.final_url,
-            details.get("content_type"),
-            details.get("content_length"),
-            details.get("content_hash"),
-            processing.retry_count,
-            processing.attempt_number,
-            processing.error_message,
-            _iso(processing.last_attempt_at),
-            _iso(record.created_at),
-            _iso(record.updated_at),
-        )
+    row = (
+        record.url,
+        record.status.value,
+        metadata.status_code,
+        metadata.final_url,
+        details.get("content_type"),
+        details.get("content_length"),
+        details.get("content_hash"),
+        processing.retry_count,
+        processing.attempt_number,
+        processing.error_message,
+        _iso(processing.last_attempt_at),
+        _iso(record.created_at),
+        _iso(record.updated_at),
     )
+    return csv_rows([row], line_end="\r\n")
 
 
 def _iso(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat()
-
-
-def _csv(cells: tuple[str | int | None, ...]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line).writerow([_harmless(cell) for cell in cells])
-    return line.getvalue().encode()
-
-
-def _harmless(cell: str | int | None) -> str | int | None:
-    """A spreadsheet would run text from a web page that looks like a formula."""
-    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
-        return f"'{cell}"
-    return cell
-
-
-@contextmanager
-def _counting(stream: BinaryIO) -> Iterator[Callable[[], None]]:
-    """Shows the number of records on a terminal that the records themselves don't go to."""
-    to = console(err=True)
-    if not to.is_terminal or stream.isatty():
-        yield lambda: None
-        return
-    text = TextColumn("{task.completed:,.0f} records")
-    with Progress(SpinnerColumn(), text, console=to) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda: progress.advance(task)

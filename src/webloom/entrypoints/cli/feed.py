@@ -1,4 +1,4 @@
-"""`webloom feed`: what a feed has to offer, without storing anything."""
+"""`webloom feed`: print what an import of a feed would store, without storing anything."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-import uvloop
 
-from webloom.application.imports.manage_feeds import refuse_bad
-from webloom.application.imports.preview_feed import fetched_feed
-from webloom.bootstrap.network import feed_reader, http_downloader
 from webloom.domain.errors import FeedRefused, FeedUnreadable, FetchFailed, UrlRefused, WebloomError
 from webloom.domain.feed import AUTO, FeedConfig
 from webloom.domain.import_run import Failure, merged_failures
-from webloom.entrypoints.cli.feeds_named import checked_url, is_url
-from webloom.entrypoints.cli.import_feeds_report import tell_of_failures
+from webloom.entrypoints.cli.failures import print_failures
+from webloom.entrypoints.cli.files import STDIN, shown_file
+from webloom.entrypoints.cli.named import checked_url, is_url
 from webloom.entrypoints.cli.output import (
     INTERRUPTED,
     SOME_FAILED,
+    AsJson,
     console,
     counted,
     pipe_may_close,
@@ -33,9 +31,12 @@ from webloom.entrypoints.cli.output import (
     shortened,
     visible,
 )
+from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.ports.feed_reader import ReadBatch, ReadOptions
-from webloom.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from webloom.settings import Settings
 
 _postings = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -44,8 +45,8 @@ Maps = Annotated[
     typer.Option(
         "--map",
         metavar="FIELD=PATH",
-        help="Where a field of a posting stands in the feed's records, if not where the format "
-        "has it. May be given again for another field.",
+        help="Where the feed's records have a field of a posting, if not where the format has it. "
+        "Repeatable.",
     ),
 ]
 FORMAT_HELP = f"The feed's format: auto recognises it; or {', '.join(FORMATS)}."
@@ -58,23 +59,20 @@ def feed(
     ],
     form: Format = AUTO,
     maps: Maps = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many postings.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The same: postings are JSON, one a line.")
-    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most this many postings.")] = None,
+    as_json: AsJson = False,  # which it always does
 ) -> None:
     """Print the postings of a feed as an import would store them. Nothing is stored.
 
-    What failed and what was repaired is told on standard error. Exits with 0, with 3 when records
-    failed or the feed breaks off, and with 1 when there is no feed.
+    Failures and repairs are reported on standard error. Exits with 0, with 3 when records failed or
+    the feed is incomplete, and with 1 when it can't be read.
     """
     mapping = dict(map(pair, maps or []))
-    with wrong_options():
-        refuse_bad(FeedConfig(url=source, name="", format=form, mapping=mapping))
-    settings, seen = load_settings(), _Seen(limit=limit)
+    check_config(FeedConfig(url=source, name="", format=form, mapping=mapping))
+    settings, seen = current_settings(), _Seen(limit=limit)
     url = checked_url(settings, source) if is_url(source) else None
     try:
-        # The reader writes beside what it reads: nobody's folder but ours.
+        # The reader writes beside what it reads, so give it a folder of its own.
         with tempfile.TemporaryDirectory(prefix="webloom-") as folder, pipe_may_close():
             path = Path(folder) / "feed"
             name = url or _copied(source, path)
@@ -86,21 +84,28 @@ def feed(
                 batch_size=min(settings.batch_size, limit or settings.batch_size),
                 max_bytes=settings.max_feed,
             )
-            uvloop.run(_print(settings, url, path, options, seen))
+            run(_print(settings, url, path, options, seen))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except (FeedUnreadable, FetchFailed, UrlRefused) as error:
-        seen.tell()
-        shown = "standard input" if source == "-" else shortened(source)
-        raise WebloomError(f"{shown}: {error}") from error
-    seen.tell()
-    if seen.is_poor:
+        seen.report()
+        raise WebloomError(f"{shortened(shown_file(source))}: {error}") from error
+    seen.report()
+    if seen.is_incomplete:
         raise typer.Exit(SOME_FAILED)
+
+
+def check_config(config: FeedConfig) -> None:
+    """Raises BadParameter."""
+    from webloom.application.imports.manage_feeds import refuse_bad
+
+    with wrong_options():
+        refuse_bad(config)
 
 
 @contextmanager
 def wrong_options() -> Iterator[None]:
-    """What is refused here was given as options, which is told by exit code 2."""
+    """A refused config came from options, so the exit code is 2."""
     try:
         yield
     except FeedRefused as error:
@@ -126,16 +131,16 @@ class _Seen:
         return self.printed == self.limit
 
     @property
-    def is_poor(self) -> bool:
+    def is_incomplete(self) -> bool:
         last = self.last
         return last is not None and bool(last.failed or (last.is_last and not last.is_whole))
 
-    def note(self, batch: ReadBatch) -> None:
+    def add(self, batch: ReadBatch) -> None:
         self.last = batch
         self.failures = merged_failures(self.failures, batch.failures)
 
-    def tell(self) -> None:
-        """On standard error, which is not part of the postings."""
+    def report(self) -> None:
+        """On standard error, apart from the postings."""
         to, last = console(err=True), self.last
         if last is None:
             return
@@ -149,23 +154,27 @@ class _Seen:
             soft_wrap=True,
         )
         if last.is_last and not last.is_whole:
-            to.print("the feed breaks off before its end")
+            to.print("the feed is incomplete: it ends too early")
         for what, times in sorted(last.repairs.items(), key=lambda each: -each[1]):
             to.print(plain(f"  {times:>7,}  repaired: {what}"), soft_wrap=True)
-        tell_of_failures(last.failure_reasons, self.failures, to)
+        print_failures(last.failure_reasons, self.failures, to)
 
 
 async def _print(
     settings: Settings, url: str | None, path: Path, options: ReadOptions, seen: _Seen
 ) -> None:
-    """With a URL, the file is yet to be fetched."""
+    """Print the feed in the file, which is fetched first if there is a URL."""
+    from webloom.bootstrap.network import feed_reader, http_downloader
+
     if url is not None:
+        from webloom.application.imports.preview_feed import fetched_feed
+
         async with http_downloader(settings) as downloader:
             got = await fetched_feed(downloader, url, path)
         options = replace(options, content_type=got.content_type)
     async with feed_reader().read(path, options) as batches:
         async for batch in batches:
-            seen.note(batch)
+            seen.add(batch)
             _write(batch, seen)
             if seen.is_full:
                 return
@@ -181,10 +190,10 @@ def _write(batch: ReadBatch, seen: _Seen) -> None:
 
 
 def _copied(source: str, path: Path) -> str:
-    """What stands for the URL of a file; the file itself is only linked to."""
-    shown = "standard input" if source == "-" else visible(source)
+    """The URL of a file, which is linked to; what comes through a pipe is copied."""
+    shown = shown_file(source)
     try:
-        if source == "-":
+        if source == STDIN:
             with path.open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy)
             return source

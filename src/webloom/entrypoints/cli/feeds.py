@@ -1,28 +1,28 @@
-"""`webloom feeds`: which feeds there are, and what a person decides about them."""
+"""`webloom feeds`: add, list, edit, pause and remove feeds."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import uvloop
 
-from webloom.application.imports.manage_feeds import refuse_bad
-from webloom.bootstrap.connections import open_services
-from webloom.bootstrap.services import Services
-from webloom.domain.errors import WebloomError
 from webloom.domain.feed import AUTO, Feed, FeedConfig
 from webloom.domain.schedule import LONGEST_MINUTES, SHORTEST_MINUTES
-from webloom.entrypoints.api.import_schemas import feed_response
 from webloom.entrypoints.cli import feeds_opml
-from webloom.entrypoints.cli.feed import FORMAT_HELP, Maps, pair, wrong_options
-from webloom.entrypoints.cli.feeds_named import checked_url, is_stored, named_feed, no_feeds
+from webloom.entrypoints.cli.feed import FORMAT_HELP, Maps, check_config, pair, wrong_options
+from webloom.entrypoints.cli.named import (
+    change_each,
+    checked_url,
+    is_stored,
+    named_feed,
+    no_feeds,
+)
 from webloom.entrypoints.cli.output import (
     NARROW,
-    confirm_removal,
+    AsJson,
+    Yes,
     console,
     json_line,
     pipe_may_close,
@@ -33,14 +33,17 @@ from webloom.entrypoints.cli.output import (
     table,
     utf8_argument,
     visible,
+    when,
 )
-from webloom.settings import load_settings
+from webloom.entrypoints.cli.running import current_settings, run_with_services
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, edit, pause and remove feeds; OPML.")
 
 FeedArgument = Annotated[str, typer.Argument(metavar="FEED", help="Its id, URL or name.")]
 Feeds = Annotated[list[str], typer.Argument(metavar="FEED", help="Their ids, URLs or names.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for each feed.")]
 
 
 def _minutes(given: str) -> float:
@@ -75,21 +78,19 @@ CloseMissing = Annotated[
 
 
 @app.command("list")
-def list_feeds(as_json: Json = False) -> None:
+def list_feeds(as_json: AsJson = False) -> None:
     """Show every feed, by name."""
 
-    settings = load_settings()
+    async def found(services: Services) -> list[Feed]:
+        return await services.imports.feeds.all()
 
-    async def found() -> list[Feed]:
-        async with open_services(settings) as services:
-            return await services.imports.feeds.all()
-
-    feeds = uvloop.run(found()) if is_stored(settings) else []
+    settings = current_settings()
+    feeds = run_with_services(found) if is_stored(settings) else []
     feeds.sort(key=lambda feed: feed.config.name.casefold())
     with pipe_may_close():
         if as_json:
             for feed in feeds:
-                json_line(feed_response(feed))
+                print_json(feed)
         elif feeds:
             _show(feeds, settings.import_interval_minutes)
         else:
@@ -109,14 +110,14 @@ def add(
     ] = False,
     maps: Maps = None,
     close_missing: CloseMissing = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Add a feed. The scheduler imports it from then on; `webloom import` does so now.
 
     One that is there already stays as it is. Exits with 1 then if options were given.
     """
-    settings, called = load_settings(), _name(name)
-    decided: dict[str, Any] = {
+    settings, called = current_settings(), _name(name)
+    config: dict[str, Any] = {
         "format": form or AUTO,
         "interval_minutes": every or None,
         "enabled": not paused,
@@ -124,29 +125,27 @@ def add(
         "close_missing": bool(close_missing),
     }
     normal = checked_url(settings, url)
-    with wrong_options():
-        refuse_bad(FeedConfig(url=normal, name=called or normal, **decided))
+    check_config(FeedConfig(url=normal, name=called or normal, **config))
 
-    async def run() -> bool:
-        async with open_services(settings) as services:
-            feed, is_new = await services.manage_feeds.add(normal, called, **decided)
-            if as_json:
-                json_line(feed_response(feed))
-            elif is_new:
-                say(
-                    f"{_called(feed)} is added, {_schedule(feed, services, 'first')}; "
-                    f"`webloom import {feed.feed_id}` imports it now"
-                )
-            if not is_new:
-                say(
-                    f"{_called(feed)} is there already and stays as it is; "
-                    f"`webloom feeds edit {feed.feed_id}` changes it",
-                    err=True,
-                )
-            return is_new
+    async def work(services: Services) -> bool:
+        feed, is_new = await services.manage_feeds.add(normal, called, **config)
+        if as_json:
+            print_json(feed)
+        elif is_new:
+            say(
+                f"{_called(feed)} is added, {_schedule(feed, services, 'first')}; "
+                f"`webloom import {feed.feed_id}` imports it now"
+            )
+        if not is_new:
+            say(
+                f"{_called(feed)} is there already and stays as it is; "
+                f"`webloom feeds edit {feed.feed_id}` changes it",
+                err=True,
+            )
+        return is_new
 
     has_options = paused or any(each is not None for each in (name, form, every, close_missing))
-    if not uvloop.run(run()) and (has_options or maps):
+    if not run_with_services(work, must_exist=False) and (has_options or maps):
         raise typer.Exit(1)
 
 
@@ -162,14 +161,14 @@ def edit(
     every: Every = None,
     maps: Maps = None,
     close_missing: CloseMissing = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Change what is named and leave the rest. --map FIELD= takes the field out of the mapping.
 
     With --url a feed that has moved keeps its id, its runs and its postings. The next import reads
     the whole feed, whether it has changed or not.
     """
-    moved_to = None if url is None else checked_url(load_settings(), url)
+    moved_to = None if url is None else checked_url(current_settings(), url)
     named = {"url": moved_to, "name": _name(name), "format": form, "close_missing": close_missing}
     changes: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
     if every is not None:
@@ -186,70 +185,58 @@ def edit(
         with wrong_options():
             return await services.manage_feeds.edit(feed.feed_id, **changes)
 
-    _for_each([given], change, "changed", as_json)
+    change_each([given], named_feed, change, _report("changed", as_json))
 
 
 @app.command("pause")
-def pause(given: Feeds, as_json: Json = False) -> None:
+def pause(given: Feeds, as_json: AsJson = False) -> None:
     """Take feeds off the schedule. They are imported on demand only."""
-    _for_each(given, _enabled(False), "paused", as_json)
+    change_each(given, named_feed, _enabled(False), _report("paused", as_json))
 
 
 @app.command("resume")
-def resume(given: Feeds, as_json: Json = False) -> None:
+def resume(given: Feeds, as_json: AsJson = False) -> None:
     """Put feeds on the schedule again."""
-    _for_each(given, _enabled(True), "resumed", as_json)
+    change_each(given, named_feed, _enabled(True), _report("resumed", as_json))
 
 
 @app.command("remove")
-def remove(
-    given: Feeds,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Json = False,
-) -> None:
+def remove(given: Feeds, yes: Yes = False, as_json: AsJson = False) -> None:
     """Remove feeds. Their postings and the history of their runs stay. Asks first."""
 
     async def drop(services: Services, feed: Feed) -> Feed | None:
         return feed if await services.manage_feeds.remove(feed.feed_id) else None
 
-    _for_each(given, drop, "removed", as_json, ask=not yes)
+    ask = None if yes else lambda feed: f"{feed.config.name}, {feed.config.fetch_url}"
+    change_each(given, named_feed, drop, _report("removed", as_json), ask=ask)
 
 
 app.command("import-opml")(feeds_opml.import_opml)
 app.command("export-opml")(feeds_opml.export_opml)
 
 
-Change = Callable[[Services, Feed], Awaitable[Feed | None]]
-
-
-def _enabled(enabled: bool) -> Change:
+def _enabled(enabled: bool) -> Callable[[Services, Feed], Awaitable[Feed | None]]:
     async def change(services: Services, feed: Feed) -> Feed | None:
         return await services.manage_feeds.edit(feed.feed_id, enabled=enabled)
 
     return change
 
 
-def _for_each(
-    given: list[str], change: Change, done: str, as_json: bool, *, ask: bool = False
-) -> None:
-    """All of them are found, and asked about, before the first is changed."""
+def _report(done: str, as_json: bool) -> Callable[[Services, Feed], None]:
+    def report(services: Services, feed: Feed) -> None:
+        if as_json:
+            print_json(feed)
+            return
+        schedule = "" if done == "removed" else f", {_schedule(feed, services)}"
+        say(f"{_called(feed)} is {done}{schedule}")
 
-    async def run() -> None:
-        async with open_services(load_settings(), must_exist=True) as services:
-            feeds = [await named_feed(services, each) for each in given]
-            for feed in feeds if ask else ():
-                confirm_removal(f"{visible(feed.config.name)}, {visible(feed.config.fetch_url)}")
-            for feed in feeds:
-                changed = await change(services, feed)
-                if changed is None:
-                    raise WebloomError(f"{_called(feed)} was removed meanwhile")
-                if as_json:
-                    json_line(feed_response(changed))
-                    continue
-                schedule = "" if done == "removed" else f", {_schedule(changed, services)}"
-                say(f"{_called(changed)} is {done}{schedule}")
+    return report
 
-    uvloop.run(run())
+
+def print_json(feed: Feed) -> None:
+    from webloom.entrypoints.api.import_schemas import feed_response
+
+    json_line(feed_response(feed))
 
 
 def _name(given: str | None) -> str | None:
@@ -276,7 +263,7 @@ def _show(feeds: list[Feed], usual_minutes: float) -> None:
             "" if name == url else plain(name),
             plain(url),
             _interval(feed, usual_minutes),
-            "-" if feed.next_run_at is None else _when(feed.next_run_at),
+            when(feed.next_run_at),
             _last_run(feed) or "-",
             plain(_failures(feed) or "-"),
         )
@@ -292,7 +279,7 @@ def _lines(feed: Feed, usual_minutes: float) -> Iterator[str]:
         yield f"{indent}{url}"
     schedule = _interval(feed, usual_minutes)
     if feed.next_run_at is not None:
-        schedule = f"{schedule}, next at {_when(feed.next_run_at)}"
+        schedule = f"{schedule}, next at {when(feed.next_run_at)}"
     yield f"{indent}{schedule}; {_last_run(feed) or 'no run yet'}"
     if failures := _failures(feed):
         yield f"{indent}failed {failures}"
@@ -303,7 +290,7 @@ def _last_run(feed: Feed) -> str | None:
         return "running"
     if feed.last_status is None:
         return None
-    return f"{feed.last_status} {_when(feed.last_run_at)}" if feed.last_run_at else feed.last_status
+    return f"{feed.last_status} {when(feed.last_run_at)}" if feed.last_run_at else feed.last_status
 
 
 def _failures(feed: Feed) -> str | None:
@@ -316,19 +303,13 @@ def _schedule(feed: Feed, services: Services, which: str = "next") -> str:
     if feed.next_run_at is None:
         return "without a schedule"
     interval = _interval(feed, services.settings.import_interval_minutes)
-    return f"imported {interval}, {which} at {_when(feed.next_run_at)}"
+    return f"imported {interval}, {which} at {when(feed.next_run_at)}"
 
 
 def _interval(feed: Feed, usual_minutes: float) -> str:
     if not feed.config.enabled:
         return "paused"
     return f"every {feed.config.interval_minutes or usual_minutes:g} min"
-
-
-def _when(moment: datetime) -> str:
-    """The date only of another day."""
-    form = "%H:%M UTC" if moment.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M UTC"
-    return moment.strftime(form)
 
 
 def _called(feed: Feed) -> str:

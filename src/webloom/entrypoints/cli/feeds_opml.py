@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import uvloop
 
-from webloom.application.imports.manage_feeds import LONGEST_NAME
-from webloom.bootstrap.connections import open_services
-from webloom.domain.errors import FeedRefused, UrlRefused, WebloomError
-from webloom.entrypoints.api.import_schemas import feed_response
+from webloom.domain.errors import FeedRefused, UrlRefused
+from webloom.entrypoints.cli.files import read_file, whole_file
 from webloom.entrypoints.cli.output import (
     SOME_FAILED,
+    AsJson,
     counted,
     json_line,
     pipe_may_close,
     say,
     shortened,
-    visible,
 )
+from webloom.entrypoints.cli.running import run_with_services
 from webloom.parsing.opml import Outline, read_opml, write_opml
-from webloom.private_files import open_for_user
-from webloom.settings import load_settings
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 
 def import_opml(
     file: Annotated[str, typer.Argument(metavar="FILE", help="- is standard input.")],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each feed.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Add the feeds of an OPML file. Those that are there already stay as they are.
 
@@ -40,28 +35,29 @@ def import_opml(
 
     Exits with 3 when a URL is refused; the others are added.
     """
-    outlines = read_opml(_content(file))
+    from webloom.application.imports.manage_feeds import LONGEST_NAME
+    from webloom.entrypoints.api.import_schemas import feed_response
 
-    async def run() -> int:
+    outlines = read_opml(read_file(file))
+
+    async def work(services: Services) -> int:
         added = refused = 0
-        async with open_services(load_settings()) as services:
-            for outline in outlines:
-                try:
-                    feed, is_new = await services.manage_feeds.add(
-                        outline.url, outline.name[:LONGEST_NAME]
-                    )
-                except (UrlRefused, FeedRefused) as error:
-                    refused += 1
-                    say(f"{shortened(outline.url)}: refused: {error}", err=True)
-                    continue
-                added += is_new
-                if as_json:
-                    json_line(feed_response(feed))
-        there = len(outlines) - added - refused
-        say(f"{added:,} added, {there:,} there already, {refused:,} refused", err=as_json)
+        for outline in outlines:
+            name = outline.name[:LONGEST_NAME]
+            try:
+                feed, is_new = await services.manage_feeds.add(outline.url, name)
+            except (UrlRefused, FeedRefused) as error:
+                refused += 1
+                say(f"{shortened(outline.url)}: refused: {error}", err=True)
+                continue
+            added += is_new
+            if as_json:
+                json_line(feed_response(feed))
+        known = len(outlines) - added - refused
+        say(f"{added:,} added, {known:,} there already, {refused:,} refused", err=as_json)
         return refused
 
-    if uvloop.run(run()):
+    if run_with_services(work, must_exist=False):
         raise typer.Exit(SOME_FAILED)
 
 
@@ -70,31 +66,14 @@ def export_opml(
 ) -> None:
     """Write every feed's name and URL as OPML, which feed readers understand."""
 
-    async def run() -> tuple[bytes, int]:
-        async with open_services(load_settings(), must_exist=True) as services:
-            feeds = await services.imports.feeds.all()
-            outlines = [Outline(feed.config.fetch_url, feed.config.name) for feed in feeds]
-            now = services.clock.now()
-            return write_opml(outlines, title="Webloom's feeds", created=now), len(outlines)
+    async def work(services: Services) -> tuple[bytes, int]:
+        feeds = await services.imports.feeds.all()
+        outlines = [Outline(feed.config.fetch_url, feed.config.name) for feed in feeds]
+        now = services.clock.now()
+        return write_opml(outlines, title="Webloom's feeds", created=now), len(outlines)
 
-    content, count = uvloop.run(run())
-    if file == "-":
-        with pipe_may_close():
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
-        return
-    try:
-        with open_for_user(Path(file)) as stream:
-            stream.write(content)
-    except OSError as error:
-        raise WebloomError(f"can't write {visible(file)}: {error.strerror or error}") from error
-    say(f"{counted(count, 'feed')} written to {file}")
-
-
-def _content(file: str) -> bytes:
-    if file == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise WebloomError(f"can't read {visible(file)}: {error.strerror or error}") from error
+    content, count = run_with_services(work)
+    with pipe_may_close(), whole_file(file) as stream:
+        stream.write(content)
+    if file != "-":
+        say(f"{counted(count, 'feed')} written to {file}")

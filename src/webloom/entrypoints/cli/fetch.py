@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import uvloop
 from rich.console import Console
 
 from webloom.application.inventory.check_url import check_url
-from webloom.bootstrap.network import http_fetcher, network_policy
 from webloom.domain.errors import FetchFailed, UrlRefused, WebloomError
-from webloom.domain.inventory import Received
+from webloom.domain.inventory import Metadata, Received
 from webloom.entrypoints.cli.output import (
+    AsJson,
     console,
     json_line,
+    json_text,
     pipe_may_close,
     plain,
     shortened,
@@ -24,7 +24,10 @@ from webloom.entrypoints.cli.output import (
     table,
     visible,
 )
-from webloom.settings import Settings, load_settings
+from webloom.entrypoints.cli.running import current_settings, run
+
+if TYPE_CHECKING:
+    from webloom.settings import Settings
 
 SOURCE_LINES = 20
 LONGEST_LINE = 200  # characters of a line of the source that are shown
@@ -32,22 +35,18 @@ LONGEST_LINE = 200  # characters of a line of the source that are shown
 
 def fetch(
     url: Annotated[str, typer.Argument(help="What to fetch; http:// or https://.")],
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print one JSON object, shaped like a record."),
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fetch one URL now and show what came back. Nothing is stored, and no worker is needed.
 
     Exits with 0 for any response, also a 404 or a 500, and with 1 when there was none.
     """
     try:
-        requested, received = uvloop.run(_fetch(load_settings(), url))
+        requested, received = run(_fetch(current_settings(), url))
     except (FetchFailed, UrlRefused) as failure:
         if as_json:
-            given = url.encode("utf-8", "backslashreplace").decode()
             retryable = isinstance(failure, FetchFailed) and failure.retryable
-            json_line({"url": given, "error": str(failure), "retryable": retryable})
+            json_line({"url": json_text(url), "error": str(failure), "retryable": retryable})
         raise WebloomError(visible(str(failure))) from failure
     with pipe_may_close():
         if as_json:
@@ -57,27 +56,27 @@ def fetch(
 
 
 async def _fetch(settings: Settings, url: str) -> tuple[str, Received]:
+    from webloom.bootstrap.network import http_fetcher, network_policy
+
     requested = check_url(url, policy=network_policy(settings))
     async with http_fetcher(settings) as fetcher:
         return requested, await fetcher.fetch(requested)
 
 
 def _shaped(url: str, received: Received) -> dict[str, Any]:
-    return {
-        "url": url,
-        "metadata": {
-            "status_code": received.status_code,
-            "headers": received.headers,
-            "cookies": received.cookies,
-            "page_source": received.page_source,
-            "final_url": received.final_url,
-        },
-        "additional_details": received.details,
-    }
+    """Like a record of the API."""
+    metadata = Metadata(
+        status_code=received.status_code,
+        headers=received.headers,
+        cookies=received.cookies,
+        page_source=received.page_source,
+        final_url=received.final_url,
+    )
+    return {"url": url, "metadata": metadata, "additional_details": received.details}
 
 
 def show(received: Received, to: Console) -> None:
-    """For a person. Everything in a response is somebody else's text."""
+    """For people. All of it is untrusted text."""
     color = "green" if received.status_code < 400 else "red"
     to.print(
         f"[bold {color}]{received.status_code} {_phrase(received.status_code)}[/]  "

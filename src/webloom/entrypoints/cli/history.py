@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import uvloop
 
-from webloom.application.watch.manage_watches import all_watches
-from webloom.bootstrap.connections import open_services
-from webloom.bootstrap.services import Services
 from webloom.domain.errors import UrlRefused, WebloomError
+from webloom.domain.spool import shown_bytes
 from webloom.domain.storage_event import moment_of
-from webloom.entrypoints.api.watch_page_schemas import (
-    change_response,
-    page_response,
-    price_response,
-    storage_response,
-    version_response,
-)
 from webloom.entrypoints.cli.output import (
+    AsJson,
     amount,
     console,
     json_line,
-    pipe_may_close,
     plain,
     say,
     shortened,
@@ -33,12 +23,15 @@ from webloom.entrypoints.cli.output import (
     visible,
 )
 from webloom.entrypoints.cli.price_curve import price_curve
+from webloom.entrypoints.cli.running import run_with_services
 from webloom.parsing.web_url import normalise
 from webloom.ports.page_history import ChangeFilter
 from webloom.ports.page_storage import Usage
 from webloom.ports.pages import PageFilter, StoredPage
 from webloom.ports.room import DatabaseSize
-from webloom.settings import load_settings
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 SHOWN = 20
 
@@ -51,57 +44,51 @@ def history(
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=200, help="Of each kind, the latest.")
     ] = SHOWN,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each item.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what was seen on a page: its versions, what changed, and what the price did."""
     utf8_argument("URL", url)
 
-    async def run() -> None:
-        async with open_services(load_settings(), must_exist=True) as services:
-            pages = await _pages(services, url, watch)
-            if not pages:
-                raise WebloomError(await _why_nothing(services, url))
-            for page in pages:
-                await (_tell_json if as_json else _tell)(services, page, limit)
+    async def work(services: Services) -> None:
+        pages = await _pages(services, url, watch)
+        if not pages:
+            raise WebloomError(await _why_nothing(services, url))
+        for page in pages:
+            await (_print_json if as_json else _print)(services, page, limit)
 
-    with pipe_may_close():
-        uvloop.run(run())
+    run_with_services(work)
 
 
 def storage(
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove what has expired or is over the budget.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what watched pages take, by collection, what pruning would free, and what the whole
     database takes."""
 
-    async def run() -> None:
-        settings = load_settings()
-        async with open_services(settings, must_exist=True) as services:
-            if prune:
-                removed = await services.prune_pages()
-                say(f"{removed:,} items removed", err=True)
-            usage = await services.page_storage.usage()
-            is_full = await services.page_storage.is_full()
-            size = await services.sizes.size()
+    async def work(services: Services) -> None:
+        from webloom.entrypoints.api.watch_page_schemas import storage_response
+
+        if prune:
+            removed = await services.prune_pages()
+            say(f"{removed:,} items removed", err=True)
+        usage = await services.page_storage.usage()
+        is_full = await services.page_storage.is_full()
+        size = await services.sizes.size()
+        budget = services.settings.storage_budget
         if as_json:
-            json_line(
-                storage_response(usage, size, budget=settings.storage_budget, is_full=is_full)
-            )
+            json_line(storage_response(usage, size, budget=budget, is_full=is_full))
         else:
-            _show_usage(usage, settings.storage_budget, is_full=is_full)
+            _show_usage(usage, budget, is_full=is_full)
             _show_size(size)
 
-    with pipe_may_close():
-        uvloop.run(run())
+    run_with_services(work)
 
 
 async def _pages(services: Services, url: str, watch: str | None) -> list[StoredPage]:
-    """Several watches may have it; and another program may have spelt it in its own way."""
+    """Several watches may have the page; other programs may not have normalised its URL."""
     spellings = [url]
     try:
         spellings.append(normalise(url))
@@ -117,6 +104,8 @@ async def _pages(services: Services, url: str, watch: str | None) -> list[Stored
 
 
 async def _why_nothing(services: Services, url: str) -> str:
+    from webloom.application.watch.manage_watches import all_watches
+
     shown = visible(shortened(url))
     normal = normalise(url)
     async for watch in all_watches(services.watches):
@@ -125,22 +114,24 @@ async def _why_nothing(services: Services, url: str) -> str:
     return f"nothing is known of {shown}; `webloom watch` watches a page"
 
 
-async def _tell_json(services: Services, page: StoredPage, limit: int) -> None:
+async def _print_json(services: Services, page: StoredPage, limit: int) -> None:
+    from webloom.entrypoints.api import watch_page_schemas as schemas
+
     job_id, url = page.job_id, page.url
-    json_line({"page": page_response(page)})
+    json_line({"page": schemas.page_response(page)})
     for version in await services.page_history.versions(job_id, url, limit=limit):
-        json_line({"version": version_response(version)})
+        json_line({"version": schemas.version_response(version)})
     changes, _ = await services.page_history.change_logs(
         ChangeFilter(job_id=job_id, url=url), limit=limit
     )
     for change in changes:
-        json_line({"change": change_response(change)})
+        json_line({"change": schemas.change_response(change)})
     prices, _ = await services.page_history.prices(job_id, url, limit=limit)
     for price in prices:
-        json_line({"price": price_response(price)})
+        json_line({"price": schemas.price_response(price)})
 
 
-async def _tell(services: Services, page: StoredPage, limit: int) -> None:
+async def _print(services: Services, page: StoredPage, limit: int) -> None:
     to = console()
     to.print(plain(f"{page.title or 'without a title'}  {page.url}"), soft_wrap=True)
     kind = (page.classification or {}).get("type", "unknown")
@@ -162,11 +153,11 @@ async def _tell(services: Services, page: StoredPage, limit: int) -> None:
         )
     to.print()
     show_table(shown, to)
-    await _tell_prices(services, page, limit)
+    await _print_prices(services, page, limit)
     to.print()
 
 
-async def _tell_prices(services: Services, page: StoredPage, limit: int) -> None:
+async def _print_prices(services: Services, page: StoredPage, limit: int) -> None:
     summary = await services.page_history.price_summary(page.job_id, page.url)
     if summary is None:
         return
@@ -194,14 +185,14 @@ async def _tell_prices(services: Services, page: StoredPage, limit: int) -> None
 def _summary(changes: object) -> str:
     if not isinstance(changes, dict):
         return ""
-    told = []
+    parts = []
     text = changes.get("text")
     if isinstance(text, dict):
-        told.append(f"+{text.get('linesAdded', 0)} -{text.get('linesRemoved', 0)} lines")
+        parts.append(f"+{text.get('linesAdded', 0)} -{text.get('linesRemoved', 0)} lines")
     elif changes.get("textChanged"):
-        told.append("text")
-    told += [name for name in ("title", "price", "availability") if changes.get(name)]
-    return ", ".join(told)
+        parts.append("text")
+    parts += [name for name in ("title", "price", "availability") if changes.get(name)]
+    return ", ".join(parts)
 
 
 def _moment(ts: int) -> str:
@@ -214,15 +205,15 @@ def _show_usage(usage: list[Usage], budget: int, *, is_full: bool) -> None:
         shown.add_row(
             each.collection,
             f"{each.items:,}",
-            _size(each.bytes),
+            shown_bytes(each.bytes),
             f"{each.superseded_items:,}",
-            _size(each.superseded_bytes),
+            shown_bytes(each.superseded_bytes),
         )
     to = console()
     show_table(shown, to)
     used = sum(each.bytes for each in usage)
     to.print()
-    to.print(f"{_size(used)} of {_size(budget)} used, {100 * used / budget:.1f} %")
+    to.print(f"{shown_bytes(used)} of {shown_bytes(budget)} used, {100 * used / budget:.1f} %")
     if is_full:
         to.print("Full: raise WEBLOOM_STORAGE_BUDGET, or remove watches with their pages.")
 
@@ -232,23 +223,16 @@ def _show_size(size: DatabaseSize) -> None:
     if size.collections:
         shown = table("whole database", "size", "")
         for each in size.collections:
-            shown.add_row(plain(each.name), _size(each.bytes), "" if each.is_ours else "not ours")
+            shown.add_row(
+                plain(each.name), shown_bytes(each.bytes), "" if each.is_ours else "not ours"
+            )
         to.print()
         show_table(shown, to)
     to.print()
     if size.limit is None:
-        to.print(f"{_size(size.bytes)} in all; there is no limit (WEBLOOM_DATABASE_LIMIT)")
+        to.print(f"{shown_bytes(size.bytes)} in all; there is no limit (WEBLOOM_DATABASE_LIMIT)")
     else:
         share = 100 * size.bytes / size.limit
-        to.print(f"{_size(size.bytes)} of {_size(size.limit)} in all, {share:.1f} %")
+        to.print(f"{shown_bytes(size.bytes)} of {shown_bytes(size.limit)} in all, {share:.1f} %")
     if size.full is not None:
         to.print(plain(f"Full: {size.full}."), soft_wrap=True)
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.2f} GB"

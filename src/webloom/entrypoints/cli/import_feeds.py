@@ -1,7 +1,7 @@
-"""`webloom import`: feeds, now, in this process, from the fetch to the last batch.
+"""`webloom import`: import feeds now, in this process, from the fetch to the last batch.
 
 which feeds -> start a run of each -> claim it -> RunImport, beside slots that store its batches
-                                 `-> somebody else has it: follow, and take it up if they die
+                                 `-> another process has it: follow, and take over if it dies
 """
 
 from __future__ import annotations
@@ -10,45 +10,35 @@ import asyncio
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import uvloop
 
-from webloom.application.imports.run_import import RunImport, run_ends
 from webloom.application.retrying import retry_until_available
-from webloom.bootstrap.connections import open_services
-from webloom.bootstrap.network import spool_room
-from webloom.bootstrap.services import Services
-from webloom.bootstrap.use_cases import open_run_import
 from webloom.domain.errors import WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.domain.politeness import slots_of_one_host
-from webloom.entrypoints.api.import_schemas import import_log_detail
-from webloom.entrypoints.cli.feeds_named import (
-    checked_url,
-    find_feed,
-    is_stored,
-    is_url,
-    no_feeds,
-)
 from webloom.entrypoints.cli.import_feeds_report import Report
-from webloom.entrypoints.cli.logs import quieten
+from webloom.entrypoints.cli.named import checked_url, find_feed, is_stored, is_url, no_feeds
 from webloom.entrypoints.cli.output import (
     INTERRUPTED,
     SOME_FAILED,
+    AsJson,
     console,
-    forsake_stdout,
+    discard_stdout,
     json_line,
     pipe_may_close,
     visible,
 )
-from webloom.entrypoints.heartbeat import beating, first_beat
-from webloom.entrypoints.worker import serve_batches
+from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.web_url import host_of
-from webloom.ports.import_runs import Claim
-from webloom.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from webloom.application.imports.run_import import RunImport
+    from webloom.bootstrap.services import Services
+    from webloom.ports.import_runs import Claim
+    from webloom.settings import Settings
 
 AT_ONCE = 4  # feeds
 FOLLOW_SECONDS = 0.5
@@ -59,14 +49,12 @@ def import_feeds(
         list[str] | None,
         typer.Argument(
             metavar="FEED",
-            help="URLs, names or ids. None: every feed that is not paused. "
-            "A URL that is not known is added, without a schedule.",
+            help="URLs, names or ids; default: every feed that is not paused. "
+            "An unknown URL is added, without a schedule.",
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every feed, paused ones too.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each run when it has ended.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Import feeds now: fetch, read and store them. No other process is needed.
 
@@ -77,11 +65,14 @@ def import_feeds(
     """
     if feeds and every:
         raise typer.BadParameter("name the feeds, or all of them by --all")
-    settings = load_settings()
+    from webloom.application.imports.run_import import run_ends
+    from webloom.entrypoints.cli.logs import quieten
+
+    settings = current_settings()
     quieten(settings, run_ends.name)
     report = Report(console=console(err=True))
     try:
-        uvloop.run(_import(settings, feeds or [], every, as_json, report))
+        run(_import(settings, feeds or [], every, as_json, report))
     except KeyboardInterrupt:
         if report.ended and not as_json:
             with pipe_may_close():
@@ -106,6 +97,11 @@ async def _import(
     if not is_stored(settings) and not any(map(is_url, given)):
         which = f"there is no feed {visible(given[0])}: " if given else ""
         raise WebloomError(f"{which}{no_feeds(settings)}")
+    from webloom.bootstrap.connections import open_services
+    from webloom.bootstrap.network import spool_room
+    from webloom.bootstrap.use_cases import open_run_import
+    from webloom.entrypoints.heartbeat import beating, first_beat
+
     async with open_services(settings) as services:
         chosen = await _chosen(services, given, every, report)
         beat = first_beat(services, "import")
@@ -135,8 +131,8 @@ async def _chosen(services: Services, given: list[str], every: bool, report: Rep
     for name, feed in zip(given, found, strict=True):
         if feed is None and not is_url(name):
             raise WebloomError(
-                f"there is no feed {visible(name)}: `webloom feeds list` shows those that there "
-                "are; a URL begins with http:// or https://"
+                f"there is no feed {visible(name)}: `webloom feeds list` shows all feeds; a URL "
+                "begins with http:// or https://"
             )
     by_id = {}
     for name, feed in zip(given, found, strict=True):
@@ -162,6 +158,8 @@ class _Importer:
     async def run(self, feeds: list[Feed], as_json: bool) -> None:
         """With slots of our own for the batches. Interrupted, the runs are given back first, and
         then what is in the slots is finished."""
+        from webloom.entrypoints.worker import serve_batches
+
         stop = asyncio.Event()
         serving = asyncio.create_task(serve_batches(self.services, stop))
         importing = asyncio.create_task(self._import_all(feeds, as_json))
@@ -176,7 +174,7 @@ class _Importer:
         importing.result()
 
     async def _import_all(self, feeds: list[Feed], as_json: bool) -> None:
-        """A few at a time; while one waits for its host, it takes no place."""
+        """A few at a time; one that waits for its host takes no place."""
         room = asyncio.Semaphore(AT_ONCE)
         hosts: defaultdict[str, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(slots_of_one_host(AT_ONCE))
@@ -190,14 +188,14 @@ class _Importer:
                 return
             self.report.finish(run)
             if as_json:
-                _tell(run)
+                _print_json(run)
 
         async with asyncio.TaskGroup() as group:
             for feed in feeds:
                 group.create_task(one(feed))
 
     async def _import(self, feed: Feed) -> ImportRun | None:
-        """The run at its end, whoever carries it out. None: the feed or the run is gone."""
+        """The run at its end, whichever process does it. None: the feed or the run is gone."""
         owner, lease = f"{self.owner}.{next(self._claims)}", self.services.settings.lease
         started = await retry_until_available(
             lambda: self.services.start_import(feed.feed_id, "cli", owner=owner, lease=lease)
@@ -232,8 +230,10 @@ class _Importer:
         return await retry_until_available(lambda: self.services.imports.runs.find(run.run_id))
 
 
-def _tell(run: ImportRun) -> None:
+def _print_json(run: ImportRun) -> None:
+    from webloom.entrypoints.api.import_schemas import import_log_detail
+
     try:
         json_line(import_log_detail(run))
-    except BrokenPipeError:  # nobody reads it any more; the imports go on
-        forsake_stdout()
+    except BrokenPipeError:  # the reader is gone; the imports go on
+        discard_stdout()

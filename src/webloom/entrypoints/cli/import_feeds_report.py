@@ -1,5 +1,5 @@
-"""What `webloom import` tells: bars or lines while it goes on, a table at the end, or a line for
-each run where a table has no room."""
+"""Progress and results of `webloom import`: bars or lines meanwhile, a table at the end, or a line
+for each run where the terminal is too narrow for a table."""
 
 from __future__ import annotations
 
@@ -13,19 +13,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
 from webloom.domain.feed import Feed
-from webloom.domain.import_run import Failure, ImportRun, Phase
-from webloom.entrypoints.cli.output import (
-    NARROW,
-    counted,
-    plain,
-    shortened,
-    show_table,
-    table,
-    visible,
-)
+from webloom.domain.import_run import ImportRun, Phase
+from webloom.entrypoints.cli.failures import print_failures
+from webloom.entrypoints.cli.output import NARROW, counted, plain, show_table, table, visible
 
 SAY_SECONDS = 10.0
-SAMPLES = 10
 LONGEST_NAME = 22
 COLUMNS = (
     "feed", "status", "total", "new", "updated", "unchanged", "duplicate", "failed", "closed",
@@ -35,13 +27,13 @@ COLUMNS = (
 
 @dataclass(kw_only=True)
 class Report:
-    console: Console  # for what goes on
+    console: Console  # for progress
     ended: dict[str, ImportRun] = field(default_factory=dict)  # by run id, in the order they ended
     left_out: list[Feed] = field(default_factory=list)  # they were removed meanwhile
     _open: dict[str, ImportRun] = field(default_factory=dict)
     _followed: set[str] = field(default_factory=set)  # runs that others carry out
     _since: dict[str, tuple[float, int]] = field(default_factory=dict)  # time and records at first
-    _told: dict[str, tuple[Phase, float]] = field(default_factory=dict)  # without a terminal
+    _said: dict[str, tuple[Phase, float]] = field(default_factory=dict)  # without a terminal
     _bar: Progress | None = None
     _tasks: dict[str, TaskID] = field(default_factory=dict)
 
@@ -62,14 +54,14 @@ class Report:
         if run.run_id not in self._followed:
             self._followed.add(run.run_id)
             self.say(
-                f"{run.source_name}: another process is importing it already: that run is "
-                f"followed, and taken up if it has not been heard of for {lease:g} s"
+                f"{run.source_name}: another process is importing it already: following that "
+                f"run, and taking over after {lease:g} s without a sign of life"
             )
 
     def carry_out(self, run: ImportRun, *, is_left: bool) -> None:
         self._followed.discard(run.run_id)
         if is_left:
-            self.say(f"{run.source_name}: going on with a run that was left unfinished")
+            self.say(f"{run.source_name}: resuming an unfinished run")
 
     def change(self, run: ImportRun) -> None:
         self._open[run.run_id] = run
@@ -123,11 +115,11 @@ class Report:
 
     def _say_if_news(self, run: ImportRun) -> None:
         now, phase = time.monotonic(), run.reading.phase
-        told, at = self._told.get(run.run_id, (None, now))
+        said, at = self._said.get(run.run_id, (None, now))
         if phase in (Phase.WAITING, Phase.FINISHED):
             return
-        if phase is not told or now - at >= SAY_SECONDS:
-            self._told[run.run_id] = phase, now
+        if phase is not said or now - at >= SAY_SECONDS:
+            self._said[run.run_id] = phase, now
             self.say(f"{run.source_name}: {self._words(run)}")
 
     def _words(self, run: ImportRun) -> str:
@@ -158,7 +150,7 @@ class Report:
     def summary(self, to: Console) -> None:
         show_runs(self.ended.values(), to)
         for run in self.ended.values():
-            _tell_of_trouble(run, to)
+            _print_trouble(run, to)
 
 
 def _extent(run: ImportRun) -> tuple[int, int | None]:
@@ -209,9 +201,9 @@ def _line(run: ImportRun) -> str:
     """Only what is not zero."""
     status, _, *numbers, seconds = _row(run)
     named = zip(numbers, COLUMNS[3:-1], strict=True)
-    told = ", ".join(f"{number} {name}" for number, name in named if number != "0")
+    counts = ", ".join(f"{number} {name}" for number, name in named if number != "0")
     records = counted(run.counts.total, "record")
-    return f"{run.source_name}: {status}, {records} in {seconds} s{told and f': {told}'}"
+    return f"{run.source_name}: {status}, {records} in {seconds} s{counts and f': {counts}'}"
 
 
 def _row(run: ImportRun) -> list[str]:
@@ -227,23 +219,9 @@ def _row(run: ImportRun) -> list[str]:
     return [status, *(f"{each:,}" for each in numbers), seconds]
 
 
-def _tell_of_trouble(run: ImportRun, to: Console) -> None:
+def _print_trouble(run: ImportRun, to: Console) -> None:
     if run.error is None and not run.counts.failed:
         return
     reason = f": {run.error}" if run.error else ""
     to.print(f"\n{plain(f'{run.source_name} ({run.run_id}){reason}')}", soft_wrap=True)
-    tell_of_failures(run.failure_reasons, run.failures, to)
-
-
-def tell_of_failures(reasons: dict[str, int], failures: list[Failure], to: Console) -> None:
-    """Why records failed, how many of each, and some of them."""
-    for reason, times in sorted(reasons.items(), key=lambda each: -each[1]):
-        to.print(plain(f"  {times:>7,}  {reason}"), soft_wrap=True)
-    if failures:
-        to.print("  samples:")
-    for failure in failures[:SAMPLES]:
-        place = "" if failure.index is None else f"record {failure.index}: "
-        text = shortened(f"{place}{failure.sample} ({failure.reason.rstrip('.')})")
-        to.print(plain(f"    {text}"), soft_wrap=True)
-    if len(failures) > SAMPLES:
-        to.print(f"    and {len(failures) - SAMPLES:,} more")
+    print_failures(run.failure_reasons, run.failures, to)

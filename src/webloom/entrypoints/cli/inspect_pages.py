@@ -1,4 +1,4 @@
-"""`webloom inspect`: what Webloom sees in pages, without storing anything."""
+"""`webloom inspect`: show what Webloom sees in pages, without storing anything."""
 
 from __future__ import annotations
 
@@ -7,44 +7,42 @@ import sys
 import tempfile
 from asyncio import Task
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import uvloop
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from webloom.application.inventory.check_url import check_url
-from webloom.application.watch.preview_page import fetched_page
-from webloom.bootstrap.network import network_policy, page_downloader, page_reader
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.page import Selection
-from webloom.entrypoints.cli.feeds_named import is_url
-from webloom.entrypoints.cli.inspect_pages_files import named_url, unpacked
+from webloom.entrypoints.cli.files import STDIN, shown_file
+from webloom.entrypoints.cli.inspect_pages_files import fetched, named_url, unpacked
 from webloom.entrypoints.cli.inspect_pages_report import (
     Inspected,
     print_json,
     print_json_error,
     show,
 )
+from webloom.entrypoints.cli.named import is_url
 from webloom.entrypoints.cli.output import (
     INTERRUPTED,
+    AsJson,
     console,
+    counting,
     pipe_may_close,
     say,
     shortened,
     visible,
 )
-from webloom.parsing.pages.selection import check_selection
+from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.web_url import normalise
 from webloom.ports.fetcher import Downloader
 from webloom.ports.page_reader import PageOrder, PageReader
-from webloom.settings import Settings, load_settings
 
-_STDIN = "-"
+if TYPE_CHECKING:
+    from webloom.settings import Settings
+
 _BLOCK = 1024 * 1024
 _AT_ONCE = 6  # inputs: some are read, the others fetched and unpacked meanwhile
 
@@ -63,15 +61,12 @@ def inspect_pages(
         list[str],
         typer.Argument(metavar="URL|FILE…|-", help="The pages; - is standard input."),
     ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per page, one a line.")
-    ] = False,
+    as_json: AsJson = False,
     base_url: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Where a file or standard input was served; else it is what the page itself "
-            "gives as its address, if it does.",
+            help="The URL of a file or of standard input; default: the page's canonical URL.",
         ),
     ] = None,
     keep: Annotated[
@@ -80,7 +75,7 @@ def inspect_pages(
             "--keep",
             metavar="SELECTOR",
             help="Take the text from these elements only: CSS, or XPath where it begins with / or "
-            "xpath:. May be given again, as the next three.",
+            "xpath:. Repeatable, as are the next three.",
         ),
     ] = None,
     drop: Annotated[
@@ -113,10 +108,10 @@ def inspect_pages(
             ignore_pattern=ignore_pattern or [],
         )
     )
-    if sources.count(_STDIN) > 1:
+    if sources.count(STDIN) > 1:
         raise typer.BadParameter("- is standard input, which can be read once")
     base = None if base_url is None else _normal(base_url)
-    settings = load_settings()
+    settings = current_settings()
     try:
         with (
             tempfile.TemporaryDirectory(prefix="webloom-") as folder,
@@ -129,7 +124,7 @@ def inspect_pages(
                 base_url=base,
                 copies=_copies(sources, Path(folder), settings.max_body),
             )
-            failed = uvloop.run(_inspect_all(sources, options, as_json))
+            failed = run(_inspect_all(sources, options, as_json))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     if failed:
@@ -137,6 +132,8 @@ def inspect_pages(
 
 
 def _checked(selection: Selection) -> Selection:
+    from webloom.parsing.pages.selection import check_selection
+
     try:
         check_selection(selection)
     except ValueError as error:
@@ -155,9 +152,9 @@ def _copies(sources: list[str], folder: Path, limit: int) -> dict[str, Path]:
     """Made before the event loop runs, so that Ctrl-C ends the wait for a pipe."""
     copies = {}
     for number, source in enumerate(dict.fromkeys(sources)):
-        if source == _STDIN or (not is_url(source) and Path(source).is_fifo()):
+        if source == STDIN or (not is_url(source) and Path(source).is_fifo()):
             copy = folder / f"copy-{number}"
-            with suppress(OSError):  # it is told when it is opened again
+            with suppress(OSError):  # reported when it is opened again
                 _copy(source, copy, limit + 1)
                 copies[source] = copy
     return copies
@@ -165,7 +162,7 @@ def _copies(sources: list[str], folder: Path, limit: int) -> dict[str, Path]:
 
 def _copy(source: str, copy: Path, most: int) -> None:
     with (
-        open(0 if source == _STDIN else source, "rb", closefd=source != _STDIN) as given,
+        open(0 if source == STDIN else source, "rb", closefd=source != STDIN) as given,
         copy.open("wb") as file,
     ):
         while most > 0 and (block := given.read(min(most, _BLOCK))):
@@ -174,6 +171,8 @@ def _copy(source: str, copy: Path, most: int) -> None:
 
 async def _inspect_all(sources: list[str], options: _Options, as_json: bool) -> int:
     """How many failed. What is printed is in the order of the sources."""
+    from webloom.bootstrap.network import page_downloader, page_reader
+
     failed, to = 0, console()
     settings = options.settings
     async with (
@@ -183,7 +182,8 @@ async def _inspect_all(sources: list[str], options: _Options, as_json: bool) -> 
         waiting = deque(enumerate(sources))
         running: deque[tuple[str, Task[Inspected]]] = deque()
         try:
-            with _counting(len(sources)) as count:
+            # Not on a terminal that the pages themselves go to.
+            with counting(len(sources), is_shown=not sys.stdout.isatty()) as count:
                 while waiting or running:
                     while waiting and len(running) < _AT_ONCE:
                         number, source = waiting.popleft()
@@ -195,7 +195,7 @@ async def _inspect_all(sources: list[str], options: _Options, as_json: bool) -> 
                         inspected = await task
                     except WebloomError as error:
                         failed += 1
-                        _tell(source, str(error), as_json)
+                        _report(source, str(error), as_json)
                     else:
                         if as_json:
                             print_json(inspected)
@@ -214,7 +214,7 @@ async def _inspect(
 ) -> Inspected:
     """`path` is free to be written to. Raises WebloomError."""
     if is_url(source):
-        order = await _fetched(source, path, options.settings, downloader)
+        order = await fetched(source, path, options.settings, downloader)
     else:
         given = options.copies.get(source, Path(source))
         found = await asyncio.to_thread(unpacked, given, path, options.settings.max_body)
@@ -232,28 +232,7 @@ async def _inspect(
     )
 
 
-async def _fetched(
-    source: str, path: Path, settings: Settings, downloader: Downloader
-) -> PageOrder:
-    url = check_url(source, policy=network_policy(settings))
-    return await fetched_page(downloader, url, path)
-
-
-def _tell(source: str, error: str, as_json: bool) -> None:
-    shown = "standard input" if source == _STDIN else shortened(source)
-    say(f"webloom: {shown}: {error}", err=True)
+def _report(source: str, error: str, as_json: bool) -> None:
+    say(f"webloom: {shortened(shown_file(source))}: {error}", err=True)
     if as_json:
         print_json_error(source, error)
-
-
-@contextmanager
-def _counting(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal that the pages themselves don't go to."""
-    to = console(err=True)
-    if total == 1 or not to.is_terminal or sys.stdout.isatty():
-        yield lambda: None
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=to) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda: progress.advance(task)

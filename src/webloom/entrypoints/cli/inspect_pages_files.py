@@ -1,4 +1,4 @@
-"""Files that `webloom inspect` is given, as they were served."""
+"""Pages for `webloom inspect` and `webloom diff`, fetched or read from files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ import html
 import re
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from webloom.domain.errors import UrlRefused, WebloomError
+from webloom.entrypoints.cli.named import checked_url
 from webloom.parsing.web_url import normalise
+
+if TYPE_CHECKING:
+    from webloom.ports.fetcher import Downloader
+    from webloom.ports.page_reader import PageOrder
+    from webloom.settings import Settings
 
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1024 * 1024
@@ -21,8 +28,15 @@ _CANONICAL = re.compile(
 )
 
 
+async def fetched(source: str, into: Path, settings: Settings, downloader: Downloader) -> PageOrder:
+    """Raises UrlRefused, FetchFailed."""
+    from webloom.application.watch.preview_page import fetched_page
+
+    return await fetched_page(downloader, checked_url(settings, source), into)
+
+
 def unpacked(given: Path, into: Path, limit: int) -> Path:
-    """The file itself, or `into` with what was in it, if that is gzip. Raises WebloomError."""
+    """The file, or `into` with its content decompressed if it is gzip. Raises WebloomError."""
     try:
         with given.open("rb") as file:
             is_packed = file.read(len(_GZIP)) == _GZIP
@@ -56,11 +70,11 @@ def _too_large(limit: int) -> WebloomError:
 
 
 def named_url(page: Path) -> str | None:
-    """The address that a page gives as its own, if it is a whole one."""
+    """The canonical URL that the page declares, if it is absolute."""
     try:
         with page.open("rb") as file:
             found = _CANONICAL.search(file.read(_HEAD))
-    except OSError:  # who reads the page tells of it
+    except OSError:  # reported when the page is read
         return None
     if found is None:
         return None

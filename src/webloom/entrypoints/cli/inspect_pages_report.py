@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 from rich.console import Console
 
 from webloom.domain.page import Classification
 from webloom.domain.price import Price
-from webloom.entrypoints.cli.output import counted, json_line, plain, shortened, show_table, table
-from webloom.parsing.pages.page import PageReading
+from webloom.entrypoints.cli.output import (
+    counted,
+    json_line,
+    json_text,
+    plain,
+    shortened,
+    show_table,
+    table,
+)
+
+if TYPE_CHECKING:
+    from webloom.parsing.pages.page import PageReading
 
 _TEXT_LINES = 20
 _LONGEST_LINE = 200  # characters
@@ -33,7 +41,7 @@ def print_json(inspected: Inspected) -> None:
     parsed = reading.parsed
     json_line(
         {
-            "input": _utf8(inspected.source),
+            "input": json_text(inspected.source),
             "url": inspected.url,
             "status": inspected.status_code,
             "title": parsed.title,
@@ -42,7 +50,7 @@ def print_json(inspected: Inspected) -> None:
             "links": parsed.links,
             "metadata": parsed.metadata,
             "classification": reading.classification,
-            "price": None if reading.price is None else _price(reading.price),
+            "price": reading.price,
             "availability": reading.availability,
             "snapshotHash": reading.snapshot_hash,
         }
@@ -50,29 +58,11 @@ def print_json(inspected: Inspected) -> None:
 
 
 def print_json_error(source: str, error: str) -> None:
-    json_line({"input": _utf8(source), "error": _utf8(error)})
-
-
-def _price(price: Price) -> dict[str, Any]:
-    return {
-        "current": _number(price.current),
-        "list": None if price.list is None else _number(price.list),
-        "currency": price.currency,
-        "source": price.source,
-    }
-
-
-def _number(amount: Decimal) -> msgspec.Raw:
-    """A JSON number with the digits of the amount, which a float may not have."""
-    return msgspec.Raw(f"{amount:f}".encode())
-
-
-def _utf8(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
+    json_line({"input": json_text(source), "error": json_text(error)})
 
 
 def show(inspected: Inspected, to: Console, *, is_one_of_many: bool) -> None:
-    """For a person. Everything in a page is somebody else's text."""
+    """For people. All of it is untrusted text."""
     reading = inspected.reading
     if is_one_of_many:
         to.print(f"[bold cyan]{plain(shortened(inspected.source))}[/]", soft_wrap=True)
@@ -92,7 +82,7 @@ def _show_facts(reading: PageReading, to: Console) -> None:
     facts = table("", "", heading=False)
     for name, value in (
         ("type", _type(reading.classification)),
-        ("price", "none" if reading.price is None else _price_told(reading.price)),
+        ("price", "none" if reading.price is None else _price(reading.price)),
         ("availability", reading.availability.replace("_", " ")),
         ("language", metadata.get("language")),
         ("canonical", metadata.get("canonical")),
@@ -111,11 +101,11 @@ def _show_facts(reading: PageReading, to: Console) -> None:
 
 
 def _type(classification: Classification) -> str:
-    told = f"{classification.type.replace('_', ' ')}, {classification.confidence:.0%}"
-    return ": ".join(filter(None, (told, "; ".join(classification.reasons))))
+    shown = f"{classification.type.replace('_', ' ')}, {classification.confidence:.0%}"
+    return ": ".join(filter(None, (shown, "; ".join(classification.reasons))))
 
 
-def _price_told(price: Price) -> str:
+def _price(price: Price) -> str:
     currency = price.currency or "of an unknown currency"
     reduced = "" if price.list is None else f", reduced from {price.list:,f}"
     return f"{price.current:,f} {currency}{reduced} ({price.source})"

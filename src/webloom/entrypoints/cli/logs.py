@@ -26,7 +26,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Ours are constant; a library may have put outside text into its own."""
+    """Ours are constant; those of libraries may contain outside text."""
     text = record.getMessage()
     return text if text.isprintable() else json.dumps(text)[1:-1]
 
@@ -45,14 +45,14 @@ def set_up_logs(level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
-    # Their losses of connection are told by the adapters, in a line each.
+    # The adapters log lost connections, one line each.
     logging.getLogger("aiormq").setLevel(logging.CRITICAL)
     logging.getLogger("pymongo").setLevel(logging.CRITICAL)
 
 
 def quieten(settings: Settings, *silent: str) -> None:
-    """For commands that show what goes on, which log lines would disturb; unless somebody has
-    chosen a level. `silent` are loggers of what a command reports itself."""
+    """Log warnings only, unless a level is set: for commands that show progress. `silent` are
+    loggers of what the command reports itself."""
     if "log_level" not in settings.model_fields_set:
         logging.getLogger("webloom").setLevel(logging.WARNING)
         for name in silent:

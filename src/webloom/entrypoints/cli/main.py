@@ -23,8 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Command(NamedTuple):
-    """Where a command is, and how its help begins: the list of commands is shown without importing
-    any."""
+    """Where a command is, and its summary: `webloom --help` imports no command."""
 
     place: str  # module:function or group; a module without a dot is beside this one
     summary: str
@@ -48,7 +47,9 @@ COMMANDS = {
     "import": Command("import_feeds", "Import feeds now: fetch, read and store them."),
     "feed": Command("feed", "Print the postings of a feed as an import would store them."),
     "feeds": Command("feeds:app", "Add, list, edit, pause and remove feeds; OPML."),
-    "watch": Command("watch", "Watch pages: keep versions, changes and prices, and notify."),
+    "watch": Command(
+        "watches:watch", "Watch pages: keep versions, changes and prices, and notify."
+    ),
     "watches": Command("watches:app", "List, edit, run, pause and remove watches; lists."),
     "history": Command("history", "Show what was seen on a page."),
     "storage": Command("history:storage", "Show what watched pages take."),
@@ -67,7 +68,7 @@ COMMANDS = {
 
 
 class _LazyGroup(TyperGroup):
-    """Imports a command when it is called: help needs none, a fetch no database."""
+    """Imports a command when it is called."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -93,7 +94,7 @@ def _load(name: str) -> Any:
 
 
 def _join_lines(commands: typer.Typer) -> None:
-    """Line ends inside a paragraph of a docstring are its author's, and not for the terminal."""
+    """Unwrap the paragraphs of docstrings, so that the terminal wraps them."""
     for command in commands.registered_commands:
         paragraphs = inspect.getdoc(command.callback) or ""
         command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs.split("\n\n"))
@@ -127,7 +128,7 @@ def _options(
 ) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # by __main__, while modules are loaded
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if "--help" in sys.argv:  # help is most wanted when a setting is wrong
+    if "--help" in sys.argv:  # which must work when a setting is wrong
         return
     from webloom.entrypoints.cli.logs import set_up_logs
     from webloom.settings import load_settings, unknown_variables
@@ -154,7 +155,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """A command goes on where one of them is closed, or can't show a character."""
+    """Work without a stream that is closed, and escape what one can't encode."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,15 +1,19 @@
-"""What `webloom dump`, `load` and `copy` show."""
+"""Progress and results of `webloom dump`, `load` and `copy`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from webloom.application.move.load import Verdict
+from webloom.domain.errors import WebloomError
 from webloom.entrypoints.cli.output import console, json_line, plain, visible
 from webloom.ports.dump import COLLECTIONS, StoreSnapshot
+
+if TYPE_CHECKING:
+    from webloom.application.move.load import Verdict
 
 
 class Bars(Progress):
@@ -32,17 +36,20 @@ class Bars(Progress):
         for name, bar in self._bars.items():
             self.update(bar, total=await snapshot.count(name))
 
-    def more(self, collection: str, items: int) -> None:
+    def advance_by(self, collection: str, items: int) -> None:
         self.update(self._bars[collection], advance=items, visible=True)
 
 
-def tell(verdicts: Mapping[str, Verdict], as_json: bool) -> None:
+def report(verdicts: Mapping[str, Verdict], as_json: bool, *, failure: str) -> None:
+    """Raises WebloomError with `failure` unless every collection is verified."""
     for name, verdict in verdicts.items():
         if as_json:
-            report = msgspec.to_builtins(verdict) | {"verified": verdict.holds}
-            json_line({"collection": name} | report)
+            fields = msgspec.to_builtins(verdict) | {"verified": verdict.holds}
+            json_line({"collection": name} | fields)
         else:
             _print(name, verdict)
+    if not all(verdict.holds for verdict in verdicts.values()):
+        raise WebloomError(failure)
 
 
 def _print(name: str, verdict: Verdict) -> None:

@@ -1,4 +1,4 @@
-"""What the commands say: tables for people, JSON for programs, and nothing that a page smuggled in.
+"""How commands print: tables for people, JSON for programs, and no control characters of others.
 
 Text from outside goes through `visible` where it is printed as it is, and through `plain` where
 rich reads markup.
@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Annotated
 
 import msgspec
 import typer
@@ -27,15 +29,17 @@ INTERRUPTED = 130
 NARROW = 120  # columns, too few for a table of many
 WIDTH_OF_A_FILE = 1000  # no terminal, so nothing is gained by breaking lines at 80 columns
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+_json = msgspec.json.Encoder(decimal_format="number")
+
 # Control characters with the escapes of terminals, what turns the direction of writing, what is
 # invisible, and halves of characters.
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-
-
-_json = msgspec.json.Encoder(decimal_format="number")
 
 
 def visible(text: str) -> str:
@@ -65,7 +69,7 @@ def console(*, err: bool = False) -> Console:
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        raise  # called while one is handled, which is for pipe_may_close
+        raise  # called in an except block: pipe_may_close handles the error
 
 
 def table(*columns: str, heading: bool = True) -> Table:
@@ -87,6 +91,33 @@ def show_table(made: Table, to: Console) -> None:
         to.print(line.rstrip(), markup=False, soft_wrap=True)
 
 
+@contextmanager
+def counting(
+    total: int | None, noun: str = "", *, is_shown: bool = True
+) -> Iterator[Callable[[], None]]:
+    """A progress bar on standard error, a spinner if the total is not known, nothing if there is no
+    terminal; yields the function to call for each item."""
+    to = console(err=True)
+    if total == 1 or not is_shown or not to.is_terminal:
+        yield lambda: None
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    counts = TextColumn("{task.completed:,.0f}" + (f"/{total:,}" if total else f" {noun}"))
+    bar = SpinnerColumn() if total is None else BarColumn()
+    with Progress(bar, counts, TimeElapsedColumn(), console=to) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)
+
+
+def when(moment: datetime | None) -> str:
+    """The time in UTC, with the date unless it is today; - for none."""
+    if moment is None:
+        return "-"
+    form = "%H:%M UTC" if moment.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M UTC"
+    return moment.strftime(form)
+
+
 def counted(number: int, noun: str) -> str:
     ending = "es" if noun.endswith("ch") else "s"
     return f"{number:,} {noun}{'' if number == 1 else ending}"
@@ -105,10 +136,10 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def confirm_removal(what: str) -> None:
-    """Raises WebloomError unless a person agrees. `what` is `visible`."""
+    """Raises WebloomError unless the user agrees. `what` is `visible`."""
     try:
         is_wanted = typer.confirm(f"Remove {what}?", err=True)
-    except typer.Abort:  # nobody is there to answer, and the line of the question is still open
+    except typer.Abort:  # no terminal; the question has no line end yet
         typer.echo(err=True)
         is_wanted = False
     if not is_wanted:
@@ -116,38 +147,42 @@ def confirm_removal(what: str) -> None:
 
 
 def json_line(value: object) -> None:
-    """One object on one line of standard output, there at once."""
+    """One object on one line of standard output, flushed."""
     sys.stdout.buffer.write(_json.encode(value) + b"\n")
     sys.stdout.buffer.flush()
 
 
+def json_text(text: str) -> str:
+    """An argument for JSON, which has no surrogates: a byte that is not UTF-8 is escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 @contextmanager
 def pipe_may_close() -> Iterator[None]:
-    """A reader of our output who has seen enough ends the command quietly. Raises WebloomError when
-    the output can't be written."""
+    """A reader that closes the pipe ends the command quietly. Raises WebloomError when the output
+    can't be written."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        forsake_stdout()
+        discard_stdout()
         raise typer.Exit(0) from None
     except OSError as error:
         if error.filename is not None or error.errno is None:  # of a file, or a time limit
             raise
-        forsake_stdout()
+        discard_stdout()
         raise WebloomError(f"the output can't be written: {error.strerror}") from None
 
 
-def forsake_stdout() -> None:
-    """What is still buffered for a closed pipe or a full disk must not fail again when Python
-    ends."""
+def discard_stdout() -> None:
+    """Buffered output for a closed pipe or a full disk must not fail again when Python ends."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)
 
 
 def utf8_argument(name: str, value: str | None) -> str | None:
-    """Bytes of the command line that are not UTF-8 arrive as halves of characters."""
+    """Refuse bytes that are not UTF-8, which Python decodes to surrogates. Raises WebloomError."""
     if value is not None and not value.isascii():
         try:
             value.encode()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import uvloop
 
-from webloom.bootstrap.services import Services
-from webloom.entrypoints.cli.queue_names import require_queue
-from webloom.entrypoints.processes import ALL_ROLES, run_processes
+from webloom.domain.errors import SettingsError
+from webloom.entrypoints.cli.output import visible
+from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.backend_url import shown
-from webloom.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
+    from webloom.settings import Settings
 
 # The key stays out of the list of processes. `cat` waits for the line, and then Ctrl-D.
 WITH_KEY = "-H @webloom-key"
@@ -21,22 +24,14 @@ KEEP_KEY = "(umask 077; cat > webloom-key)  # once; type: Authorization: Bearer 
 
 def up() -> None:
     """Run the API, a worker and the scheduler in one process. The default is one SQLite file."""
-    settings = load_settings()
-
-    async def say_where(services: Services, stop: asyncio.Event) -> None:
-        typer.echo(where_to_look(settings))
-
-    uvloop.run(run_processes(settings, ALL_ROLES, on_ready=say_where))
+    settings = current_settings()
+    _run(settings, "api", "worker", "scheduler", greeting=where_to_look(settings))
 
 
 def api() -> None:
     """Run the API alone."""
-    settings = load_settings()
-
-    async def say_where(services: Services, stop: asyncio.Event) -> None:
-        typer.echo(f"Webloom's API listens on {address(settings)}")
-
-    uvloop.run(run_processes(settings, frozenset({"api"}), on_ready=say_where))
+    settings = current_settings()
+    _run(settings, "api", greeting=f"Webloom's API listens on {address(settings)}")
 
 
 def worker(
@@ -45,30 +40,53 @@ def worker(
         typer.Option(
             "--queue",
             metavar="NAME",
-            help="Serve only this queue, and connect only to its broker; may be repeated.",
+            help="Serve only this queue, and connect only to its broker. Repeatable.",
         ),
     ] = None,
 ) -> None:
     """Run a worker. It fetches URLs, stores batches of feeds, and checks and stores watched pages.
     Start as many as you like."""
-    settings = load_settings()
+    settings = current_settings()
     for name in queues or ():
         require_queue(settings, name)
-    uvloop.run(run_processes(settings, frozenset({"worker"}), queues=queues or None))
+    _run(settings, "worker", queues=queues or None)
 
 
 def storage_agent() -> None:
     """Run the storage agent alone. It stores what others send to its queue. Workers do so too;
     start as many as you like."""
-    settings = load_settings()
-    roles = frozenset({"storage-agent"})
-    uvloop.run(run_processes(settings, roles, queues=[settings.input_queue]))
+    settings = current_settings()
+    _run(settings, "storage-agent", queues=[settings.input_queue])
 
 
 def scheduler() -> None:
     """Run the scheduler. It reads feeds and starts checks of pages when they are due. A second one
     takes over if it dies."""
-    uvloop.run(run_processes(load_settings(), frozenset({"scheduler"})))
+    _run(current_settings(), "scheduler")
+
+
+def _run(
+    settings: Settings,
+    *roles: str,
+    queues: Collection[str] | None = None,
+    greeting: str | None = None,  # printed when the API listens
+) -> None:
+    from webloom.entrypoints.processes import run_processes
+
+    async def greet(services: Services, stop: asyncio.Event) -> None:
+        if greeting is not None:
+            typer.echo(greeting)
+
+    run(run_processes(settings, frozenset(roles), queues=queues, on_ready=greet))
+
+
+def require_queue(settings: Settings, name: str) -> None:
+    """Raises SettingsError for an unknown queue, which some brokers would create."""
+    if name not in settings.broker_urls:
+        raise SettingsError(
+            f"--queue: there is no queue {visible(name)}; there are "
+            f"{', '.join(settings.broker_urls)}"
+        )
 
 
 def address(settings: Settings) -> str:

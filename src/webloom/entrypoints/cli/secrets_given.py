@@ -1,19 +1,17 @@
-"""Options that hold passwords: from a file or standard input, as other users of the machine can see
-what is on a command line."""
+"""Options that hold secrets: better read from a file or standard input, because other users of the
+machine can see the command line."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from webloom.domain.errors import WebloomError
-from webloom.entrypoints.cli.output import say, utf8_argument, visible
+from webloom.entrypoints.cli.files import STDIN, read_file, shown_file
+from webloom.entrypoints.cli.output import say, utf8_argument
 from webloom.parsing.target_url import may_hold_secret
 
-STDIN = "-"
 SEEN_BY_OTHERS = "other users of this machine can see it in the list of processes"
 
 Notify = Annotated[
@@ -21,8 +19,8 @@ Notify = Annotated[
     typer.Option(
         "--notify",
         metavar="URL",
-        help="A webhook or an Apprise URL to tell. Repeat it. One with a password or a token "
-        f"belongs into --notify-file: {SEEN_BY_OTHERS}.",
+        help="A webhook or an Apprise URL to notify. Repeatable. Put one with a password or token "
+        f"into --notify-file: {SEEN_BY_OTHERS}.",
     ),
 ]
 NotifyFile = Annotated[
@@ -30,7 +28,7 @@ NotifyFile = Annotated[
     typer.Option(
         "--notify-file",
         metavar="FILE",
-        help="URLs to tell, one a line; # begins a comment. - is standard input.",
+        help="A file with such URLs, one per line; # begins a comment. - is standard input.",
     ),
 ]
 Secret = Annotated[
@@ -38,7 +36,7 @@ Secret = Annotated[
     typer.Option(
         "--secret",
         metavar="TEXT",
-        help="Signs what webhooks are sent. Better in --secret-file: " + SEEN_BY_OTHERS + ".",
+        help=f"Signs webhooks. Better in --secret-file: {SEEN_BY_OTHERS}.",
     ),
 ]
 SecretFile = Annotated[
@@ -46,7 +44,7 @@ SecretFile = Annotated[
     typer.Option(
         "--secret-file",
         metavar="FILE",
-        help="A file with what signs what webhooks are sent; - is standard input.",
+        help="A file with the secret that signs webhooks; - is standard input.",
     ),
 ]
 
@@ -54,7 +52,7 @@ SecretFile = Annotated[
 def targets_and_secret(
     notify: list[str] | None, notify_file: str | None, secret: str | None, secret_file: str | None
 ) -> tuple[list[str] | None, str | None]:
-    """What the options give. None: nothing."""
+    """None for what no option gives."""
     if notify_file == secret_file == STDIN:
         raise typer.BadParameter("only one of --notify-file and --secret-file can be -")
     return _targets(notify, notify_file), _secret(secret, secret_file)
@@ -70,7 +68,7 @@ def _targets(notify: list[str] | None, file: str | None) -> list[str] | None:
     lines = (line.strip() for line in read_secret("--notify-file", file).splitlines())
     urls = [line for line in lines if line and not line.startswith("#")]
     if not urls:
-        raise typer.BadParameter(f"--notify-file: there is no URL in {_place(file)}")
+        raise typer.BadParameter(f"--notify-file: there is no URL in {shown_file(file)}")
     return [*(notify or ()), *urls]
 
 
@@ -83,26 +81,20 @@ def _secret(secret: str | None, file: str | None) -> str | None:
         raise typer.BadParameter("give either --secret or --secret-file")
     found = read_secret("--secret-file", file).strip()
     if not found:
-        raise typer.BadParameter(f"--secret-file: there is nothing in {_place(file)}")
+        raise typer.BadParameter(f"--secret-file: there is nothing in {shown_file(file)}")
     return found
 
 
 def read_secret(option: str, file: str) -> str:
-    """No message quotes what is in it. Raises WebloomError."""
+    """No message quotes the content. Raises WebloomError."""
     try:
-        content = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
-    except OSError as error:
-        raise WebloomError(f"{option}: can't read {visible(file)}: {error.strerror}") from error
-    try:
-        return content.decode("utf-8-sig")
+        return read_file(file).decode("utf-8-sig")
+    except WebloomError as error:
+        raise WebloomError(f"{option}: {error}") from error
     except UnicodeDecodeError:
-        reason = f"{option}: {_place(file)} is not UTF-8 text"
+        reason = f"{option}: {shown_file(file)} is not UTF-8 text"
     raise WebloomError(reason)
 
 
 def warn_of_command_line(option: str, better: str) -> None:
     say(f"webloom: {option} is on the command line, and {SEEN_BY_OTHERS}; use {better}", err=True)
-
-
-def _place(file: str) -> str:
-    return "standard input" if file == STDIN else visible(file)

@@ -1,9 +1,9 @@
-"""`webloom submit`: any number of URLs into the queue, as fast as it takes them.
+"""`webloom submit`: put any number of URLs into the queue, as fast as it accepts them.
 
     file -> blocks -> lines -> batches -> SubmitUrl.many -> accepted | refused | no room: again
 
-Only one block of input is held at a time. Nothing is lost on the way: what has no room waits, and
-so does everything while the database is away.
+Only one block of input is in memory at a time. Nothing is lost: while the queue is full or the
+database is unavailable, it waits.
 """
 
 from __future__ import annotations
@@ -20,29 +20,33 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 import typer
-import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
-from webloom.bootstrap.connections import open_services
-from webloom.bootstrap.services import Services
 from webloom.domain.backoff import Backoff
 from webloom.domain.errors import Unavailable, WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.entrypoints.cli.files import STDIN, shown_file
 from webloom.entrypoints.cli.output import (
+    INTERRUPTED,
+    SOME_FAILED,
+    AsJson,
     console,
-    forsake_stdout,
+    discard_stdout,
     json_line,
     plain,
     shortened,
     visible,
 )
-from webloom.settings import load_settings
+from webloom.entrypoints.cli.running import current_settings, run
+
+if TYPE_CHECKING:
+    from webloom.bootstrap.services import Services
 
 BATCH = 500
 BLOCK_BYTES = 64 * 1024
@@ -50,10 +54,7 @@ LONGEST_LINE = 8 * 1024 * 1024  # a record that was exported with its source fit
 SHOWN_IN_FULL = 20  # refused lines; the rest is counted
 QUEUE_FULL = Backoff(base=0.1, cap=2.0)
 SAY_SECONDS = 10.0
-WORKER_SECONDS = 30.0  # a worker that was not heard of for so long is not running
-
-SOME_REFUSED = 3
-INTERRUPTED = 130
+WORKER_SECONDS = 30.0  # without a heartbeat, after which a worker counts as not running
 
 Result = TypeVar("Result")
 
@@ -88,9 +89,7 @@ def submit(
             "Blank lines and lines that begin with # are skipped.",
         ),
     ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each URL, as answers come.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Put URLs into the queue. When it is full, wait for the workers and go on.
 
@@ -99,25 +98,27 @@ def submit(
     _refuse_unreadable(files)
     report = Report(as_json=as_json, console=console(err=True))
     try:
-        uvloop.run(_submit(files, report))
+        run(_submit(files, report))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        forsake_stdout()
-        raise WebloomError("nobody reads the answers any more, so submitting has stopped") from None
+        discard_stdout()
+        raise WebloomError("the output's reader is gone, so submitting has stopped") from None
     finally:
         report.summary()
     if report.refused:
-        raise typer.Exit(SOME_REFUSED)
+        raise typer.Exit(SOME_FAILED)
 
 
 async def _submit(files: list[str], report: Report) -> None:
-    async with open_services(load_settings()) as services:
+    from webloom.bootstrap.connections import open_services
+
+    async with open_services(current_settings()) as services:
         feeder = Feeder(services, report)
         with report.progress(_total_bytes(files)):
             for name in files:
                 blocks = read_blocks(name)
-                while (block := await _aside(partial(next, blocks, None))) is not None:
+                while (block := await _in_daemon_thread(partial(next, blocks, None))) is not None:
                     lines = iter(block.lines)
                     while batch := list(itertools.islice(lines, BATCH)):
                         await feeder.feed(batch)
@@ -125,15 +126,15 @@ async def _submit(files: list[str], report: Report) -> None:
 
 
 class Feeder:
-    """Brings batches into the queue, one after the other."""
+    """Submits batches, one after the other, each until all of it has a result."""
 
     def __init__(self, services: Services, report: Report) -> None:
         self._services = services
         self._report = report
-        self._told_of_no_worker = False
+        self._has_warned = False
 
     async def feed(self, batch: list[Line]) -> None:
-        """Returns when every line has its answer."""
+        """Returns when every line is accepted or refused."""
         waiting = []
         for line in batch:
             if line.unreadable is None:
@@ -150,35 +151,35 @@ class Feeder:
                 await asyncio.sleep(QUEUE_FULL.delay(failures))
 
     async def _try(self, waiting: list[Line]) -> list[Line]:
-        """What is left to be tried again, in order."""
+        """The lines to retry, in order."""
         try:
-            answers = await self._services.submit_url.many([line.url for line in waiting])
+            results = await self._services.submit_url.many([line.url for line in waiting])
             left = [
                 line
-                for line, answer in zip(waiting, answers, strict=True)
-                if not self._report.answer(line, answer)
+                for line, result in zip(waiting, results, strict=True)
+                if not self._report.add(line, result)
             ]
             if len(left) == len(waiting):
-                await self._tell_if_no_worker()
+                await self._warn_if_no_worker()
         except Unavailable as error:
             self._report.say(f"waiting for the database: {error}")
             return waiting
         return left
 
-    async def _tell_if_no_worker(self) -> None:
-        if self._told_of_no_worker:
+    async def _warn_if_no_worker(self) -> None:
+        if self._has_warned:
             return
         seen = await self._services.heartbeats.seen(WORKER_SECONDS)
         if not any(each.heartbeat.serves(METADATA_QUEUE) for each in seen):
             self._report.say(
                 "the queue is full and no worker is running: start one with `webloom worker`"
             )
-            self._told_of_no_worker = True
+            self._has_warned = True
 
 
 @dataclass(kw_only=True)
 class Report:
-    """What is told while it goes on, and at the end."""
+    """Progress and results."""
 
     as_json: bool
     console: Console
@@ -188,9 +189,9 @@ class Report:
     _task: TaskID = field(default=TaskID(0))
     _last_said: str = ""
 
-    def answer(self, line: Line, answer: Answer) -> bool:
-        """False: it was none, there is no room yet."""
-        match answer:
+    def add(self, line: Line, result: Answer) -> bool:
+        """False: the queue has no room yet."""
+        match result:
             case NoRoom():
                 return False
             case Refused(reason=reason):
@@ -214,7 +215,7 @@ class Report:
         json_line({"line": line.number, "file": line.place.rpartition(":")[0], **facts})
 
     def say(self, text: str) -> None:
-        """A message of its own line; the same again is not repeated."""
+        """Print a line, unless it repeats the last one."""
         if text != self._last_said:
             self._last_said = text
             self.console.print(plain(text), soft_wrap=True)
@@ -230,11 +231,11 @@ class Report:
     def progress(self, total: int | None) -> Iterator[None]:
         """A bar on a terminal, otherwise a line from time to time."""
         if not self.console.is_terminal:
-            telling = asyncio.create_task(self._tell_from_time_to_time())
+            saying = asyncio.create_task(self._say_from_time_to_time())
             try:
                 yield
             finally:
-                telling.cancel()
+                saying.cancel()
             return
         counts = TextColumn("{task.fields[accepted]:,} accepted, {task.fields[refused]:,} refused")
         with Progress(BarColumn(), counts, TimeElapsedColumn(), console=self.console) as bar:
@@ -245,18 +246,15 @@ class Report:
             finally:
                 self._bar = None
 
-    async def _tell_from_time_to_time(self) -> None:
+    async def _say_from_time_to_time(self) -> None:
         while True:
             await asyncio.sleep(SAY_SECONDS)
             self.say(f"{self.accepted:,} accepted, {self.refused:,} refused so far")
 
 
 def read_blocks(name: str) -> Iterator[Block]:
-    """The lines of a file as they arrive; a pipe is not waited for beyond what it has.
-
-    Raises WebloomError when the file can't be read.
-    """
-    shown = "standard input" if name == "-" else visible(name)
+    """The lines of a file, or of a pipe as they arrive. Raises WebloomError."""
+    shown = shown_file(name)
     try:
         with io.FileIO(0 if name == "-" else name, closefd=name != "-") as stream:
             held = bytearray()  # the beginning of a line whose end has not come yet
@@ -277,7 +275,7 @@ def read_blocks(name: str) -> Iterator[Block]:
 
 
 def _parse(raw: bytes, name: str, number: int) -> list[Line]:
-    """None or one."""
+    """No line, or one."""
     place = f"{name}:{number}"
     if number == 1:
         raw = raw.removeprefix(b"\xef\xbb\xbf")  # a byte order mark
@@ -305,7 +303,7 @@ def _parse(raw: bytes, name: str, number: int) -> list[Line]:
 def _refuse_unreadable(files: list[str]) -> None:
     """All of them, before anything is submitted."""
     for name in files:
-        if name == "-":
+        if name == STDIN:
             if sys.stdin is None or sys.stdin.closed:
                 raise WebloomError("can't read standard input: it is closed")
             continue
@@ -332,9 +330,8 @@ def _total_bytes(files: list[str]) -> int | None:
     return total
 
 
-async def _aside(work: Callable[[], Result]) -> Result:
-    """Run what may block in a thread that does not keep the process from ending: a person who
-    presses Ctrl-C does not want to finish typing first."""
+async def _in_daemon_thread(work: Callable[[], Result]) -> Result:
+    """Run blocking work in a thread that does not keep the process alive after Ctrl-C."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 
@@ -352,7 +349,7 @@ async def _aside(work: Callable[[], Result]) -> Result:
             result = work()
         except BaseException as raised:
             error = raised
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, result, error)
 
     threading.Thread(target=run, daemon=True).start()

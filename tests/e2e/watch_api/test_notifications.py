@@ -1,4 +1,4 @@
-"""Notifications of changes: webhooks and readers of Atom feeds."""
+"""Notifications of changes: webhooks and Atom feeds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from e2e.watch_api.calls import pages
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
 
 
-async def test_a_webhook_is_told_once_per_run_and_what_it_gets_is_signed(
-    api: Api, site: ShopSite
-) -> None:
+async def test_a_webhook_gets_one_signed_notification_per_run(api: Api, site: ShopSite) -> None:
     async with Hook(site.host) as hook:
         for path in ("/a", "/b"):
             site.pages[path] = product("100")

@@ -1,3 +1,5 @@
+"""Files named on the command line; - is standard input or output."""
+
 from __future__ import annotations
 
 import os
@@ -11,11 +13,36 @@ from webloom.domain.errors import WebloomError
 from webloom.entrypoints.cli.output import visible
 from webloom.private_files import open_for_user, open_private
 
+STDIN = "-"
+
+
+def shown_file(file: str) -> str:
+    return "standard input" if file == STDIN else visible(file)
+
+
+@contextmanager
+def opened(file: str) -> Iterator[BinaryIO]:
+    """A file to read. Raises WebloomError, also when reading it fails."""
+    try:
+        if file == STDIN:
+            yield sys.stdin.buffer
+            return
+        with Path(file).open("rb") as stream:
+            yield stream
+    except OSError as error:
+        reason = error.strerror or error
+        raise WebloomError(f"can't read {shown_file(file)}: {reason}") from error
+
+
+def read_file(file: str) -> bytes:
+    """Raises WebloomError."""
+    with opened(file) as stream:
+        return stream.read()
+
 
 @contextmanager
 def whole_file(output: str, *, is_private: bool = False) -> Iterator[BinaryIO]:
-    """A file that comes into being complete or not at all; - is standard output. One that is
-    private can be read by its owner only."""
+    """A file that appears complete or not at all. Only its owner can read a private one."""
     if output == "-":
         yield sys.stdout.buffer
         return
@@ -30,6 +57,8 @@ def whole_file(output: str, *, is_private: bool = False) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+        if target.exists() and not is_private:
+            part.chmod(target.stat().st_mode)  # who may read an existing file stays
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
