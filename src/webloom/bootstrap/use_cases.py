@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from webloom.adapters.cron import next_match
-from webloom.adapters.http.download import DownloadLimits, HttpDownloader
 from webloom.adapters.http.spool_room import SpoolRoom
 from webloom.adapters.notify.notifier import TargetNotifier
 from webloom.application.host_turns import HostTurns
@@ -33,7 +32,7 @@ from webloom.bootstrap.services import Services
 from webloom.domain.retry import fetch_backoff
 from webloom.ports.heartbeats import Heartbeat
 
-MOST_OF_A_PREVIEW = 16 * 1024 * 1024  # bytes of a feed: enough for thousands of postings
+PREVIEWED_BYTES = 16 * 1024 * 1024  # of a feed: enough for thousands of postings
 
 
 @asynccontextmanager
@@ -64,14 +63,7 @@ async def open_run_import(
 @asynccontextmanager
 async def open_preview_feed(services: Services) -> AsyncIterator[PreviewFeed]:
     settings = services.settings
-    limits = DownloadLimits(
-        total_seconds=settings.feed_timeout,
-        min_rate=settings.min_rate,
-        max_bytes=min(settings.max_feed, MOST_OF_A_PREVIEW),
-    )
-    async with HttpDownloader(
-        policy=services.policy, refusals=services.refusals, may_cut=True, limits=limits
-    ) as downloader:
+    async with http_downloader(settings, services.refusals, cut_at=PREVIEWED_BYTES) as downloader:
         yield PreviewFeed(
             downloader=downloader,
             reader=feed_reader(),
