@@ -74,8 +74,8 @@ class World:
         self.pages = SqlitePageStore(database, retention=Retention(), budget=1 << 40)
         self.broker = SqliteBroker(database, limits={CHECK_QUEUE: room}, lease=LEASE)
         self.messages: list[dict[str, Any]] = []  # that workers have taken
-        self.told: list[str] = []
-        self.broken: set[str] = set()  # watches of which nobody can be told
+        self.notified: list[str] = []
+        self.broken: set[str] = set()  # watches whose notifications fail
         self.run_watches = RunWatches(
             watches=self.watches,
             runs=self.store,
@@ -99,12 +99,12 @@ class World:
     async def after_run(self, watch: Watch, run: WatchRun) -> None:
         known = await self.store.find_run(run.run_id)
         assert known is not None
-        assert known.status is RunStatus.IN_PROGRESS, "told first, then closed"
+        assert known.status is RunStatus.IN_PROGRESS, "notifications first, then the end"
         if watch.watch_id in self.broken:
             raise StoreUnavailable(watch.watch_id)
         for _ in range(10):  # as one that takes longer than to fail
             await asyncio.sleep(0)
-        self.told.append(watch.watch_id)
+        self.notified.append(watch.watch_id)
 
     async def add(self, *watch_ids: str, pages: int = 2, due: bool = True) -> None:
         next_run_at = self.clock.now() if due else None
@@ -177,15 +177,15 @@ async def test_a_watch_that_is_due_gets_a_run_and_a_check_for_each_page(world: W
     ]
     await world.look()
     assert len(world.messages) == 2, "they are on the queue already"
-    assert world.told == []
+    assert world.notified == []
 
 
-async def test_a_run_whose_pages_are_all_known_is_closed_and_told_of(world: World) -> None:
+async def test_a_run_with_all_outcomes_ends_and_its_notifications_are_created(world: World) -> None:
     await world.add("shop")
     await world.look()
     await world.check("shop", failed=1)
     await world.look()
-    assert ((await world.only_run()).status, world.told) == (RunStatus.PARTIAL, ["shop"])
+    assert ((await world.only_run()).status, world.notified) == (RunStatus.PARTIAL, ["shop"])
     assert timedelta(minutes=60) <= await world.wait_of("shop") <= timedelta(minutes=66)
     assert await world.look() == 0
 
@@ -201,7 +201,7 @@ async def test_the_wait_doubles_while_every_page_fails(world: World) -> None:
         world.clock.advance((await world.wait_of("shop")).total_seconds())
 
 
-async def test_a_run_that_nothing_is_heard_of_ends_and_counts_as_failed(world: World) -> None:
+async def test_a_silent_run_ends_as_failed(world: World) -> None:
     await world.add("shop")
     await world.look()
     world.clock.advance(LONGEST_SILENCE.total_seconds() + 1)
@@ -210,7 +210,7 @@ async def test_a_run_that_nothing_is_heard_of_ends_and_counts_as_failed(world: W
     assert await world.wait_of("shop") >= timedelta(minutes=120), "as after any failed run"
 
 
-async def test_checks_that_nothing_is_heard_of_are_asked_for_again(world: World) -> None:
+async def test_missing_checks_are_published_again(world: World) -> None:
     await world.add("shop", pages=3)
     await world.look()
     run, watch = await world.only_run(), await world.watch()
@@ -254,12 +254,12 @@ async def test_runs_that_only_wait_do_not_keep_later_ones_from_their_end(world: 
     world.store.asked.clear()
     await world.check(last)
     await world.look()
-    assert world.told == [last]
+    assert world.notified == [last]
     assert world.store.asked == [SOME, MORE]
     world.store.asked.clear()
     await world.check(*waiting)
     await world.look()
-    assert len(world.told) == SOME + 1
+    assert len(world.notified) == SOME + 1
     assert world.store.asked == [SOME]
 
 
@@ -271,7 +271,7 @@ async def test_what_is_due_waits_while_there_are_as_many_runs_as_are_attended(wo
     started = [each["jobId"] for each in world.messages]
     await world.check(*started[: SOME // 2])
     await world.look()
-    assert (len(world.told), len(await world.runs())) == (SOME // 2, SOME), "they were at work"
+    assert (len(world.notified), len(await world.runs())) == (SOME // 2, SOME), "they were at work"
     await world.look()
     assert len(await world.runs()) == len(world.messages) == SOME + 5
     assert {each["jobId"] for each in world.messages} == set(everything)
@@ -298,10 +298,10 @@ async def test_a_run_that_can_not_be_closed_does_not_keep_others_open(world: Wor
     world.broken = {"bad"}
     with pytest.raises(StoreUnavailable, match="bad"):
         await world.look()
-    assert world.told == ["good"]
+    assert world.notified == ["good"]
     world.broken = set()
     await world.look()
-    assert world.told == ["good", "bad"]
+    assert world.notified == ["good", "bad"]
 
 
 async def test_a_watch_that_is_resumed_while_its_run_ends_is_scheduled(world: World) -> None:
@@ -328,10 +328,10 @@ async def test_pages_that_are_not_the_runs_do_not_end_it(world: World) -> None:
         await world.note(watch, run.run_id, f"https://shop.test/{page}")
     assert (await world.only_run()).tally.processed == run.pages_total
     await world.look()
-    assert world.told == []
+    assert world.notified == []
     await world.check("shop")
     await world.look()
-    assert world.told == ["shop"]
+    assert world.notified == ["shop"]
 
 
 async def test_a_run_that_events_opened_is_closed_when_it_is_idle_for_an_hour(

@@ -37,7 +37,7 @@ class SendByTarget:
         self._none_left = asyncio.Event()
         self._semaphores: dict[tuple[str, ...], asyncio.Semaphore] = {}
         self._not_before: dict[str, float] = {}  # targets that failed
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     async def __call__(self) -> None:
         """Raises what `due` or `send` raises, after everything started has ended."""
@@ -85,7 +85,9 @@ class SendByTarget:
                 if not await self._send(target.url):
                     later = asyncio.get_running_loop().time() + LOOK_SECONDS
                     self._not_before[target.url] = later
-        except Exception as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # before another task starts sending
             self._error = self._error or error
 
     def _limits(self, target: DueTarget) -> list[asyncio.Semaphore]:
