@@ -13,7 +13,7 @@ from webloom.application.imports.obtain_feed import ObtainFeed
 from webloom.application.imports.preview_feed import PreviewFeed
 from webloom.application.imports.run_import import RunImport
 from webloom.application.overview.build_overview import BuildOverview
-from webloom.application.overview.queue_states import LookAtQueues
+from webloom.application.overview.queue_states import ReadQueues
 from webloom.application.overview.sampler import Sampler
 from webloom.application.overview.stored_counts import StoredCounts
 from webloom.application.watch.check_page import CheckPage
@@ -147,7 +147,7 @@ def build_overview(services: Services, own_beat: Callable[[], Heartbeat]) -> Bui
     settings, sampling = services.settings, sampler(services)
     return BuildOverview(
         sampler=sampling,
-        look_at_queues=LookAtQueues(
+        read_queues=ReadQueues(
             broker=services.broker,
             links=services.broker_links,
             limits=queue_limits(settings),
