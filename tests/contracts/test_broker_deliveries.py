@@ -263,7 +263,7 @@ async def test_two_consumers_share_a_thousand_messages_and_none_is_served_twice(
     done = asyncio.Event()
 
     async def serve(consumer: int, deliveries: AsyncIterator[Delivery]) -> None:
-        while by_consumer[consumer] < 900:  # whoever is quick leaves some to the other
+        while by_consumer[consumer] < 900:  # a fast consumer leaves some to the other
             delivery = await anext(deliveries)
             served[delivery.message_id] += 1
             by_consumer[consumer] += 1
@@ -384,8 +384,8 @@ async def test_depth_counts_every_message_once(brokers: Brokers) -> None:
             expected = QueueDepth(ready=2, delayed=2, in_flight=2, dead=1)
             await depth_becomes(broker, expected)
             await depth_becomes(other, expected)
-            told = (await broker.depth(QUEUE)).in_flight is not None
-            assert told == brokers.adapter.counts_in_flight
+            is_known = (await broker.depth(QUEUE)).in_flight is not None
+            assert is_known == brokers.adapter.counts_in_flight
             await held[2].retry(60)
             await brokers.pass_time(61)
             await depth_becomes(other, QueueDepth(ready=3, delayed=2, in_flight=1, dead=1))

@@ -223,7 +223,7 @@ async def test_an_outage_longer_than_a_lease_takes_nobodys_work_away(redis: Redi
 
 
 class LossyProxy:
-    """Passes on to Redis, and back unless it is told to lose the answers of scripts."""
+    """Passes on to Redis, and back unless it has to lose the answers of scripts."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -254,7 +254,7 @@ class LossyProxy:
     async def running(self) -> AsyncIterator[str]:
         async with await asyncio.start_server(self._accept, "127.0.0.1", 0) as listening:
             yield f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}/0"
-        await asyncio.wait(self._serving)  # whoever was connected has gone
+        await asyncio.wait(self._serving)  # all connections are closed
 
 
 async def test_a_publish_whose_answer_was_lost_can_be_repeated(redis: RedisServer) -> None:

@@ -1,4 +1,4 @@
-"""A digest that could not be sent stays one, though the process dies while that is noted."""
+"""A digest that could not be sent stays together, though the process dies while recording that."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Killed(BaseException):
 
 
 class Dying:
-    """The store of a scheduler that is killed as soon as it has noted something."""
+    """The store of a scheduler that is killed as soon as it has recorded something."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class Dying:
         raise Killed
 
 
-async def test_a_digest_is_told_as_one_though_its_scheduler_died_after_a_failure(
+async def test_a_digest_is_sent_as_one_though_its_scheduler_died_after_a_failure(
     watching: Watching, clock: FakeClock
 ) -> None:
     outbox, hook = watching.notifications, FakeNotifier()
@@ -45,12 +45,12 @@ async def test_a_digest_is_told_as_one_though_its_scheduler_died_after_a_failure
     names = ["one", "two", "three"]
     due = [replace(notification(name, due=clock.now()), target_url=TARGET.url) for name in names]
     await outbox.add(due)
-    tell = {"watches": watching.watches, "pages": watching.pages, "notifier": hook, "clock": clock}
+    using = {"watches": watching.watches, "pages": watching.pages, "notifier": hook, "clock": clock}
     make: Any = SendNotifications
     with pytest.raises(Killed):
-        await make(notifications=Dying(outbox), **tell).send_due()
+        await make(notifications=Dying(outbox), **using).send_due()
     for _ in range(3):
-        await make(notifications=outbox, **tell).send_due()
+        await make(notifications=outbox, **using).send_due()
         clock.advance(120)
     [(_, message)] = hook.sent
     assert sorted(message.lines) == sorted(f"line {name}" for name in names)

@@ -73,25 +73,25 @@ async def test_a_wrong_password_is_said_and_not_shown(
     rabbitmq: RabbitServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        told = await refusal(f"amqp://guest:{PASSWORD}@127.0.0.1:{rabbitmq.port}/")
-    assert f"127.0.0.1:{rabbitmq.port}" in told
-    assert "user or the password" in told
-    assert "WEBLOOM_BROKER" in told
+        answer = await refusal(f"amqp://guest:{PASSWORD}@127.0.0.1:{rabbitmq.port}/")
+    assert f"127.0.0.1:{rabbitmq.port}" in answer
+    assert "user or the password" in answer
+    assert "WEBLOOM_BROKER" in answer
     assert PASSWORD not in caplog.text
 
 
 async def test_a_virtual_host_that_does_not_exist_is_named(rabbitmq: RabbitServer) -> None:
-    told = await refusal(f"{rabbitmq.url}elsewhere")
-    assert "vhost elsewhere not found" in told
-    assert "add_vhost" in told
+    answer = await refusal(f"{rabbitmq.url}elsewhere")
+    assert "vhost elsewhere not found" in answer
+    assert "add_vhost" in answer
 
 
 async def test_a_virtual_host_that_is_closed_to_the_user_is_named(rabbitmq: RabbitServer) -> None:
     await asyncio.to_thread(rabbitmq.ctl, "add_vhost", "closed")
     await asyncio.to_thread(rabbitmq.ctl, "clear_permissions", "-p", "closed", "guest")
-    told = await refusal(f"{rabbitmq.url}closed")
-    assert "access to vhost 'closed' refused" in told
-    assert "set_permissions" in told
+    answer = await refusal(f"{rabbitmq.url}closed")
+    assert "access to vhost 'closed' refused" in answer
+    assert "set_permissions" in answer
 
 
 async def test_a_user_that_may_not_declare_is_told_what_is_missing(
@@ -116,15 +116,15 @@ async def test_another_kind_of_server_is_recognised() -> None:
         await writer.drain()
 
     async with listening(http) as url:
-        told = await refusal(url)
-    assert "is not RabbitMQ" in told
+        answer = await refusal(url)
+    assert "is not RabbitMQ" in answer
 
 
 async def test_a_server_without_tls_is_told_from_one_that_is_not_there(
     rabbitmq: RabbitServer,
 ) -> None:
-    told = await refusal(f"amqps://guest:{PASSWORD}@127.0.0.1:{rabbitmq.port}/")
-    assert "no TLS connection" in told
+    answer = await refusal(f"amqps://guest:{PASSWORD}@127.0.0.1:{rabbitmq.port}/")
+    assert "no TLS connection" in answer
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ async def test_a_server_without_tls_is_told_from_one_that_is_not_there(
 )
 async def test_a_server_that_is_too_old_is_refused(product: str, version: str) -> None:
     async with listening(rabbitmq_handshake(product, version)) as url:
-        told = await refusal(url)
-    assert f"{product} {version}" in told
-    assert "RabbitMQ 3.10 or newer" in told
+        answer = await refusal(url)
+    assert f"{product} {version}" in answer
+    assert "RabbitMQ 3.10 or newer" in answer
 
 
 async def test_a_new_server_is_not_taken_for_an_old_one() -> None:
@@ -182,14 +182,14 @@ async def test_an_absent_server_is_waited_for(caplog: pytest.LogCaptureFixture) 
         async with open_rabbitmq(url, SystemClock(), limits={}) as broker:
             with pytest.raises(BrokerUnavailable, match="trying again") as unavailable:
                 await broker.publish("queue", message("m"))
-            told = broker.connection()
+            answer = broker.connection()
             async with broker.deliveries("queue", 1):
                 pass  # neither entering nor leaving waits for the server
-    assert told.kind == "rabbitmq"
-    assert told.address == url.replace(f"user:{PASSWORD}@", "")
-    assert told.state in ("DISCONNECTED", "CONNECTING")
-    assert "Connect call failed" in (told.detail or "")
-    for text in (str(unavailable.value), str(told), caplog.text):
+    assert answer.kind == "rabbitmq"
+    assert answer.address == url.replace(f"user:{PASSWORD}@", "")
+    assert answer.state in ("DISCONNECTED", "CONNECTING")
+    assert "Connect call failed" in (answer.detail or "")
+    for text in (str(unavailable.value), str(answer), caplog.text):
         assert PASSWORD not in text
 
 

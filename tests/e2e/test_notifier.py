@@ -173,8 +173,8 @@ async def test_a_webhook_does_not_get_around_the_gate(canary: Receiver) -> None:
         allowed = NetworkPolicy.parse(["127.0.0.3"])
         async with WebhookNotifier(policy=allowed, resolver=resolver) as notifier:
             failure = await refusal(notifier, url)
-        told = "127.0.0.2 is a loopback address" if resolver is None else ELSEWHERE
-        assert told in failure.reason
+        expected = "127.0.0.2 is a loopback address" if resolver is None else ELSEWHERE
+        assert expected in failure.reason
         assert ("127.0.0.2" in failure.reason) == (resolver is None)
         assert not failure.retryable
 
@@ -212,9 +212,9 @@ async def test_a_long_message_is_cut_to_what_a_service_takes(site: Receiver) -> 
     notifier = AppriseNotifier(policy=policy(site))
     await notifier.send(Target(url=site.url("/", "json")), replace(MESSAGE, lines=lines))
     [(_, body)] = site.got
-    told = json.loads(body)["message"].splitlines()
-    assert told == [*lines[: len(told) - 1], "and more"]
-    assert 32_000 < len("\n".join(told)) < 32_768
+    shown = json.loads(body)["message"].splitlines()
+    assert shown == [*lines[: len(shown) - 1], "and more"]
+    assert 32_000 < len("\n".join(shown)) < 32_768
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
@@ -238,8 +238,8 @@ async def test_apprise_does_not_get_around_the_gate(site: Receiver, canary: Rece
         f"mailto://127.0.0.2:{canary.port}?from=a@shop.test&to=b@shop.test",
     ):
         failure = await refusal(notifier, url)
-        told = ELSEWHERE if "localhost" in url else "is a loopback address"
-        assert told in failure.reason, url
+        expected = ELSEWHERE if "localhost" in url else "is a loopback address"
+        assert expected in failure.reason, url
         assert "WEBLOOM_ALLOW_ADDRESSES can" in failure.reason, url
         assert not failure.retryable
 

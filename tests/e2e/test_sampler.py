@@ -58,7 +58,7 @@ class Room:
 
     async def counted(self) -> tuple[int, int]:
         """Done and failed, after one more look."""
-        await self.sampler.look()
+        await self.sampler.poll()
         now = datetime.now(UTC)
         done, failed = (
             sum(count for _, count in self.sampler.counts.minutes((WATCH, what), now))

@@ -22,7 +22,7 @@ def price(current: str, previous: str | None = None, currency: str | None = "EUR
     )
 
 
-def told(
+def sentences(
     thresholds: Thresholds,
     *,
     text: str = "",
@@ -41,13 +41,13 @@ def told(
     )
 
 
-def test_without_thresholds_every_change_is_told() -> None:
-    assert told(ANY) == ["the page changed"]
-    assert told(ANY, is_change=False) == []
+def test_without_thresholds_every_change_is_an_alert() -> None:
+    assert sentences(ANY) == ["the page changed"]
+    assert sentences(ANY, is_change=False) == []
 
 
-def test_a_price_or_the_stock_is_told_rather_than_just_a_change() -> None:
-    assert told(
+def test_a_change_of_price_or_stock_is_named() -> None:
+    assert sentences(
         ANY,
         price=price("79.99", "84.2"),
         was=Availability.OUT_OF_STOCK,
@@ -64,10 +64,10 @@ def test_a_price_or_the_stock_is_told_rather_than_just_a_change() -> None:
         (Availability.IN_STOCK, Availability.IN_STOCK),
     ],
 )
-def test_an_availability_that_was_not_read_is_no_news(
+def test_an_unread_availability_is_not_a_change(
     was: Availability | None, now: Availability
 ) -> None:
-    assert told(ANY, is_change=False, was=was, now=now) == []
+    assert sentences(ANY, is_change=False, was=was, now=now) == []
 
 
 @pytest.mark.parametrize(
@@ -81,22 +81,22 @@ def test_an_availability_that_was_not_read_is_no_news(
     ],
 )
 def test_sentences_have_plain_amounts(given: EventPrice, sentence: str) -> None:
-    assert told(ANY, price=given) == [sentence]
+    assert sentences(ANY, price=given) == [sentence]
 
 
 def test_text_is_looked_for_in_what_was_added_whatever_the_case() -> None:
     thresholds = Thresholds(text_contains=["Straße", "sale", "absent"])
-    assert told(thresholds, text="A SALE in the STRASSE") == [
+    assert sentences(thresholds, text="A SALE in the STRASSE") == [
         'text was added that contains "Straße", "sale"'
     ]
-    assert told(thresholds, text="nothing of it") == []
+    assert sentences(thresholds, text="nothing of it") == []
 
 
 @pytest.mark.parametrize(
-    ("given", "is_told", "why"),
+    ("given", "is_alert", "why"),
     [
         (price("79.99", "85"), True, "it fell below"),
-        (price("79", "79.99"), True, "it fell further: not told once only"),
+        (price("79", "79.99"), True, "it fell further: not only once"),
         (price("79.99"), True, "it is below where it was first seen"),
         (price("79.99", "79.99"), False, "the price is not what changed"),
         (price("80", "85"), False, "the limit itself is not below it"),
@@ -104,12 +104,12 @@ def test_text_is_looked_for_in_what_was_added_whatever_the_case() -> None:
         (None, False, "there is no price"),
     ],
 )
-def test_a_price_below_the_limit(given: EventPrice | None, is_told: bool, why: str) -> None:
-    assert bool(told(Thresholds(price_below=Decimal(80)), price=given)) == is_told, why
+def test_a_price_below_the_limit(given: EventPrice | None, is_alert: bool, why: str) -> None:
+    assert bool(sentences(Thresholds(price_below=Decimal(80)), price=given)) == is_alert, why
 
 
 @pytest.mark.parametrize(
-    ("given", "is_told", "why"),
+    ("given", "is_alert", "why"),
     [
         (price("95", "100"), True, "exactly so much, down"),
         (price("105", "100"), True, "exactly so much, up"),
@@ -119,17 +119,17 @@ def test_a_price_below_the_limit(given: EventPrice | None, is_told: bool, why: s
         (price("5", "5"), False, "no change"),
     ],
 )
-def test_a_price_that_moved_far_enough(given: EventPrice, is_told: bool, why: str) -> None:
+def test_a_price_that_moved_far_enough(given: EventPrice, is_alert: bool, why: str) -> None:
     thresholds = Thresholds(price_change_percent=Decimal(5))
-    assert bool(told(thresholds, price=given)) == is_told, why
+    assert bool(sentences(thresholds, price=given)) == is_alert, why
 
 
 def test_two_thresholds_of_the_price_make_one_sentence() -> None:
     thresholds = Thresholds(price_below=Decimal(80), price_change_percent=Decimal(5))
-    assert told(thresholds, price=price("79", "100")) == [
+    assert sentences(thresholds, price=price("79", "100")) == [
         "the price fell by 21 % to 79 EUR, below 80 EUR"
     ]
 
 
-def test_other_changes_are_not_told_where_thresholds_are_set() -> None:
-    assert told(Thresholds(price_below=Decimal(1)), price=price("2", "3")) == []
+def test_with_thresholds_other_changes_are_not_alerts() -> None:
+    assert sentences(Thresholds(price_below=Decimal(1)), price=price("2", "3")) == []

@@ -26,7 +26,7 @@ class Asked:
         return self.calls
 
 
-async def test_those_who_ask_together_share_one_call() -> None:
+async def test_concurrent_callers_share_one_call() -> None:
     one = Asked()
     shared = SingleFlight(one.call, seconds=3600)
     assert await asyncio.gather(*(shared.get() for _ in range(50))) == [1] * 50
@@ -38,7 +38,7 @@ async def test_a_call_is_made_again_when_its_time_is_over() -> None:
     assert [await shared.get(), await shared.get()] == [1, 2]
 
 
-async def test_one_who_gives_up_takes_nothing_from_the_others() -> None:
+async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
     one = Asked()
     one.opened.clear()
     shared = SingleFlight(one.call, seconds=3600)
@@ -80,7 +80,7 @@ async def test_what_is_known_stays_while_the_store_is_away(
         assert await known.get() == value
 
 
-async def test_nobody_waits_long_for_what_is_known_already(
+async def test_a_cached_value_is_returned_without_a_long_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(caching, "SHORTEST_PAUSE", 0.0)
@@ -111,7 +111,7 @@ async def test_looking_again_waits_longer_the_longer_it_takes(
     assert one.calls == 1
 
 
-async def test_a_reason_is_told_in_the_place_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_probe_returns_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Asked()
     assert await probe(one.call()) == (1, None)
     one.is_down = True

@@ -232,7 +232,7 @@ async def test_the_same_bytes_are_not_read(world: World) -> None:
     assert world.reader.orders == []
 
 
-async def test_the_same_content_in_other_bytes_is_no_change(world: World) -> None:
+async def test_the_same_content_in_other_bytes_is_not_a_change(world: World) -> None:
     other = Answer(headers=NOW.headers, body=BEFORE.body + b"<!-- -->")
     world.serve(other)
     page = await world.noted()
@@ -290,7 +290,7 @@ async def test_a_change_is_sent_with_what_differs(new_world: World) -> None:
     assert order.selection == Selection(keep=["main"])
 
 
-async def test_the_first_version_is_no_change(new_world: World) -> None:
+async def test_the_first_version_is_not_a_change(new_world: World) -> None:
     await new_world.begin()
     new_world.serve(NOW)
     event = await new_world.event()
@@ -304,7 +304,7 @@ async def test_thresholds_look_at_what_is_new(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "told"),
+    ("now", "expected"),
     [
         (
             product("one", "two", reduced_from="120"),
@@ -318,12 +318,12 @@ async def test_thresholds_look_at_what_is_new(world: World) -> None:
     ids=["a list price", "another currency"],
 )
 async def test_a_price_that_differs_in_anything_is_a_change(
-    world: World, now: Answer, told: dict[str, Any]
+    world: World, now: Answer, expected: dict[str, Any]
 ) -> None:
     world.serve(now)
     event = await world.event()
     assert event["diff"]["textChanged"] is False
-    assert event["diff"]["price"] == {"previous": 100, "current": 100} | told
+    assert event["diff"]["price"] == {"previous": 100, "current": 100} | expected
 
 
 async def test_a_price_that_goes_and_comes_back_is_a_change_each_time(world: World) -> None:
@@ -337,7 +337,7 @@ async def test_a_price_that_goes_and_comes_back_is_a_change_each_time(world: Wor
     assert event["diff"]["price"] == {"previous": None, "current": 100}
 
 
-async def test_another_selection_is_no_change_but_a_price_is(world: World) -> None:
+async def test_another_selection_is_not_a_change_but_a_price_is(world: World) -> None:
     await world.decide(selection=Selection(keep=["main"]))
     event = await world.event()
     assert (event["diff"], event["alerts"]) == ({"textChanged": False}, [])
@@ -457,7 +457,7 @@ async def test_workers_that_die_of_a_check_are_counted_and_put_offs_are_not(worl
     [b"", b"{}", b"[]", b'{"runId":"r","jobId":"j","url":"no url"}',
      b'{"runId":"r","jobId":"j","url":"HTTPS://shop.test/1"}', b"\xff"],
 )  # fmt: skip
-async def test_what_is_no_check_is_buried(world: World, body: bytes) -> None:
+async def test_an_invalid_check_is_buried(world: World, body: bytes) -> None:
     [(verb, reason)] = (await world.handle(body)).settled
     assert verb == "bury"
     assert str(reason).startswith("not a check of a page: ")

@@ -25,7 +25,7 @@ class Check:
             raise ValueError("it can't be read")
 
 
-async def test_an_address_is_checked_once_whoever_names_it() -> None:
+async def test_an_address_is_checked_once() -> None:
     check = Check()
     checks = TargetChecks(check)
     lists = [["a", "b", "a"], ["b", "c"], ["a", "b", "c"]] * 20

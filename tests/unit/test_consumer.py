@@ -87,7 +87,7 @@ async def consuming(source: MemorySource, slots: int = 1) -> AsyncIterator[Consu
             yield consumer
 
 
-async def test_a_message_that_nobody_waits_for_is_released_until_the_broker_takes_it() -> None:
+async def test_an_unwanted_message_is_released_until_the_broker_accepts_it() -> None:
     source = MemorySource("m")
     source.open.clear()
     async with consuming(source) as consumer:
@@ -240,7 +240,7 @@ async def test_a_verb_that_fails_can_be_repeated() -> None:
 
 
 @pytest.mark.parametrize("is_connected", [True, False])
-async def test_receiving_goes_on_after_a_failure_and_a_known_loss_is_not_logged_again(
+async def test_receiving_continues_after_a_failure_and_a_known_loss_is_not_logged_again(
     caplog: pytest.LogCaptureFixture, is_connected: bool
 ) -> None:
     source = MemorySource()

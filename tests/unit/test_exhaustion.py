@@ -1,4 +1,4 @@
-"""What this machine has run out of is told apart, waited for and reported."""
+"""What this machine has run out of is recognised, waited for and reported."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ ERRORS = [
     (OSError(errno.ECONNREFUSED, ""), None, "somebody else's fault"),
     (OSError(errno.EADDRNOTAVAIL, ""), None, "what may be a machine without IPv6"),
     (socket.gaierror(socket.EAI_NONAME, ""), None, "a name that does not exist"),
-    (OSError(errno.ENOSPC, ""), None, "a full disk, which is told elsewhere"),
+    (OSError(errno.ENOSPC, ""), None, "a full disk, which is reported elsewhere"),
     (RuntimeError("bug"), None, "a bug"),
 ]
 
 
 @pytest.mark.parametrize(("error", "part", "why"), ERRORS, ids=[row[2] for row in ERRORS])
-def test_what_is_ours_is_told_apart(error: BaseException, part: str | None, why: str) -> None:
+def test_exhaustion_is_distinguished_from_other_errors(
+    error: BaseException, part: str | None, why: str
+) -> None:
     found = exhaustion_in(error)
     if part is None:
         assert found is None
@@ -136,7 +138,7 @@ def test_one_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EMFILE, ""), ResourcesExhausted("no spoons")])
-async def test_a_scheduler_goes_on_after_a_tick_without_resources(error: Exception) -> None:
+async def test_a_scheduler_continues_after_a_tick_without_resources(error: Exception) -> None:
     stop = asyncio.Event()
     work = Scarce(error)
 

@@ -192,7 +192,7 @@ POISON = [
 
 
 @pytest.mark.parametrize(("body", "reason"), POISON, ids=[row[1] for row in POISON])
-async def test_a_message_that_is_no_fetch_request_is_buried(
+async def test_an_invalid_fetch_request_is_buried(
     store: Store, web: FakeWeb, deliver: Deliver, body: bytes, reason: str
 ) -> None:
     job = await deliver(body)
@@ -284,7 +284,9 @@ async def test_an_unexpected_exception_of_the_fetcher_fails_the_request_for_good
     assert "unexpected error in a fetch" in caplog.text
 
 
-async def test_the_slot_goes_on_after_a_stray_cancellation(store: Store, deliver: Deliver) -> None:
+async def test_the_slot_continues_after_a_stray_cancellation(
+    store: Store, deliver: Deliver
+) -> None:
     fetch_url = use_case(store, furnished(BrokenWeb(asyncio.CancelledError())))
     jobs = [await deliver(message(request_id=each)) for each in ("one", "two")]
 
@@ -538,7 +540,7 @@ async def test_running_attempts_are_renewed_whatever_the_store_says(
     assert "cannot renew attempts" in caplog.text
 
 
-async def test_a_worker_that_closes_begins_no_attempt_and_gives_the_message_back(
+async def test_a_closing_worker_starts_no_attempt_and_returns_the_message(
     store: Store, web: FakeWeb, deliver: Deliver
 ) -> None:
     fetch_url = use_case(store, web)

@@ -50,7 +50,7 @@ ASKED = {
 }
 
 
-async def test_those_of_watches_that_accept_no_events(store: Store) -> None:
+async def test_pages_of_watches_that_accept_no_events_are_found(store: Store) -> None:
     await added(store, "ours")
     await added(store, "paused", enabled=False)
     await added(store, "shared", accepts_events=True)

@@ -124,7 +124,7 @@ async def test_the_delay_between_two_starts_is_kept() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_one_who_left_the_line_is_passed_over() -> None:
+async def test_a_cancelled_waiter_is_skipped() -> None:
     turns, _ = turns_of()
     turn = await taken(turns)
     gone, patient = await in_line(turns), await in_line(turns)
@@ -135,7 +135,7 @@ async def test_one_who_left_the_line_is_passed_over() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_one_who_leaves_with_a_turn_in_hand_passes_it_on() -> None:
+async def test_a_waiter_cancelled_with_a_turn_releases_it() -> None:
     turns, _ = turns_of()
     turn = await taken(turns)
     unlucky, patient = await in_line(turns), await in_line(turns)
@@ -200,7 +200,7 @@ async def test_those_in_line_stay_away_too_when_the_host_asks_for_a_pause() -> N
 
 
 @pytest.mark.usefixtures("patient")
-async def test_a_short_pause_keeps_nobody_in_line_longer_than_itself() -> None:
+async def test_a_short_pause_delays_waiters_no_longer_than_itself() -> None:
     loop = asyncio.get_running_loop()
     turns = HostTurns(HostLimits(concurrency=1, delay=0.0), loop.time)
     turn = await taken(turns)

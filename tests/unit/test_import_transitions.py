@@ -149,7 +149,7 @@ def test_a_run_that_only_its_feed_knows_is_stored() -> None:
     assert complete(first, None, None, at()) == (first, second, second)
 
 
-def test_a_feed_that_names_no_run_that_is_known_becomes_free() -> None:
+def test_a_feed_whose_run_is_unknown_becomes_free() -> None:
     before = feed(active_run_id="gone")
     after, run, answer = start(before)
     assert after == feed()

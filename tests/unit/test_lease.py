@@ -11,7 +11,7 @@ from fakes.clock import FakeClock
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.locks import LOCKS, sqlite_locks
 from webloom.adapters.sqlite.primitives import SqliteDocuments
-from webloom.application.lease import while_holding
+from webloom.application.lease import Lease
 from webloom.domain.errors import StoreUnavailable
 from webloom.stores.locks import StoredLocks
 
@@ -55,7 +55,7 @@ def quick_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_lease_is_renewed_until_the_action_ends(database: Database) -> None:
     lock = Lock(database, is_away=frozenset({2}))
     async with asyncio.timeout(60):
-        await while_holding(lock, "name", "we", 8.0, lock.renewed.wait)
+        await Lease(lock, "name", "we", 8.0).during(lock.renewed.wait)
     taken = lock.taken
     await asyncio.sleep(0)
     assert lock.taken == taken > 3
@@ -63,15 +63,15 @@ async def test_a_lease_is_renewed_until_the_action_ends(database: Database) -> N
     assert await lock.acquire("name", "others", 8.0) is None, "it is still ours"
 
 
-async def test_who_has_no_lease_does_nothing(database: Database) -> None:
+async def test_without_the_lease_nothing_is_done(database: Database) -> None:
     await sqlite_locks(database).acquire("name", "others", 3600.0)
     lock = Lock(database)
-    await while_holding(lock, "name", "we", 0.01, lock.renewed.wait)
+    await Lease(lock, "name", "we", 0.01).during(lock.renewed.wait)
     assert lock.taken == 1
 
 
 @pytest.mark.parametrize("answers", [True, False])
-async def test_who_has_lost_the_lease_does_no_more(
+async def test_a_lost_lease_cancels_the_action(
     database: Database, clock: FakeClock, answers: bool
 ) -> None:
     """Somebody else has it by the first renewal; or nobody answers any more."""
@@ -87,13 +87,13 @@ async def test_who_has_lost_the_lease_does_no_more(
             ended.set()
 
     async with asyncio.timeout(60):
-        await while_holding(lock, "name", "we", LEASE, act)
+        await Lease(lock, "name", "we", LEASE).during(act)
     assert ended.is_set()
     assert lock.taken > 1
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_an_action_that_fails_is_told_and_its_lease_is_renewed_no_more(
+async def test_the_error_of_an_action_is_raised_and_renewal_stops(
     database: Database,
 ) -> None:
     lock = Lock(database)
@@ -102,5 +102,5 @@ async def test_an_action_that_fails_is_told_and_its_lease_is_renewed_no_more(
         raise StoreUnavailable("gone")
 
     with pytest.raises(StoreUnavailable, match="gone"):
-        await while_holding(lock, "name", "we", 10.0, fail)
+        await Lease(lock, "name", "we", 10.0).during(fail)
     assert (lock.taken, len(asyncio.all_tasks())) == (1, 1)

@@ -82,7 +82,7 @@ async def test_a_new_watch_has_the_usual_schedule_and_is_due_at_once(manage: Man
     assert (await made(manage, enabled=False)).next_run_at is None
 
 
-async def test_a_long_address_is_no_reason_to_refuse_a_watch_without_a_name(
+async def test_a_watch_without_a_name_may_have_a_long_address(
     manage: ManageWatches,
 ) -> None:
     watch = await made(manage, [f"https://shop.test/{'x' * 500}"])

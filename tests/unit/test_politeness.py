@@ -123,7 +123,7 @@ def test_whose_turn_it_is(busy: HostLoad, limits: HostLimits, turn: Go | Wait | 
     ),
     limits=st.builds(HostLimits, concurrency=st.integers(1, 50), delay=st.floats(0, 100)),
 )
-def test_nobody_goes_past_a_limit_and_nobody_waits_long(busy: HostLoad, limits: HostLimits) -> None:
+def test_no_limit_is_exceeded_and_no_wait_is_long(busy: HostLoad, limits: HostLimits) -> None:
     match decide_turn(busy, limits):
         case Go():
             assert busy.active < limits.concurrency

@@ -177,7 +177,7 @@ async def test_a_preview_that_is_cancelled_leaves_nothing_behind(tmp_path: Path)
     assert not files_in(tmp_path)
 
 
-async def test_a_spool_that_can_not_be_written_to_is_told(tmp_path: Path, web: FakeWeb) -> None:
+async def test_an_unwritable_spool_is_reported(tmp_path: Path, web: FakeWeb) -> None:
     spool = tmp_path / "spool"
     spool.write_text("a file")
     with pytest.raises(FetchFailed, match="can't be created: Not a directory"):

@@ -18,7 +18,7 @@ def note(refusals: RefusalLog, host: str = "shop.test") -> None:
     refusals.note(REFUSAL, host=host, address="10.0.0.1", port=80)
 
 
-async def test_a_refusal_is_logged_with_all_that_the_caller_is_not_told(
+async def test_a_refusal_is_logged_with_details_that_the_caller_must_not_see(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     note(RefusalLog())
@@ -26,7 +26,7 @@ async def test_a_refusal_is_logged_with_all_that_the_caller_is_not_told(
     assert 'host=shop.test address=10.0.0.1 port=80 reason=not-public detail="10.0.0.1' in line
 
 
-async def test_a_flood_is_counted_and_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_flood_is_summarised_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     refusals = RefusalLog(most_lines=3, seconds=0.05)
     for _ in range(1000):
         note(refusals)

@@ -75,8 +75,8 @@ class World:
         self.pages = SqlitePages(database, retention=Retention(), budget=1 << 40)
         self.broker = SqliteBroker(database, limits={CHECK_QUEUE: room}, lease=LEASE)
         self.messages: list[dict[str, Any]] = []  # that workers have taken
-        self.told: list[str] = []
-        self.broken: set[str] = set()  # watches of which nobody can be told
+        self.notified: list[str] = []
+        self.broken: set[str] = set()  # watches whose notifications fail
         self.run_watches = RunWatches(
             watches=self.watches,
             runs=self.store,
@@ -86,7 +86,7 @@ class World:
             after_run=self.after_run,
         )
 
-    async def look(self) -> int:
+    async def poll(self) -> int:
         """Workers take what is on the queue then."""
         attended = await self.run_watches()
         ready = (await self.broker.depth(CHECK_QUEUE)).ready
@@ -100,12 +100,12 @@ class World:
     async def after_run(self, watch: Watch, run: WatchRun) -> None:
         known = await self.store.find_run(run.run_id)
         assert known is not None
-        assert known.status is RunStatus.IN_PROGRESS, "told first, then closed"
+        assert known.status is RunStatus.IN_PROGRESS, "notifications first, then the end"
         if watch.watch_id in self.broken:
             raise StoreUnavailable(watch.watch_id)
         for _ in range(10):  # as one that takes longer than to fail
             await asyncio.sleep(0)
-        self.told.append(watch.watch_id)
+        self.notified.append(watch.watch_id)
 
     async def add(self, *watch_ids: str, pages: int = 2, due: bool = True) -> None:
         next_run_at = self.clock.now() if due else None
@@ -169,58 +169,58 @@ def shops(number: int) -> list[str]:
 async def test_a_watch_that_is_due_gets_a_run_and_a_check_for_each_page(world: World) -> None:
     await world.add("shop")
     await world.add("idle", due=False)
-    assert await world.look() == 1
+    assert await world.poll() == 1
     run = await world.only_run()
     assert (run.watch_id, run.trigger) == ("shop", "schedule")
     urls = (await world.watch()).config.urls
     assert [(each["runId"], each["jobId"], each["url"]) for each in world.messages] == [
         (run.run_id, "shop", url) for url in urls
     ]
-    await world.look()
+    await world.poll()
     assert len(world.messages) == 2, "they are on the queue already"
-    assert world.told == []
+    assert world.notified == []
 
 
-async def test_a_run_whose_pages_are_all_known_is_closed_and_told_of(world: World) -> None:
+async def test_a_run_with_all_outcomes_ends_and_its_notifications_are_created(world: World) -> None:
     await world.add("shop")
-    await world.look()
+    await world.poll()
     await world.check("shop", failed=1)
-    await world.look()
-    assert ((await world.only_run()).status, world.told) == (RunStatus.PARTIAL, ["shop"])
+    await world.poll()
+    assert ((await world.only_run()).status, world.notified) == (RunStatus.PARTIAL, ["shop"])
     assert timedelta(minutes=60) <= await world.wait_of("shop") <= timedelta(minutes=66)
-    assert await world.look() == 0
+    assert await world.poll() == 0
 
 
 async def test_the_wait_doubles_while_every_page_fails(world: World) -> None:
     await world.add("shop")
     for longer in (2, 4, 8):
-        await world.look()
+        await world.poll()
         await world.check("shop", failed=2)
-        await world.look()
+        await world.poll()
         wait = timedelta(minutes=60 * longer)
         assert wait <= await world.wait_of("shop") <= wait + timedelta(minutes=6)
         world.clock.advance((await world.wait_of("shop")).total_seconds())
 
 
-async def test_a_run_that_nothing_is_heard_of_ends_and_counts_as_failed(world: World) -> None:
+async def test_a_silent_run_ends_as_failed(world: World) -> None:
     await world.add("shop")
-    await world.look()
+    await world.poll()
     world.clock.advance(LONGEST_SILENCE.total_seconds() + 1)
-    await world.look()
+    await world.poll()
     assert (await world.only_run()).status is RunStatus.FAILED
     assert await world.wait_of("shop") >= timedelta(minutes=120), "as after any failed run"
 
 
-async def test_checks_that_nothing_is_heard_of_are_asked_for_again(world: World) -> None:
+async def test_missing_checks_are_published_again(world: World) -> None:
     await world.add("shop", pages=3)
-    await world.look()
+    await world.poll()
     run, watch = await world.only_run(), await world.watch()
     first, *others = watch.config.urls
     await world.note(watch, run.run_id, first)
     world.clock.advance(FORGOTTEN.total_seconds() + 1)
-    await world.look()
+    await world.poll()
     assert Counter(each["url"] for each in world.messages) == {first: 1} | dict.fromkeys(others, 2)
-    await world.look()
+    await world.poll()
     assert len(world.messages) == 5
 
 
@@ -233,14 +233,14 @@ async def test_what_does_not_fit_on_the_queue_follows_later(
     watch = await world.watch()
     handled = 0
     for most in (room, 2 * room):
-        await world.look()
+        await world.poll()
         assert len(world.messages) == most
         [attended] = await world.store.active_runs(limit=10)
         assert attended.published_at is None
         for each in world.messages[handled:]:
             await world.note(watch, attended.run.run_id, each["url"])
         handled = most
-    await world.look()
+    await world.poll()
     assert Counter(each["url"] for each in world.messages) == Counter(watch.config.urls)
     [attended] = await world.store.active_runs(limit=10)
     assert attended.published_at == world.clock.now()
@@ -248,32 +248,32 @@ async def test_what_does_not_fit_on_the_queue_follows_later(
 
 async def test_runs_that_only_wait_do_not_keep_later_ones_from_their_end(world: World) -> None:
     await world.add(*shops(SOME + 1), pages=1)
-    await world.look()
-    await world.look()
+    await world.poll()
+    await world.poll()
     *waiting, last = [each["jobId"] for each in world.messages]
     assert len(waiting) == SOME
     world.store.asked.clear()
     await world.check(last)
-    await world.look()
-    assert world.told == [last]
+    await world.poll()
+    assert world.notified == [last]
     assert world.store.asked == [SOME, MORE]
     world.store.asked.clear()
     await world.check(*waiting)
-    await world.look()
-    assert len(world.told) == SOME + 1
+    await world.poll()
+    assert len(world.notified) == SOME + 1
     assert world.store.asked == [SOME]
 
 
 async def test_what_is_due_waits_while_there_are_as_many_runs_as_are_attended(world: World) -> None:
     everything = shops(SOME + 5)
     await world.add(*everything, pages=1)
-    assert await world.look() == SOME
+    assert await world.poll() == SOME
     assert len(await world.runs()) == len(world.messages) == SOME
     started = [each["jobId"] for each in world.messages]
     await world.check(*started[: SOME // 2])
-    await world.look()
-    assert (len(world.told), len(await world.runs())) == (SOME // 2, SOME), "they were at work"
-    await world.look()
+    await world.poll()
+    assert (len(world.notified), len(await world.runs())) == (SOME // 2, SOME), "they were at work"
+    await world.poll()
     assert len(await world.runs()) == len(world.messages) == SOME + 5
     assert {each["jobId"] for each in world.messages} == set(everything)
 
@@ -281,33 +281,33 @@ async def test_what_is_due_waits_while_there_are_as_many_runs_as_are_attended(wo
 async def test_a_long_look_is_followed_by_short_ones(world: World) -> None:
     await world.add(*shops(SOME + 1), pages=1)
     world.store.long_look = 2.0
-    await world.look()
-    await world.look()
+    await world.poll()
+    await world.poll()
     world.store.asked.clear()
     world.clock.advance(2.0 * LONG_POLL_PAUSE - 0.1)
-    await world.look()
+    await world.poll()
     assert world.store.asked == [SOME]
     world.clock.advance(0.2)
-    await world.look()
+    await world.poll()
     assert world.store.asked == [SOME, SOME, MORE]
 
 
 async def test_a_run_that_can_not_be_closed_does_not_keep_others_open(world: World) -> None:
     await world.add("bad", "good")
-    await world.look()
+    await world.poll()
     await world.check("bad", "good")
     world.broken = {"bad"}
     with pytest.raises(StoreUnavailable, match="bad"):
-        await world.look()
-    assert world.told == ["good"]
+        await world.poll()
+    assert world.notified == ["good"]
     world.broken = set()
-    await world.look()
-    assert world.told == ["good", "bad"]
+    await world.poll()
+    assert world.notified == ["good", "bad"]
 
 
 async def test_a_watch_that_is_resumed_while_its_run_ends_is_scheduled(world: World) -> None:
     await world.add("shop")
-    await world.look()
+    await world.poll()
     await world.check("shop")
     config = (await world.watch()).config
     await world.watches.edit_watch("shop", replace(config, enabled=False), next_run_at=None)
@@ -323,16 +323,16 @@ async def test_a_watch_that_is_resumed_while_its_run_ends_is_scheduled(world: Wo
 
 async def test_pages_that_are_not_the_runs_do_not_end_it(world: World) -> None:
     await world.add("shop")
-    await world.look()
+    await world.poll()
     run, watch = await world.only_run(), await world.watch()
     for page in ("other", "another"):
         await world.note(watch, run.run_id, f"https://shop.test/{page}")
     assert (await world.only_run()).tally.processed == run.pages_total
-    await world.look()
-    assert world.told == []
+    await world.poll()
+    assert world.notified == []
     await world.check("shop")
-    await world.look()
-    assert world.told == ["shop"]
+    await world.poll()
+    assert world.notified == ["shop"]
 
 
 async def test_a_run_that_events_opened_is_closed_when_it_is_idle_for_an_hour(
@@ -343,10 +343,10 @@ async def test_a_run_that_events_opened_is_closed_when_it_is_idle_for_an_hour(
     )
     await world.pages.store_event(event)
     world.clock.advance(LONGEST_IDLE.total_seconds() - 1)
-    await world.look()
+    await world.poll()
     assert (await world.only_run()).status is RunStatus.IN_PROGRESS
     world.clock.advance(IDLE_POLL_SECONDS)
-    assert await world.look() == 0
+    assert await world.poll() == 0
     assert (await world.only_run()).status is RunStatus.COMPLETED
     assert (await world.watch("theirs")).last_status is RunStatus.COMPLETED
     assert world.messages == []
@@ -368,5 +368,5 @@ async def test_a_run_on_demand_is_started_once(world: World) -> None:
     assert again is not None
     assert (first.is_new, again.is_new, again.run) == (True, False, first.run)
     assert await start("nobody", "manual") is None
-    await world.look()
+    await world.poll()
     assert len(world.messages) == 2

@@ -108,7 +108,7 @@ def test_a_queue_that_a_known_process_begins_to_serve_counts_from_nothing() -> N
     assert counted(counts, HANDLED, "import-feed", START) == [2]
 
 
-def test_only_the_last_sixty_minutes_are_told_and_kept() -> None:
+def test_only_the_last_sixty_minutes_are_kept() -> None:
     counts = Counts(START)
     counts.see_processes([process("one", 0)], START)
     for minute in range(200):
@@ -185,7 +185,7 @@ def test_a_run_that_was_seen_to_its_end_is_counted_once() -> None:
     assert counted(counts, WATCH, FAILED, START)[-1] == 1
 
 
-def test_ended_imports_that_are_not_heard_of_are_forgotten_and_running_ones_are_not() -> None:
+def test_ended_imports_are_forgotten_and_running_ones_are_not() -> None:
     counts = Counts(START)
     counts.see_imports([], START)
     counts.see_imports(
@@ -197,7 +197,7 @@ def test_ended_imports_that_are_not_heard_of_are_forgotten_and_running_ones_are_
     assert counted(counts, IMPORTS, DONE, START)[-1] == 1 + 3
 
 
-def test_a_watch_run_that_goes_on_is_asked_for_until_it_has_ended_or_is_gone() -> None:
+def test_a_running_watch_run_is_queried_until_it_ends_or_is_gone() -> None:
     counts = Counts(START)
     first = [watched(run_id, Tally(processed=5)) for run_id in ("a", "b", "c")]
     counts.see_watches([*first, watched("over", Tally(processed=1), ended=START)], START)

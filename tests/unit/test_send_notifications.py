@@ -1,4 +1,4 @@
-"""Who is told what, and when again."""
+"""Which notifications are sent, and when they are retried."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ async def test_all_alerts_of_a_run_are_one_message_for_each_target(world_of: Mak
     assert await world.send.send_due() == 0
 
 
-async def test_programs_are_told_the_same_with_prices(world_of: MakeWorld) -> None:
+async def test_the_payload_has_the_changes_with_prices(world_of: MakeWorld) -> None:
     world = await world_of(HOOK)
     price = a_price("79.99", percent="-5.00")
     await world.run("r1", a_change(1, "the price fell", price=price), a_change(2, "it changed"))
@@ -252,9 +252,9 @@ async def test_each_change_of_a_digest_has_its_own_price(world_of: MakeWorld) ->
     world = await world_of(replace(HOOK, digest_minutes=60.0))
     for version, amount in ((2, "80"), (3, "60")):
         run_id, price = f"r{version}", a_price(amount, percent="-20")
-        told = f"the price fell to {amount}"
+        alert = f"the price fell to {amount}"
         await world.run(
-            run_id, a_change(1, told, run_id=run_id, ts=version, claimed=version, price=price)
+            run_id, a_change(1, alert, run_id=run_id, ts=version, claimed=version, price=price)
         )
     await world.store(a_change(1, ts=4, claimed=4, price=a_price("70", percent="20")))
     world.clock.advance(3600)
@@ -264,7 +264,7 @@ async def test_each_change_of_a_digest_has_its_own_price(world_of: MakeWorld) ->
     assert prices == [Decimal(80), Decimal(60)]
 
 
-async def test_nothing_is_told_where_nothing_has_an_alert(world_of: MakeWorld) -> None:
+async def test_without_alerts_there_is_no_notification(world_of: MakeWorld) -> None:
     world = await world_of(HOOK)
     await world.run("r1", a_change(1))
     assert await world.notifications() == []
@@ -279,7 +279,7 @@ async def test_the_end_of_a_run_may_be_repeated(world_of: MakeWorld) -> None:
     assert len(world.notifier.sent) == 1
 
 
-async def test_what_is_stored_after_its_run_is_told_too_and_once(world_of: MakeWorld) -> None:
+async def test_changes_stored_after_their_run_are_reported_once(world_of: MakeWorld) -> None:
     world = await world_of(HOOK, NTFY)
     await world.run("r1", a_change(1, "first"))
     await world.start("r2")
@@ -290,14 +290,14 @@ async def test_what_is_stored_after_its_run_is_told_too_and_once(world_of: MakeW
     assert sorted(line for _, message in world.notifier.sent for line in message.lines) == sorted(
         ["https://shop.test/1: first", "https://shop.test/2: late"] * 2
     )
-    told = [message.payload["changes"] for _, message in world.notifier.sent]
-    assert sorted(change["url"] for changes in told for change in changes) == sorted(
+    reported = [message.payload["changes"] for _, message in world.notifier.sent]
+    assert sorted(change["url"] for changes in reported for change in changes) == sorted(
         ["https://shop.test/1", "https://shop.test/2"] * 2
     )
     assert {message.payload["runId"] for _, message in world.notifier.sent} == {"r1"}
 
 
-async def test_however_many_are_late_all_are_told(
+async def test_all_late_changes_are_reported(
     world_of: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(send_notifications, "_SOURCES_AT_ONCE", 10)
@@ -310,7 +310,9 @@ async def test_however_many_are_late_all_are_told(
     assert len(await world.notifications()) == 25
 
 
-async def test_what_names_no_run_is_told_with_the_run_of_its_day(world_of: MakeWorld) -> None:
+async def test_changes_without_a_run_are_reported_with_the_run_of_their_day(
+    world_of: MakeWorld,
+) -> None:
     world = await world_of(HOOK)
     await world.store(a_change(1, "x", run_id=None))
     await world.send.after_late_events()
@@ -319,7 +321,9 @@ async def test_what_names_no_run_is_told_with_the_run_of_its_day(world_of: MakeW
     assert message.payload["runId"] == "w:1970-01-01"
 
 
-async def test_killed_before_it_is_noted_everything_is_told_once(world_of: MakeWorld) -> None:
+async def test_after_a_crash_before_recording_each_change_is_reported_once(
+    world_of: MakeWorld,
+) -> None:
     """More may have come meanwhile."""
     world = await world_of(HOOK)
     world.alerts.dies_at_note = True
@@ -340,7 +344,7 @@ async def test_killed_before_it_is_noted_everything_is_told_once(world_of: MakeW
 
 
 @pytest.mark.parametrize("missing", ["watch", "target"])
-async def test_what_nobody_wants_to_know_is_not_kept_for_later(
+async def test_changes_without_a_target_are_not_kept_for_later(
     world_of: MakeWorld, missing: str
 ) -> None:
     world = await world_of()
@@ -354,7 +358,7 @@ async def test_what_nobody_wants_to_know_is_not_kept_for_later(
     assert await world.alerts.pending(limit=1) == []
 
 
-async def test_a_watch_that_nobody_foresaw_does_not_keep_others_from_being_told(
+async def test_an_unexpected_error_of_one_watch_does_not_stop_the_others(
     world_of: MakeWorld,
 ) -> None:
     world = await world_of(HOOK)
@@ -461,8 +465,8 @@ def test_the_wait_grows_until_it_is_given_up(
     watch = Watch(
         watch_id="w", config=a_config(HOOK), created_at=NOON, updated_at=NOON, next_run_at=None
     )
-    [notice] = notifications_of(watch, "batch", [a_log(1, "x")], NOON)
-    again = next_attempt(replace(notice, attempts=attempts), failure, NOON)
+    [notification] = notifications_of(watch, "batch", [a_log(1, "x")], NOON)
+    again = next_attempt(replace(notification, attempts=attempts), failure, NOON)
     assert again == (None if wait is None else NOON + wait)
 
 
@@ -471,12 +475,12 @@ async def test_what_fails_is_sent_later_with_the_same_id(world_of: MakeWorld) ->
     world.notifier.failures[HOOK.url] = [NotSent(reason="busy", retryable=True)]
     await world.run("r1", a_change(1, "x"))
     await world.send.send_due()
-    [notice] = await world.notifications()
-    assert notice.error == "busy"
+    [notification] = await world.notifications()
+    assert notification.error == "busy"
     assert await world.send.send_due() == 0
     world.clock.advance(60)
     await world.send.send_due()
-    assert world.ids == [notice.notification_id]
+    assert world.ids == [notification.notification_id]
 
 
 async def test_what_is_hopeless_is_given_up_at_once(world_of: MakeWorld) -> None:
@@ -484,13 +488,15 @@ async def test_what_is_hopeless_is_given_up_at_once(world_of: MakeWorld) -> None
     world.notifier.failures[HOOK.url] = [NotSent(reason="gone", retryable=False)]
     await world.run("r1", a_change(1, "x"))
     await world.send.send_due()
-    [notice] = await world.notifications()
-    assert notice.given_up
-    assert notice.error == "gone"
+    [notification] = await world.notifications()
+    assert notification.given_up
+    assert notification.error == "gone"
 
 
 @pytest.mark.parametrize("removed", ["watch", "target"])
-async def test_what_was_removed_meanwhile_is_not_told(world_of: MakeWorld, removed: str) -> None:
+async def test_nothing_is_sent_for_a_removed_watch_or_target(
+    world_of: MakeWorld, removed: str
+) -> None:
     world = await world_of(HOOK)
     await world.run("r1", a_change(1, "x"))
     if removed == "watch":
@@ -498,9 +504,9 @@ async def test_what_was_removed_meanwhile_is_not_told(world_of: MakeWorld, remov
     else:
         await world.add(MAIL)
     await world.send.send_due()
-    [notice] = await world.notifications()
-    assert notice.given_up
-    assert removed in str(notice.error)
+    [notification] = await world.notifications()
+    assert notification.given_up
+    assert removed in str(notification.error)
     assert world.notifier.sent == []
 
 
@@ -519,7 +525,7 @@ async def test_a_target_that_is_away_is_tried_once_a_round(world_of: MakeWorld) 
     assert len(set(world.ids)) == 3
 
 
-async def test_a_fault_of_ours_stops_no_other_message(
+async def test_an_unexpected_error_does_not_stop_other_messages(
     world_of: MakeWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = await world_of(HOOK)
@@ -535,7 +541,7 @@ async def test_a_fault_of_ours_stops_no_other_message(
     assert "send_notifications.py:" in vars(logged)["at"]
 
 
-async def test_a_message_that_there_are_no_resources_for_stays_due(world_of: MakeWorld) -> None:
+async def test_a_message_stays_due_while_resources_are_exhausted(world_of: MakeWorld) -> None:
     class Exhausted(FakeNotifier):
         async def send(self, target: Target, message: NotificationMessage) -> None:
             raise ResourcesExhausted("no descriptor is left")
@@ -545,8 +551,8 @@ async def test_a_message_that_there_are_no_resources_for_stays_due(world_of: Mak
     await world.run("r1", a_change(1, "x"))
     with pytest.raises(ResourcesExhausted):
         await world.send.send_due()
-    [notice] = await world.notifications()
-    assert (notice.attempts, notice.error) == (0, None)
+    [notification] = await world.notifications()
+    assert (notification.attempts, notification.error) == (0, None)
     world.use(FakeNotifier())
     await world.send.send_due()
     assert len(world.notifier.sent) == 1
@@ -554,15 +560,15 @@ async def test_a_message_that_there_are_no_resources_for_stays_due(world_of: Mak
 
 async def test_a_slow_target_does_not_keep_others_waiting(world_of: MakeWorld) -> None:
     world = await world_of(HOOK, NTFY)
-    quick_was_told = asyncio.Event()
+    quick_was_sent = asyncio.Event()
 
     class Slow(FakeNotifier):
         async def send(self, target: Target, message: NotificationMessage) -> None:
             if target.url == HOOK.url:
-                await quick_was_told.wait()
+                await quick_was_sent.wait()
             await super().send(target, message)
             if target.url != HOOK.url:
-                quick_was_told.set()
+                quick_was_sent.set()
 
     world.use(Slow())
     await world.run("r1", a_change(1, "x"))

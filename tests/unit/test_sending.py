@@ -103,7 +103,7 @@ async def test_a_target_starts_as_soon_as_another_ends() -> None:
 
 
 async def test_what_becomes_due_is_sent_while_others_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(send_by_target, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(send_by_target, "POLL_SECONDS", 0.01)
     some = Round("hangs")
     task = asyncio.create_task(some.run())
     await some.sent_to(1)

@@ -113,7 +113,7 @@ async def test_the_first_of_two_with_one_key_counts(store: Store, deliver: Deliv
         (posting("x", publishedAt="yesterday"), "Invalid RFC3339"),
     ],
 )
-async def test_a_record_that_is_no_posting_costs_no_other(
+async def test_an_invalid_posting_does_not_affect_the_others(
     store: Store, deliver: Deliver, bad: Any, reason: str
 ) -> None:
     batch = await stored(store, deliver, [posting("a"), bad, posting("b")])
@@ -153,7 +153,7 @@ async def test_a_posting_of_another_producer_is_completed(store: Store, deliver:
     "body",
     [b"", b"{", b"[]", b"\xff", message([], batchIndex=-1), message([], batchIndex="x"), b"null"],
 )
-async def test_what_is_no_batch_is_buried(store: Store, deliver: Deliver, body: bytes) -> None:
+async def test_an_invalid_batch_is_buried(store: Store, deliver: Deliver, body: bytes) -> None:
     delivery = await deliver(body)
     await StoreBatch(store=store)(delivery)
     [(verb, reason)] = delivery.settled
@@ -180,7 +180,7 @@ async def test_a_batch_that_is_too_long_is_buried_with_the_limit(
     assert store.batches == []
 
 
-async def test_a_posting_that_is_too_large_to_be_completed_costs_no_other(
+async def test_a_posting_too_large_to_complete_does_not_affect_the_others(
     store: Store, deliver: Deliver
 ) -> None:
     deep: Any = None

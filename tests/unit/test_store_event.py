@@ -113,7 +113,7 @@ async def test_parts_that_can_not_be_used_do_not_cost_the_rest(agent: Agent) -> 
         ),
     ],
 )
-async def test_what_is_no_event_is_buried_with_its_reason(
+async def test_an_invalid_event_is_buried_with_its_reason(
     agent: Agent, body: bytes, reason: str
 ) -> None:
     verb, said = await agent.serve(body)
@@ -136,7 +136,7 @@ async def test_a_store_that_is_away_is_waited_for(
     assert len(agent.store.events) == 1
 
 
-async def test_without_room_it_comes_again_later_as_a_message_that_nobody_died_of(
+async def test_without_room_the_event_is_published_again_as_a_new_message(
     agent: Agent,
 ) -> None:
     agent.store.failures = [StorageFull("no room")]

@@ -26,7 +26,7 @@ def test_a_transfer_that_sends_too_little_is_ended_with_the_window() -> None:
     )
 
 
-def test_a_transfer_at_the_minimum_goes_on() -> None:
+def test_a_transfer_at_the_minimum_continues() -> None:
     steady = rate()
     for second in range(300):
         assert steady.deadline > 100.0 + second

@@ -1,4 +1,4 @@
-"""What a person is told to see to."""
+"""What needs a person's attention."""
 
 from __future__ import annotations
 
@@ -49,34 +49,34 @@ WATCH = Watch(
 )
 
 
-def told(snapshot: Snapshot) -> list[tuple[str, str, str]]:
-    found = [(each, advice_on(each)) for each in troubles(snapshot)]
-    assert all(each.what and advice.text.endswith(".") for each, advice in found)
-    return [(each.level, each.what, advice.page) for each, advice in found]
+def found(snapshot: Snapshot) -> list[tuple[str, str, str]]:
+    listed = [(each, advice_on(each)) for each in troubles(snapshot)]
+    assert all(each.what and advice.text.endswith(".") for each, advice in listed)
+    return [(each.level, each.what, advice.page) for each, advice in listed]
 
 
-def test_nothing_is_told_when_all_is_well() -> None:
-    assert told(Snapshot(roles=ALL_ROLES, queues=[QUEUE])) == []
+def test_there_is_no_trouble_when_all_is_well() -> None:
+    assert found(Snapshot(roles=ALL_ROLES, queues=[QUEUE])) == []
 
 
 def test_nothing_is_guessed_of_processes_while_the_store_is_away() -> None:
     down = Down(name="store", kind="mongodb", address="db.test", reason="not reached")
-    assert told(Snapshot(down=[down], roles=None)) == [
+    assert found(Snapshot(down=[down], roles=None)) == [
         ("error", "The store (mongodb at db.test) can't be used: not reached", "/system")
     ]
 
 
-def test_processes_that_are_missing_are_told() -> None:
-    assert [what for _, what, _ in told(Snapshot(roles=frozenset({"api"})))] == [
+def test_missing_processes_are_reported() -> None:
+    assert [what for _, what, _ in found(Snapshot(roles=frozenset({"api"})))] == [
         "No worker is alive: nothing that waits on a queue is done.",
         "No scheduler is running: no import and no check of a watch begins or ends.",
     ]
-    assert len(told(Snapshot(roles=frozenset({"worker"})))) == 1
+    assert len(found(Snapshot(roles=frozenset({"worker"})))) == 1
 
 
 def test_what_waits_for_a_scheduler_is_counted() -> None:
     snapshot = Snapshot(roles=frozenset({"worker"}), waiting=Waiting(feeds=2, watches=1))
-    assert told(snapshot) == [
+    assert found(snapshot) == [
         (
             "error",
             "No scheduler is running, and 2 feeds and 1 watch wait for one: "
@@ -84,7 +84,7 @@ def test_what_waits_for_a_scheduler_is_counted() -> None:
             "/system",
         )
     ]
-    assert told(replace(snapshot, roles=ALL_ROLES)) == []
+    assert found(replace(snapshot, roles=ALL_ROLES)) == []
 
 
 WAITING = [
@@ -111,48 +111,48 @@ def test_what_waits_for_a_scheduler(
     assert missing_scheduler(waiting, {"scheduler"}) is None
 
 
-def test_a_queue_where_messages_wait_and_that_nobody_serves_is_told() -> None:
+def test_an_unserved_queue_with_messages_is_reported() -> None:
     alone = Snapshot(roles=ALL_ROLES, queues=[QUEUE], unserved=["import-feed", "watch-pages"])
     what = "No worker serves the queue import-feed; waiting there: 99 messages."
-    assert told(alone) == [("error", what, "/queues/import-feed")]
-    assert told(replace(alone, queues=[replace(QUEUE, ready=0)])) == []
-    assert told(replace(alone, queues=[replace(QUEUE, ready=None)])) == []
-    [(_, no_worker, _)] = told(replace(alone, roles=frozenset({"scheduler"})))
+    assert found(alone) == [("error", what, "/queues/import-feed")]
+    assert found(replace(alone, queues=[replace(QUEUE, ready=0)])) == []
+    assert found(replace(alone, queues=[replace(QUEUE, ready=None)])) == []
+    [(_, no_worker, _)] = found(replace(alone, roles=frozenset({"scheduler"})))
     assert no_worker.startswith("No worker is alive")
 
 
-def test_queues_that_are_full_or_have_dead_letters_are_told() -> None:
+def test_full_queues_and_dead_letters_are_reported() -> None:
     full = replace(QUEUE, ready=100, dead=1)
     unknown = replace(QUEUE, ready=None, dead=None)
-    assert told(Snapshot(roles=ALL_ROLES, queues=[full, unknown])) == [
+    assert found(Snapshot(roles=ALL_ROLES, queues=[full, unknown])) == [
         ("warning", "The queue import-feed is full: 100 messages wait.", "/queues/import-feed"),
         ("warning", "The queue import-feed has 1 dead letter.", "/queues/import-feed"),
     ]
     many = replace(QUEUE, dead=2)
-    [(_, what, _)] = told(Snapshot(roles=ALL_ROLES, queues=[many]))
+    [(_, what, _)] = found(Snapshot(roles=ALL_ROLES, queues=[many]))
     assert what == "The queue import-feed has 2 dead letters."
 
 
 def test_errors_come_before_warnings() -> None:
     levels = [
         level
-        for level, _, _ in told(
+        for level, _, _ in found(
             Snapshot(roles=ALL_ROLES, failing_feeds=[FEED], failed_pages=1, is_full=True)
         )
     ]
     assert levels == ["error", "warning", "warning"]
 
 
-def test_imports_that_wait_for_room_are_told() -> None:
+def test_imports_that_wait_for_room_are_reported() -> None:
     reason = "Imports wait for room: on here, the disk is full."
-    assert told(Snapshot(roles=ALL_ROLES, imports_wait=reason)) == [
+    assert found(Snapshot(roles=ALL_ROLES, imports_wait=reason)) == [
         ("error", reason, "/import-history")
     ]
 
 
-def test_feeds_that_fail_are_told_one_by_one_and_then_together() -> None:
+def test_failing_feeds_are_reported_one_by_one_and_then_together() -> None:
     again = replace(FEED, failures=3, last_run_id=None, last_error=None)
-    assert told(Snapshot(roles=ALL_ROLES, failing_feeds=[FEED, again])) == [
+    assert found(Snapshot(roles=ALL_ROLES, failing_feeds=[FEED, again])) == [
         (
             "warning",
             "The last import of Jobs failed: the server answered 500",
@@ -165,16 +165,16 @@ def test_feeds_that_fail_are_told_one_by_one_and_then_together() -> None:
             "/feeds",
         ),
     ]
-    many = told(Snapshot(roles=ALL_ROLES, failing_feeds=[FEED] * 12))
+    many = found(Snapshot(roles=ALL_ROLES, failing_feeds=[FEED] * 12))
     assert len(many) == 11
     assert many[-1] == ("warning", "The last import of 2 more feeds failed.", "/feeds?show=failing")
     wordy = replace(FEED, last_error="x" * 10_000)
-    [(_, what, _)] = told(Snapshot(roles=ALL_ROLES, failing_feeds=[wordy]))
+    [(_, what, _)] = found(Snapshot(roles=ALL_ROLES, failing_feeds=[wordy]))
     assert len(what) < 400
 
 
-def test_watches_and_pages_that_fail_are_told() -> None:
-    assert told(
+def test_failing_watches_and_pages_are_reported() -> None:
+    assert found(
         Snapshot(
             roles=ALL_ROLES,
             failing_watches=[WATCH] * 11,

@@ -104,7 +104,7 @@ def test_a_start_that_changes_nothing(
     assert started(watch, active, NEW, NOW) == (watch, active, answer)
 
 
-def test_a_start_on_demand_asks_for_no_time() -> None:
+def test_a_start_on_demand_ignores_the_schedule() -> None:
     watch, run, _ = started(replace(IDLE, next_run_at=None), None, replace(NEW, due=None), NOW)
     assert watch is not None
     assert (watch.active_run_id, run) == ("r", RUNNING)
@@ -193,7 +193,7 @@ def of_events(**changes: Any) -> RunState:
     return RunState(run=replace(run, **changes), last_event_at=LATER)
 
 
-def test_a_run_of_events_closes_as_its_pages_went_or_as_it_was_told() -> None:
+def test_a_run_of_events_closes_with_the_given_status_or_that_of_its_pages() -> None:
     assert closed(of_events()).run.status is RunStatus.PARTIAL
     state = closed(of_events(), RunStatus.FAILED)
     assert (state.run.status, state.run.finished_at) == (RunStatus.FAILED, LATER)

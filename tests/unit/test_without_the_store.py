@@ -239,7 +239,7 @@ async def test_what_another_process_has_removed_is_not_repeated(inventory: Inven
     assert inventory.recent.bytes == 0
 
 
-async def test_recent_answers_take_no_more_bytes_than_they_may(
+async def test_the_cache_of_records_is_bounded_in_bytes(
     inventory: Inventory, clock: FakeClock
 ) -> None:
     sources = ["x" * 100_000, "€" * 100_000, "😀" * 100_000, "x" * 2_000_000]

@@ -1749,7 +1749,7 @@ export interface components {
         };
         /**
          * Outcome
-         * @description What became of one page in a run.
+         * @description The result for one page of a run.
          * @enum {string}
          */
         Outcome: "unchanged" | "changed" | "failed";
@@ -1813,7 +1813,7 @@ export interface components {
         };
         /**
          * Phase
-         * @description How far a running import has got.
+         * @description The progress of a running import.
          * @enum {unknown}
          */
         Phase: "closing" | "fetching" | "finished" | "reading" | "storing" | "waiting";

@@ -22,43 +22,36 @@ class Lease:
     async def hold(self) -> bool:
         """Whether it is ours. Renewed after half of its time: renewing at every call would be most
         of an idle scheduler's work. Raises StoreUnavailable."""
-        now = asyncio.get_running_loop().time()
-        if now < self._until - self._seconds / 2:
+        if asyncio.get_running_loop().time() < self._until - self._seconds / 2:
             return True
-        is_ours = await self._lock.acquire(self._name, self._owner, self._seconds) is not None
-        self._until = now + self._seconds if is_ours else 0.0
-        return is_ours
+        return await self._acquire()
 
     async def during(self, action: Callable[[], Awaitable[object]]) -> None:
-        await while_holding(self._lock, self._name, self._owner, self._seconds, action)
+        """Runs `action` only while the lease is held: it is cancelled when another process has the
+        lease, or it could not be renewed in time. The lease is not released at the end."""
+        if not await self._acquire():
+            return
+        clock = asyncio.get_running_loop().time
+        acting = asyncio.ensure_future(action())
+        try:
+            while clock() < self._until:
+                await asyncio.wait({acting}, timeout=self._seconds / 4)
+                if acting.done():
+                    break
+                with suppress(Unavailable):
+                    if not await self._acquire():
+                        break
+        finally:
+            await cancel_and_wait(acting)
+        if not acting.cancelled():
+            acting.result()
 
     async def release(self) -> None:
         with suppress(Unavailable):
             await self._lock.release(self._name, self._owner)
 
-
-async def while_holding(
-    lock: Locks, name: str, owner: str, seconds: float, action: Callable[[], Awaitable[object]]
-) -> None:
-    """Runs `action` only while the lease is held: it is cancelled when another process has the
-    lease, or it could not be renewed in time. The lease is not released at the end."""
-    clock = asyncio.get_running_loop().time
-    asked = clock()
-    if await lock.acquire(name, owner, seconds) is None:
-        return
-    until = asked + seconds
-    acting = asyncio.ensure_future(action())
-    try:
-        while clock() < until:
-            await asyncio.wait({acting}, timeout=seconds / 4)
-            if acting.done():
-                break
-            asked = clock()
-            with suppress(Unavailable):
-                if await lock.acquire(name, owner, seconds) is None:
-                    break
-                until = asked + seconds
-    finally:
-        await cancel_and_wait(acting)
-    if not acting.cancelled():
-        acting.result()
+    async def _acquire(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        is_ours = await self._lock.acquire(self._name, self._owner, self._seconds) is not None
+        self._until = now + self._seconds if is_ours else 0.0
+        return is_ours

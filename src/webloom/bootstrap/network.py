@@ -41,16 +41,24 @@ def spool_room(settings: Settings) -> SpoolRoom:
 
 
 def http_downloader(
-    settings: Settings, refusals: RefusalLog | None = None, *, room: SpoolRoom | None = None
+    settings: Settings,
+    refusals: RefusalLog | None = None,
+    *,
+    room: SpoolRoom | None = None,
+    cut_at: int | None = None,  # bytes, after which the rest is left out
 ) -> HttpDownloader:
     """To be opened by `async with`."""
     limits = DownloadLimits(
         total_seconds=settings.feed_timeout,
         min_rate=settings.min_rate,
-        max_bytes=settings.max_feed,
+        max_bytes=min(settings.max_feed, cut_at or settings.max_feed),
     )
     return HttpDownloader(
-        policy=network_policy(settings), refusals=refusals, limits=limits, room=room
+        policy=network_policy(settings),
+        refusals=refusals,
+        limits=limits,
+        room=room,
+        may_cut=cut_at is not None,
     )
 
 

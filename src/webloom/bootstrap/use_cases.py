@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from webloom.adapters.cron import next_match
-from webloom.adapters.http.download import DownloadLimits, HttpDownloader
 from webloom.adapters.http.spool_room import SpoolRoom
 from webloom.adapters.notify.notifier import TargetNotifier
 from webloom.application.host_turns import HostTurns
@@ -14,7 +13,7 @@ from webloom.application.imports.obtain_feed import ObtainFeed
 from webloom.application.imports.preview_feed import PreviewFeed
 from webloom.application.imports.run_import import RunImport
 from webloom.application.overview.build_overview import BuildOverview
-from webloom.application.overview.queue_states import LookAtQueues
+from webloom.application.overview.queue_states import ReadQueues
 from webloom.application.overview.sampler import Sampler
 from webloom.application.overview.stored_counts import StoredCounts
 from webloom.application.watch.check_page import CheckPage
@@ -33,7 +32,7 @@ from webloom.bootstrap.services import Services
 from webloom.domain.retry import fetch_backoff
 from webloom.ports.heartbeats import Heartbeat
 
-MOST_OF_A_PREVIEW = 16 * 1024 * 1024  # bytes of a feed: enough for thousands of postings
+PREVIEWED_BYTES = 16 * 1024 * 1024  # of a feed: enough for thousands of postings
 
 
 @asynccontextmanager
@@ -64,14 +63,7 @@ async def open_run_import(
 @asynccontextmanager
 async def open_preview_feed(services: Services) -> AsyncIterator[PreviewFeed]:
     settings = services.settings
-    limits = DownloadLimits(
-        total_seconds=settings.feed_timeout,
-        min_rate=settings.min_rate,
-        max_bytes=min(settings.max_feed, MOST_OF_A_PREVIEW),
-    )
-    async with HttpDownloader(
-        policy=services.policy, refusals=services.refusals, may_cut=True, limits=limits
-    ) as downloader:
+    async with http_downloader(settings, services.refusals, cut_at=PREVIEWED_BYTES) as downloader:
         yield PreviewFeed(
             downloader=downloader,
             reader=feed_reader(),
@@ -156,7 +148,7 @@ def build_overview(services: Services, own_beat: Callable[[], Heartbeat]) -> Bui
     settings, sampling = services.settings, sampler(services)
     return BuildOverview(
         sampler=sampling,
-        look_at_queues=LookAtQueues(
+        read_queues=ReadQueues(
             broker=services.broker,
             links=services.broker_links,
             limits=queue_limits(settings),

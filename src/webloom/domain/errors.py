@@ -12,13 +12,14 @@ WebloomError
 │   ├── StoreUnavailable
 │   │   └── StoreFull        it answers and can be read, but there is no room to write
 │   └── ResourcesExhausted   this machine has run out of descriptors, ports, processes or memory
-├── FetchFailed              a fetch ended without a usable response; says whether to try again
+├── AttemptFailed            says whether to try again
+│   ├── FetchFailed          a fetch ended without a usable response
+│   └── NotSent              a notification was not delivered
 ├── FeedRefused              a feed's settings are wrong; names the setting
 ├── FeedExists               a URL is a feed already; names the feed
 ├── FeedBusy                 a feed is being imported, so this must wait
 ├── FeedUnreadable           what was fetched is not a feed, or is refused
 ├── WatchRefused             a watch's settings are wrong; names the setting
-├── NotSent                  a notification was not delivered; says whether to try again
 ├── EventRefused             what was sent to `storage-agent` can't be stored
 ├── DumpRefused              a dump that can't be loaded: damaged, truncated, or something else
 ├── StorageFull              the budget is used up, and nothing is left to prune
@@ -80,14 +81,20 @@ class ResourcesExhausted(Unavailable):
     """Whatever was tried is retried later. The text says what is missing and what to do."""
 
 
-class FetchFailed(WebloomError):
-    """`reason` is one sentence for the person who asked for the URL."""
-
+class AttemptFailed(WebloomError):
     def __init__(self, *, reason: str, retryable: bool, retry_after: float | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
         self.retry_after = retry_after  # seconds that the server asks for
+
+
+class FetchFailed(AttemptFailed):
+    """`reason` is one sentence for the person who asked for the URL."""
+
+
+class NotSent(AttemptFailed):
+    """`reason` is one sentence for the watch's owner; it holds nothing of the target's URL."""
 
 
 class FeedRefused(WebloomError):
@@ -128,13 +135,3 @@ class StorageFull(WebloomError):
 
 class PageUnreadable(WebloomError):
     """The text is one sentence for the person who watches the page."""
-
-
-class NotSent(WebloomError):
-    """`reason` is one sentence for the watch's owner; it holds nothing of the target's URL."""
-
-    def __init__(self, *, reason: str, retryable: bool, retry_after: float | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.retryable = retryable
-        self.retry_after = retry_after  # seconds that the receiver asks for

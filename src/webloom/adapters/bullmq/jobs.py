@@ -37,7 +37,7 @@ OPTIONS = {
 }
 MOST_REASON = 4000  # characters
 MOST_COUNT = 1 << 31  # for BullMQ's scripts
-UNLIMITED = 1_000_000_000  # stalls, after each of which a job is redelivered
+UNLIMITED = 1_000_000_000  # stalls of a job, each followed by a redelivery
 
 
 @dataclass(frozen=True, slots=True)

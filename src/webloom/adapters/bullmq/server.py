@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 5.0  # after which the server counts as lost
-LOOK_SECONDS = 5.0  # between health checks of an idle connection
+CHECK_SECONDS = 5.0  # between health checks of an idle connection
 QUIET_SECONDS = 1.0  # after a timeout, calls fail at once
 RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))
 MOST_CALLS, MOST_BYTES = 500, 1 << 20  # per pipeline
@@ -99,7 +99,7 @@ class Server:
         keeper = None
         try:
             with suppress(BrokerUnavailable):
-                await self.look()
+                await self.check()
             keeper = asyncio.create_task(self._keep())
             yield self
         finally:
@@ -180,7 +180,7 @@ class Server:
         is_tried = self._sender is not None and not self._sender.done()
         return is_tried or now < self._quiet_until
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Check that the server answers and meets the requirements."""
         try:
             await self._client.ping()
@@ -209,13 +209,13 @@ class Server:
             if self._failure is None:
                 failures = 0
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS):
+                    async with asyncio.timeout(CHECK_SECONDS):
                         await self._lost.wait()
             if self._failure is not None:
                 failures += 1
                 await asyncio.sleep(RECONNECT.delay(failures, jitter=jitter()))
             with suppress(WebloomError):
-                await self.look()
+                await self.check()
 
     async def _send(self) -> None:
         while self._calls:
@@ -228,7 +228,7 @@ class Server:
                 size += together[-1].size
             try:
                 if not self._checked:
-                    await self.look()
+                    await self.check()
                 answers = await self._answers(together)
             except Exception as error:
                 # Waiting calls would fail the same way, only later.

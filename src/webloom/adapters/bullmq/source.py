@@ -142,7 +142,7 @@ class BullmqSource:
             await self._jobs.free_stalled(self.lease / RENEWALS)
         except FAILURES as error:
             extra = {"queue": self._jobs.queue, "error": str(error)}
-            log.warning("cannot look for stalled jobs", extra=extra)
+            log.warning("cannot release stalled jobs", extra=extra)
 
     def ack(self, held: HeldJob) -> asyncio.Future[Any]:
         return self._jobs.complete(held)

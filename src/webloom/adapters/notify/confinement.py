@@ -86,9 +86,9 @@ class Confinement:
 
     def begin(self) -> None:
         """Until the process ends."""
-        sys.addaudithook(self._look)
+        sys.addaudithook(self._audit)
 
-    def _look(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if getattr(self._asking, "now", False):
             return
         reason: Refused | str | None

@@ -56,12 +56,12 @@ class PreviewFeed:
         async with preview_folder(self.spool) as folder:
             with suppress(TimeoutError):  # shows what was read until then
                 async with asyncio.timeout(self.seconds):
-                    await self._look(config, folder / "feed", seen)
+                    await self._read(config, folder / "feed", seen)
         if seen.last is None:
             raise too_slow("an import", self.seconds)
         return seen, seen.last
 
-    async def _look(self, config: FeedConfig, path: Path, seen: FeedSeen) -> None:
+    async def _read(self, config: FeedConfig, path: Path, seen: FeedSeen) -> None:
         async with turn_at_host(self.turns, config.url):
             got = await fetched_feed(self.downloader, config.url, path)
         seen.bytes = got.bytes

@@ -373,13 +373,13 @@ class _Production:
     async def _wait_for_ledger(self, limit: float = math.inf) -> bool:
         """Until every batch has its row, or there is neither progress nor a message on the queue.
         False: messages wait, and there was no progress for `limit` seconds."""
-        seen, since, looked = -1, 0.0, 0.0
+        seen, since, checked = -1, 0.0, 0.0
         while not self._is_counted:
             now = self._use.clock.steady()
             if self._run.processed_batches != seen:
-                seen, since, looked = self._run.processed_batches, now, now
-            elif now - looked > self._use.stall:
-                looked = now
+                seen, since, checked = self._run.processed_batches, now, now
+            elif now - checked > self._use.stall:
+                checked = now
                 if not await self._waiting():
                     return True
                 if now - since > limit:

@@ -58,7 +58,7 @@ class StoreBatch:
             records = len(message.jobs) + len(message.known) // KNOWN_DIGITS
             await self._give_up(delivery, mark, records)
             return
-        batch = sorted_out(message, mark)
+        batch = batch_of(message, mark)
         # A batch is not applied if its run has ended, or if postings that it calls known are not:
         # then its producer misses it in the ledger and sends all of them.
         await retry_until_available(lambda: self.store.apply_batch(batch))
@@ -80,27 +80,29 @@ def decoded(body: bytes) -> ImportBatch[JobPosting] | ImportBatch[msgspec.Raw]:
         return _batches.decode(body)
 
 
-def sorted_out(message: ImportBatch[JobPosting] | ImportBatch[msgspec.Raw], mark: Mark) -> Batch:
-    jobs: dict[str, JobPosting] = {}
+def batch_of(message: ImportBatch[JobPosting] | ImportBatch[msgspec.Raw], mark: Mark) -> Batch:
+    postings: dict[str, JobPosting] = {}
     failures: list[Failure] = []
-    for job in message.jobs:
+    for given in message.jobs:
         try:
-            posting = job if isinstance(job, JobPosting) else _posting(job, message.source_url)
+            posting = (
+                given if isinstance(given, JobPosting) else _posting(given, message.source_url)
+            )
             if not posting.title.strip():
                 raise msgspec.ValidationError("title is missing")
             if not (posting.external_id or posting.job_url):
                 raise msgspec.ValidationError("externalId and jobUrl are missing")
         except (msgspec.MsgspecError, JsonTooLarge, UnicodeError, OverflowError) as error:
-            raw = msgspec.json.encode(job) if isinstance(job, JobPosting) else bytes(job)
+            raw = msgspec.json.encode(given) if isinstance(given, JobPosting) else bytes(given)
             sample = raw.decode(errors="replace")[:LONGEST_SAMPLE]
             failures.append(Failure(reason=f"not a posting: {error}", sample=sample))
         else:
-            jobs.setdefault(posting.dedupe_key, posting)
+            postings.setdefault(posting.dedupe_key, posting)
     return Batch(
         mark=mark,
         source_url=message.source_url,
-        postings=list(jobs.values()),
-        duplicates=len(message.jobs) - len(jobs) - len(failures),
+        postings=list(postings.values()),
+        duplicates=len(message.jobs) - len(postings) - len(failures),
         failures=failures,
         known=[
             (message.known[start : start + KEY_DIGITS], message.known[start + KEY_DIGITS : end])

@@ -1,7 +1,7 @@
 """What is going on in this installation, built once for all concurrent callers.
 
 heartbeats, stores ----> Sampler: what was done in each minute --+
-brokers ----> LookAtQueues: depths and rates --------------------+--> BuildOverview --> Overview
+brokers ----> ReadQueues: depths and rates ----------------------+--> BuildOverview --> Overview
 stores ----> StoredCounts: how much is stored, what fails -------+    (troubles.py decides
                                                                       what needs attention)
 """
@@ -16,7 +16,7 @@ from datetime import datetime
 from webloom.application.overview import sampler_counts as counted
 from webloom.application.overview.caching import SingleFlight, probe
 from webloom.application.overview.liveness import exhausted, no_room_for_feeds, unserved
-from webloom.application.overview.queue_states import LookAtQueues, QueueStates
+from webloom.application.overview.queue_states import QueueStates, ReadQueues
 from webloom.application.overview.sampler import Sampler
 from webloom.application.overview.snapshot import Down, QueueState, Snapshot
 from webloom.application.overview.stored_counts import StoredCounts
@@ -79,7 +79,7 @@ class Overview:
 @dataclass(kw_only=True, slots=True)
 class BuildOverview:
     sampler: Sampler
-    look_at_queues: LookAtQueues
+    read_queues: ReadQueues
     stored: StoredCounts
     heartbeats: Heartbeats
     own_beat: Callable[[], Heartbeat]
@@ -96,7 +96,7 @@ class BuildOverview:
     _changes: list[ChangeLog] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self._queues = SingleFlight(self.look_at_queues.__call__, SHARED_SECONDS)
+        self._queues = SingleFlight(self.read_queues.__call__, SHARED_SECONDS)
         self._overview = SingleFlight(self._compose, SHARED_SECONDS)
 
     async def overview(self) -> Overview:

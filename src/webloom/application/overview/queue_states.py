@@ -26,7 +26,7 @@ class QueueStates:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LookAtQueues:
+class ReadQueues:
     broker: Broker
     links: Sequence[BrokerLink]
     limits: Mapping[str, int]  # of each queue, in the order in which they are shown
@@ -34,18 +34,18 @@ class LookAtQueues:
     clock: Clock
 
     async def __call__(self) -> QueueStates:
-        looks = await asyncio.gather(*(self._look(link) for link in self.links))
-        depths = {name: depth for found, _ in looks for name, depth in found.items()}
+        answers = await asyncio.gather(*(self._depths(link) for link in self.links))
+        depths = {name: depth for found, _ in answers for name, depth in found.items()}
         return QueueStates(
             queues=[self._state(name, depths.get(name)) for name in self.limits],
             down=[
                 Down.of(f"broker of {', '.join(link.queues)}", link.connected, problem)
-                for link, (_, problem) in zip(self.links, looks, strict=True)
+                for link, (_, problem) in zip(self.links, answers, strict=True)
                 if problem is not None
             ],
         )
 
-    async def _look(self, link: BrokerLink) -> tuple[dict[str, QueueDepth], str | None]:
+    async def _depths(self, link: BrokerLink) -> tuple[dict[str, QueueDepth], str | None]:
         """Stops at the first queue whose broker does not answer."""
         depths: dict[str, QueueDepth] = {}
         for name in link.queues:

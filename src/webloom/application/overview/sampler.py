@@ -52,18 +52,18 @@ class Sampler:
         finally:
             await cancel_and_wait(task)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Raises what the store does."""
         seen = await self.heartbeats.seen(SEEN_SECONDS)
         self.counts.see_processes(seen, self.clock.now())
         imports = await self._changed_imports()
         self.counts.see_imports(imports, self.clock.now())
-        await self._look_at_watches()
+        await self._poll_watches()
 
     async def _sample(self) -> None:
         while True:
             try:
-                await self.look()
+                await self.poll()
                 self._is_lost = False
             except (Unavailable, BackendRefused) as error:
                 if not self._is_lost:
@@ -90,7 +90,7 @@ class Sampler:
         self._imports_since = max([since, *(run.updated_at for run in found.values())])
         return list(found.values())
 
-    async def _look_at_watches(self) -> None:
+    async def _poll_watches(self) -> None:
         """All that started since the last poll, and those that were in progress then."""
         now = self.clock.now()
         since = self._watches_since

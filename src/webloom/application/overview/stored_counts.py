@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from webloom.application.overview.caching import RefreshingCache
@@ -32,8 +31,7 @@ class FailedPages(NamedTuple):
     are_more: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     records: dict[Status, int]
     postings: int
     pages: int
@@ -75,21 +73,15 @@ class StoredCounts:
 
     async def get(self) -> Stored:
         """The latest known values; 0 until the first query has succeeded."""
-        records, postings, pages, feeds, watches, failed_pages = await asyncio.gather(
-            self._records.get(),
-            self._postings.get(),
-            self._pages.get(),
-            self._feeds.get(),
-            self._watches.get(),
-            self._failed_pages.get(),
-        )
         return Stored(
-            records=records,
-            postings=postings,
-            pages=pages,
-            feeds=feeds,
-            watches=watches,
-            failed_pages=failed_pages,
+            *await asyncio.gather(
+                self._records.get(),
+                self._postings.get(),
+                self._pages.get(),
+                self._feeds.get(),
+                self._watches.get(),
+                self._failed_pages.get(),
+            )
         )
 
     async def _count_postings(self) -> int:

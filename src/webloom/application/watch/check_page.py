@@ -124,11 +124,11 @@ class CheckPage:
             await self._defer(delivery, check, turn.seconds * (1 + jitter() / 2))
             return
         try:
-            await self._look(delivery, check, watch, began)
+            await self._check(delivery, check, watch, began)
         finally:
             turn.end()
 
-    async def _look(
+    async def _check(
         self, delivery: Delivery, check: PageCheck, watch: Watch, began: datetime
     ) -> None:
         page = await retry_until_available(lambda: self.pages.find_page(check.job_id, check.url))

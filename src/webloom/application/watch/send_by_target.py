@@ -15,7 +15,7 @@ from webloom.cancellation import cancel_and_wait
 from webloom.domain.sending import Lane
 from webloom.ports.notifications import DueTarget
 
-LOOK_SECONDS = 5.0  # between two polls for what is due, and before a failed target is retried
+POLL_SECONDS = 5.0  # between two polls for what is due, and before a failed target is retried
 
 
 class SendByTarget:
@@ -37,7 +37,7 @@ class SendByTarget:
         self._none_left = asyncio.Event()
         self._semaphores: dict[tuple[str, ...], asyncio.Semaphore] = {}
         self._not_before: dict[str, float] = {}  # targets that failed
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     async def __call__(self) -> None:
         """Raises what `due` or `send` raises, after everything started has ended."""
@@ -45,7 +45,7 @@ class SendByTarget:
             await self._poll()
             while self._tasks:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS):
+                    async with asyncio.timeout(POLL_SECONDS):
                         await self._none_left.wait()
                         break
                 await self._poll()
@@ -83,9 +83,11 @@ class SendByTarget:
                 if self._stop.is_set() or self._error is not None:
                     return
                 if not await self._send(target.url):
-                    later = asyncio.get_running_loop().time() + LOOK_SECONDS
+                    later = asyncio.get_running_loop().time() + POLL_SECONDS
                     self._not_before[target.url] = later
-        except Exception as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # before another task starts sending
             self._error = self._error or error
 
     def _limits(self, target: DueTarget) -> list[asyncio.Semaphore]:

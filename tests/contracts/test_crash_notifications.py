@@ -1,4 +1,4 @@
-"""Two schedulers tell of the same changes at the same time, on a MongoDB server, and die.
+"""Two schedulers create notifications of the same changes at once, on a MongoDB server, and die.
 
 The lease keeps them apart, until one of them is held up for longer. What one call does to many
 documents the server does one by one, and others see it half done: so do they here, and after each
@@ -36,7 +36,7 @@ DRAWS = 12
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 
 
-class Teller:
+class Scheduler:
     """In a process that does one step whenever it is let."""
 
     def __init__(self, room: Room) -> None:
@@ -45,7 +45,7 @@ class Teller:
         stores = room.pages()
         alerts: Any = stores.alerts
         alerts._logs = Stepping(room.database.change_logs, self._step)
-        people = SendNotifications(
+        send = SendNotifications(
             watches=Stepping(room.watches, self._step),
             notifications=Stepping(room.notifications, self._step),
             alerts=alerts,
@@ -53,11 +53,11 @@ class Teller:
             notifier=Sink(),
             clock=room.clock,
         )
-        self._work = asyncio.ensure_future(self._tell(people))
+        self._work = asyncio.ensure_future(self._run(send))
 
-    async def _tell(self, people: SendNotifications) -> None:
+    async def _run(self, send: SendNotifications) -> None:
         try:
-            await people.after_late_events()
+            await send.after_late_events()
         finally:
             self._rests.set()
 
@@ -139,9 +139,9 @@ class Room:
         )
         await self._store.pages.store_event(late)
 
-    async def told(self) -> list[str]:
+    async def reported(self) -> list[str]:
         """By what is in the outbox when a last scheduler has looked."""
-        people = SendNotifications(
+        send = SendNotifications(
             watches=self.watches,
             notifications=self.notifications,
             alerts=self._store.alerts,
@@ -149,7 +149,7 @@ class Room:
             notifier=Sink(),
             clock=self.clock,
         )
-        await people.after_late_events()
+        await send.after_late_events()
         assert await self._store.alerts.pending(limit=9) == []
         due = await self.notifications.due(FAR, limit=1000)
         await self.notifications.note_sent([each.notification_id for each in due], self.clock.now())
@@ -165,63 +165,63 @@ async def room(mongodb: MongoDatabase, clock: FakeClock) -> Room:
 
 
 @pytest.mark.parametrize("steps", range(2, 10))
-async def test_what_joins_another_ones_batch_is_told_though_that_one_dies(
+async def test_a_change_that_joins_another_schedulers_batch_is_reported_though_that_one_dies(
     room: Room, steps: int
 ) -> None:
-    """One is gathering, and has taken a first change. The other sees its batch and tells of it, and
-    meanwhile the first one takes a change that has just come, and dies."""
+    """One is collecting, and has a first change. The other reports its batch, and meanwhile the
+    first takes a change that has just come, and dies."""
     await room.change("a")
-    one = Teller(room)
+    one = Scheduler(room)
     for _ in range(3):  # it looks, finds the watch, and takes the change
         await one.step()
-    other = Teller(room)
+    other = Scheduler(room)
     for _ in range(steps):
         await other.step()
     await room.change("b")
     await one.step()
     await one.die()
     await other.end()
-    assert set(await room.told()) == {f"{url(page)}: 1" for page in "ab"}
+    assert set(await room.reported()) == {f"{url(page)}: 1" for page in "ab"}
 
 
-async def test_two_who_tell_at_once_and_die_at_any_step_leave_nothing_untold(room: Room) -> None:
+async def test_two_schedulers_that_die_at_any_step_leave_no_change_unreported(room: Room) -> None:
     once = 0
     for draw in range(DRAWS):
         chance = random.Random(draw)
         await room.change("a", draw)
         await room.change("b", draw)
         late = ["c", "d"]
-        tellers = [Teller(room), Teller(room)]
-        while tellers:
-            teller = chance.choice(tellers)
-            if not await teller.step():
-                tellers.remove(teller)
+        schedulers = [Scheduler(room), Scheduler(room)]
+        while schedulers:
+            scheduler = chance.choice(schedulers)
+            if not await scheduler.step():
+                schedulers.remove(scheduler)
             elif chance.random() < 0.02:
-                await teller.die()
-                tellers.remove(teller)
+                await scheduler.die()
+                schedulers.remove(scheduler)
             if late and chance.random() < 0.2:
                 await room.change(late.pop(), draw)
         for page in late:
             await room.change(page, draw)
-        told = await room.told()
+        reported = await room.reported()
         lines = [f"{url(page)}: {draw}" for page in "abcd"]
-        assert sorted(set(told)) == lines, f"draw {draw}"
-        once += told == lines
+        assert sorted(set(reported)) == lines, f"draw {draw}"
+        once += reported == lines
     assert once > DRAWS / 2
 
 
-async def test_what_is_told_together_is_found_without_a_look_at_all_that_is_kept(
+async def test_a_batch_is_found_by_an_index(
     room: Room,
 ) -> None:
     await room.change("a")
     logs = room.database.change_logs
     await logs.database.command("profile", 2)
     try:
-        await room.told()
+        await room.reported()
     finally:
         await logs.database.command("profile", 0)
     updates = logs.database["system.profile"].find({"op": "update", "ns": logs.full_name})
     plans = [each["planSummary"] for each in await updates.to_list()]
     await logs.database.drop_collection("system.profile")
-    assert len(plans) == 3, "it joins a batch, is in it, is told"
+    assert len(plans) == 3, "it joins a batch, is in it, is reported"
     assert all(plan.startswith("IXSCAN") for plan in plans), plans
