@@ -23,10 +23,8 @@ def content_hash_of(posting: JobPosting) -> str | None:
     """Of what a posting says now, whatever hash it has. None: it has characters that a database
     refuses."""
     # Attribute by attribute, it would take twice as long.
-    _, _, _, _, title, identity, url, company, location, city, region, country, *rest = astuple(
-        posting
-    )
-    remote, kind, pay, categories, description, published, expires = rest
+    (_, _, _, _, title, identity, url, company, location, city, region, country, remote, kind, pay,
+     categories, description, published, expires) = astuple(posting)  # fmt: skip
     parts = (
         title,
         identity or "",

@@ -34,8 +34,6 @@ def _batches(order: Order) -> Iterator[tuple[bytes, bytes]]:
             mapping=options.mapping,
             context=records.context,
         )
-        path = options.known
-        known = None if path is None else KnownRecords.opened(path, made_by)
         known = None if options.known is None else KnownRecords.opened(options.known, made_by)
         reading = FeedReading(
             records,
