@@ -152,18 +152,3 @@ def _replace(connection: sqlite3.Connection, before: FeedState, after: FeedState
         },
     )
     return replaced.rowcount == 1
-
-
-def put(connection: sqlite3.Connection, feed: Feed) -> None:
-    """Whole, as it is given; one with another id and its URL is left alone."""
-    columns = feed_columns(feed)
-    changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "url")
-    connection.execute(
-        f"""
-        INSERT INTO feeds ({", ".join(columns)}, feed_id, revision)
-        VALUES ({", ".join("?" * len(columns))}, ?, 0)
-        ON CONFLICT (feed_id) DO UPDATE SET {changed}, revision = revision + 1
-        ON CONFLICT (url) DO NOTHING
-        """,
-        (*columns.values(), plain(feed.feed_id)),
-    )

@@ -58,6 +58,8 @@ class _Listed(msgspec.Struct):
     links: Any = None
 
 
+NO_CONTENT = _Whole()
+
 _whole = msgspec.json.Decoder(_Whole)
 _listed = msgspec.json.Decoder(_Listed)
 placed_parts = msgspec.json.Decoder(_Placed)
@@ -232,7 +234,7 @@ def listed(connection: sqlite3.Connection, page: int) -> StoredPage:
     ).fetchone()
     newest = row[6]
     if newest is None:
-        return page_of(row, _Whole())
+        return page_of(row, NO_CONTENT)
     seen = _listed.decode(content(connection, newest))
     return page_of(row, _Whole(title=seen.title, images=seen.images, links=seen.links))
 

@@ -88,6 +88,16 @@ def newest(connection: sqlite3.Connection, page: int) -> Slot | None:
     return _one(connection, f"page = ? AND bytes > 0 {_LATEST_FIRST} LIMIT 1", page)
 
 
+def next_with_content(connection: sqlite3.Connection, slot: Slot) -> Slot | None:
+    return _one(
+        connection,
+        f"page = ? AND bytes > 0 AND ts >= ? AND {_PLACE} > (?, ?, ?, ?) {_OLDEST_FIRST} LIMIT 1",
+        slot.page,
+        slot.ts,
+        *slot.place,
+    )
+
+
 def _one(connection: sqlite3.Connection, where: str, *values: object) -> Slot | None:
     row = connection.execute(f"SELECT {_COLUMNS} FROM snapshots WHERE {where}", values).fetchone()
     return row and Slot._make(row)
@@ -153,6 +163,12 @@ def renumber(
         if before != number:
             changed.append((before, slot))
     following.close()
+    set_numbers(connection, changed)
+
+
+def set_numbers(connection: sqlite3.Connection, changed: list[tuple[int, int]]) -> None:
+    """Pairs of a number and an id. No two versions of a page have the same number, not even for a
+    moment."""
     connection.executemany(
         "UPDATE snapshots SET number = -id - 1 WHERE id = ?", [(slot,) for _, slot in changed]
     )
@@ -213,7 +229,7 @@ def fill(
     write_content(connection, slot.id, whole, base=None, expire_at=None)
     if latest is not None:
         made = None if ready is None else ready.superseded
-        _supersede(connection, latest, slot, given.data, expire_at, made)
+        supersede(connection, latest, slot, given.data, expire_at, made)
 
 
 def _note_origin(connection: sqlite3.Connection, slot: Slot, given: Content, rank: int) -> None:
@@ -226,13 +242,7 @@ def _note_origin(connection: sqlite3.Connection, slot: Slot, given: Content, ran
 def _fill_older(
     connection: sqlite3.Connection, slot: Slot, data: bytes, whole: bytes, expire_at: int
 ) -> None:
-    base = _one(
-        connection,
-        f"page = ? AND bytes > 0 AND ts >= ? AND {_PLACE} > (?, ?, ?, ?) {_OLDEST_FIRST} LIMIT 1",
-        slot.page,
-        slot.ts,
-        *slot.place,
-    )
+    base = next_with_content(connection, slot)
     assert base is not None  # noqa: S101 - the newest is one
     bases = _chain(connection, base)
     if len(bases) <= MOST_CHAINED:
@@ -259,7 +269,7 @@ def _chain(connection: sqlite3.Connection, slot: Slot) -> list[int]:
     return chain
 
 
-def _supersede(
+def supersede(
     connection: sqlite3.Connection,
     slot: Slot,
     by: Slot,
@@ -293,7 +303,7 @@ def make_newest(connection: sqlite3.Connection, slot: Slot, before: Slot, expire
         connection.execute("UPDATE snapshots SET expire_at = NULL WHERE id = ?", (slot.id,))
     else:
         write_content(connection, slot.id, compressed(data), base=None, expire_at=None)
-    _supersede(connection, before, slot, data, expire_at, None)
+    supersede(connection, before, slot, data, expire_at, None)
 
 
 def exchange(connection: sqlite3.Connection, slot: Slot, given: Content, rank: int) -> None:
