@@ -124,6 +124,8 @@ class Kind:
         sent = [bson.encode(each) for each in await self.documents([*items.values()])]
         documents: list[Any] = [RawBSONDocument(each) for each in sent]
         await insert_new(self.collection, documents)
+        if self.settles:  # all are read then
+            return items
         by_data = dict(zip(sent, items, strict=True))
         raw = self.collection.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
         stored = await raw.find({"_id": {"$in": [*items]}}).to_list()

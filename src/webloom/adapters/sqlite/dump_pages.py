@@ -39,6 +39,7 @@ class Expiry(NamedTuple):
 
 
 _PARTS = ("classification", "price", "availability")
+_NOT_IN_LOGS = ("key", "url", "number", "place", "changes", "alerts", "expires_at")
 
 
 def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
@@ -288,14 +289,9 @@ def _put_prices(connection: sqlite3.Connection, items: list[WholePrice], expiry:
     pages = set()
     for item in items:
         page, _ = page_rows.numbered(connection, item.job_id, item.url)
-        row = {
+        row = columns_of(item, without=("job_id", "url", "expires_at")) | {
             "key": bytes.fromhex(item.key),
             "page": page,
-            "ts": item.ts,
-            "price": f"{item.price:f}",
-            "currency": item.currency and plain(item.currency),
-            "change_percent": None if (it := item.change_percent) is None else f"{it:f}",
-            "claimed": item.claimed,
             "version_key": bytes.fromhex(item.version_key),
             "expire_at": milliseconds(item.expires_at),
         }
@@ -344,17 +340,12 @@ def _put_logs(connection: sqlite3.Connection, items: list[WholeLog], expiry: Exp
             )
             _settle(connection, slot.page, expiry)
         told = {"changes": item.changes, "alerts": item.alerts}
-        row = {
+        row = columns_of(item, without=_NOT_IN_LOGS) | {
             "snapshot": slot.id,
             "page": slot.page,
-            "job_id": plain(item.job_id),
             "ts": item.place.ts,
             "rank": item.place.ts,
-            "run_id": item.run_id and plain(item.run_id),
             "body": compressed(canonical(told)),
             "expire_at": milliseconds(item.expires_at),
-            "batch": item.batch,
-            "untold": item.untold,
-            "is_keyed": item.is_keyed,
         }
         upsert(connection, "change_logs", "snapshot", row)

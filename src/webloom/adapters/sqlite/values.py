@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, overload
 
 import msgspec
@@ -64,4 +65,6 @@ def _stored(value: Any) -> Any:
         return plain(value)
     if isinstance(value, datetime):
         return milliseconds(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     return encoded(value) if isinstance(value, dict | list) or is_dataclass(value) else value
