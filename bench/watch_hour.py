@@ -28,7 +28,7 @@ from servers.private import free_port
 from webloom.bootstrap.services import Services
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, WatchConfig, WatchRun
-from webloom.ports.page_store import Usage
+from webloom.ports.page_storage import Usage
 from webloom.ports.watch_runs import RunFilter
 
 DUE = 100_000
@@ -193,7 +193,7 @@ async def _stored(services: Services, wanted: int) -> int:
     while True:
         found = {
             each.collection: each.items
-            for each in await services.pages.usage(with_superseded=False)
+            for each in await services.page_storage.usage(with_superseded=False)
         }
         if found["snapshots"] >= wanted:
             return found["snapshots"]
@@ -201,7 +201,7 @@ async def _stored(services: Services, wanted: int) -> int:
 
 
 async def _used(services: Services) -> dict[str, Usage]:
-    used = await services.pages.usage(with_superseded=False)
+    used = await services.page_storage.usage(with_superseded=False)
     return {each.collection: each for each in used}
 
 
@@ -221,7 +221,10 @@ async def _verify(services: Services, measured: _Round, kinds: Counter[Kind]) ->
     changes = price_changes + kinds[Kind.TEXT_CHANGED]
     runs, usage_of = (
         measured.runs,
-        {each.collection: each for each in await services.pages.usage(with_superseded=False)},
+        {
+            each.collection: each
+            for each in await services.page_storage.usage(with_superseded=False)
+        },
     )
     for what, wanted, found in (
         ("runs that completed", len(runs), _completed(runs)),

@@ -100,7 +100,7 @@ async def _store(folder: Path, mongodb: str, database: str, todo: Sequence[bytes
             for each in events:
                 await services.pages.store_event(each)
 
-        await services.pages.usage()  # the indexes are there then
+        await services.page_storage.usage()  # the indexes are there then
         started = time.perf_counter()
         await asyncio.gather(*(one_after_the_other() for _ in range(WIDTH)))
         return len(todo) / (time.perf_counter() - started)

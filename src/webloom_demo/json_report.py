@@ -22,7 +22,7 @@ from webloom.entrypoints.api.watch_page_schemas import (
 )
 from webloom.entrypoints.api.watch_schemas import job_run, watch_response
 from webloom.entrypoints.cli.output import json_line
-from webloom.ports.page_store import ChangeLog
+from webloom.ports.page_history import ChangeLog
 from webloom_demo.report import ShownPage, ShownRecord, Update
 
 

@@ -10,8 +10,10 @@ from typing import NamedTuple, Protocol
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Record, Status
+from webloom.domain.price_history import PriceRecord
 from webloom.domain.watch import Watch, WatchRun
-from webloom.ports.page_store import ChangeLog, PriceRecord, StoredPage
+from webloom.ports.page_history import ChangeLog
+from webloom.ports.pages import StoredPage
 
 Update = Callable[[Counter[Status]], None]
 

@@ -18,7 +18,7 @@ from webloom.domain.watch import Watch, WatchRun
 from webloom.entrypoints.cli.import_feeds_report import show_runs
 from webloom.entrypoints.cli.output import counted, plain, show_table, table
 from webloom.entrypoints.cli.price_curve import price_curve
-from webloom.ports.page_store import ChangeLog
+from webloom.ports.page_history import ChangeLog
 from webloom_demo.report import ShownPage, ShownRecord, Update
 from webloom_demo.watches import CHECKS, SECONDS
 

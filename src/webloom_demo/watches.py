@@ -8,7 +8,7 @@ from webloom.bootstrap.services import Services
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, Watch, WatchRun
-from webloom.ports.page_store import ChangeFilter
+from webloom.ports.page_history import ChangeFilter
 from webloom_demo.report import DemoReport, ShownPage
 from webloom_demo.shop import shop_pages
 
@@ -33,7 +33,7 @@ async def show_watches(
         report.check(number, run)
     report.pages(await _pages(services, watch))
     chosen = ChangeFilter(job_id=watch.watch_id)
-    changes, _ = await services.pages.change_logs(chosen, limit=MOST_CHANGES)
+    changes, _ = await services.page_history.change_logs(chosen, limit=MOST_CHANGES)
     report.changes(changes)
     return True
 
@@ -70,6 +70,6 @@ async def _pages(services: Services, watch: Watch) -> list[ShownPage]:
     for each, url in zip(shop_pages(), watch.config.urls, strict=True):
         page = await services.pages.find_page(WATCH_ID, url)
         if page is not None:
-            prices, _ = await services.pages.prices(WATCH_ID, url, limit=MOST_PRICES)
+            prices, _ = await services.page_history.prices(WATCH_ID, url, limit=MOST_PRICES)
             shown.append(ShownPage(each.path, each.about, page, prices[::-1]))
     return shown

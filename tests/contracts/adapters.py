@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from webloom.adapters.bullmq.broker import open_bullmq
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.locks import lock_codec
 from webloom.adapters.mongodb.notifications import MongoNotifications
-from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.adapters.mongodb.watches import MongoWatches
@@ -48,7 +48,7 @@ from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import LOCKS as LOCK_ROWS
 from webloom.adapters.sqlite.locks import sqlite_locks
 from webloom.adapters.sqlite.notifications import SqliteNotifications
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import sqlite_pages
 from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
 from webloom.adapters.sqlite.revisions import SqliteRevisions
 from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
@@ -57,6 +57,7 @@ from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Mark
 from webloom.domain.import_transitions import FeedState
 from webloom.domain.lease import Lease
+from webloom.domain.retention import Retention
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
@@ -64,7 +65,7 @@ from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
-from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.page_stores import PageStores
 from webloom.ports.revisions import Revisions
 from webloom.ports.watch_runs import WatchRuns
 from webloom.ports.watches import Watches
@@ -144,10 +145,9 @@ class TieWatch(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watching:
+class Watching(PageStores):
     """The stores of the watch pipeline, over one backend."""
 
-    pages: PageStore
     watches: Watches
     runs: WatchRuns
     notifications: Notifications
@@ -318,10 +318,14 @@ async def open_sqlite_watching(place: Place, clock: Clock) -> AsyncIterator[Watc
         yield watching_in(database)
 
 
+def stores_in(stores: PageStores) -> dict[str, Any]:
+    return {each.name: getattr(stores, each.name) for each in fields(PageStores)}
+
+
 def watching_in(database: Database, *, budget: int = 1 << 40) -> Watching:
     retention = Retention()
     return Watching(
-        pages=SqlitePageStore(database, retention=retention, budget=budget),
+        **stores_in(sqlite_pages(database, retention=retention, budget=budget)),
         watches=SqliteWatches(database, retention=retention),
         runs=SqliteWatchRuns(database, retention=retention),
         notifications=SqliteNotifications(database, retention=retention),
@@ -334,10 +338,10 @@ async def open_mongodb_watching(place: Place, clock: Clock) -> AsyncIterator[Wat
         yield watching_on(database)
 
 
-def watching_on(database: MongoDatabase) -> Watching:
+def watching_on(database: MongoDatabase, *, budget: int = 1 << 40) -> Watching:
     retention = Retention()
     return Watching(
-        pages=MongoPageStore(database, retention=retention, budget=1 << 40),
+        **stores_in(mongodb_pages(database, retention=retention, budget=budget)),
         watches=MongoWatches(database, retention=retention),
         runs=MongoWatchRuns(database, retention=retention),
         notifications=MongoNotifications(database, retention=retention),

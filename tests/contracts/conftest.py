@@ -42,7 +42,7 @@ from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
-from webloom.ports.page_store import PageStore
+from webloom.ports.page_stores import PageStores
 from webloom.ports.revisions import Revisions
 
 
@@ -188,8 +188,8 @@ async def watching(watchings: WatchProcesses) -> AsyncIterator[Watching]:
 
 
 @pytest.fixture
-def page_store(watching: Watching) -> PageStore:
-    return watching.pages
+def page_store(watching: Watching) -> PageStores:
+    return watching
 
 
 # Dumps: a test names the adapters of both, by PAIRS of whole_samples.

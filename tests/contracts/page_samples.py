@@ -1,4 +1,4 @@
-"""Events for the PageStore's suites, and what must be stored of a set of them."""
+"""Events for the PageStores's suites, and what must be stored of a set of them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from webloom.domain.price_history import PriceRecord
 from webloom.domain.storage_event import (
-    Claimed,
     EventPrice,
     StorageEvent,
     moment_of,
-    renumbered,
+    next_number,
 )
 from webloom.domain.watch import Outcome
-from webloom.ports.page_store import (
-    ChangeFilter,
-    ChangeLog,
-    PageFilter,
-    PageStore,
-    PriceRecord,
-    StoredPage,
-)
+from webloom.ports.page_history import ChangeFilter, ChangeLog, PageHistory
+from webloom.ports.page_stores import PageStores
+from webloom.ports.pages import PageFilter, StoredPage
 
 JOB, URL = "abc123", "https://example.com/product/5"
 TS = 1_712_345_678_910
@@ -74,28 +69,33 @@ def event(
     )
 
 
-async def numbers(store: PageStore, job_id: str = JOB, url: str = URL) -> list[tuple[int, str]]:
+async def numbers(
+    store: PageStores | PageHistory, job_id: str = JOB, url: str = URL
+) -> list[tuple[int, str]]:
     """Of all versions, the oldest first, with their hashes."""
-    found = await store.versions(job_id, url, limit=MANY)
+    history = store.history if isinstance(store, PageStores) else store
+    found = await history.versions(job_id, url, limit=MANY)
     return [(each.version, each.snapshot_hash) for each in reversed(found)]
 
 
-async def page(store: PageStore, job_id: str = JOB, url: str = URL) -> StoredPage:
-    found = await store.find_page(job_id, url)
+async def page(store: PageStores, job_id: str = JOB, url: str = URL) -> StoredPage:
+    found = await store.pages.find_page(job_id, url)
     assert found is not None
     return found
 
 
-async def logs(store: PageStore, job_id: str = JOB, url: str = URL) -> list[ChangeLog]:
+async def logs(store: PageStores, job_id: str = JOB, url: str = URL) -> list[ChangeLog]:
     """The oldest version first."""
-    found, cursor = await store.change_logs(ChangeFilter(job_id=job_id, url=url), limit=MANY)
+    found, cursor = await store.history.change_logs(
+        ChangeFilter(job_id=job_id, url=url), limit=MANY
+    )
     assert cursor is None
     return sorted(found, key=lambda each: each.current)
 
 
-async def prices(store: PageStore, job_id: str = JOB, url: str = URL) -> list[PriceRecord]:
+async def prices(store: PageStores, job_id: str = JOB, url: str = URL) -> list[PriceRecord]:
     """The oldest first."""
-    found, cursor = await store.prices(job_id, url, limit=MANY)
+    found, cursor = await store.history.prices(job_id, url, limit=MANY)
     assert cursor is None
     return found[::-1]
 
@@ -114,22 +114,22 @@ class PageState:
 State = dict[tuple[str, str], PageState]
 
 
-async def state_of(store: PageStore) -> State:
-    found, cursor = await store.pages(PageFilter(), limit=MANY)
+async def state_of(store: PageStores) -> State:
+    found, cursor = await store.pages.list_pages(PageFilter(), limit=MANY)
     assert cursor is None
     return {(each.job_id, each.url): await _page_state(store, each) for each in found}
 
 
-async def _page_state(store: PageStore, listed: StoredPage) -> PageState:
+async def _page_state(store: PageStores, listed: StoredPage) -> PageState:
     job_id, url = listed.job_id, listed.url
     shown = await page(store, job_id, url)
-    versions = (await store.versions(job_id, url, limit=MANY))[::-1]
+    versions = (await store.history.versions(job_id, url, limit=MANY))[::-1]
     assert [each.expires_at is None for each in versions] == [
         each is versions[-1] for each in versions
     ]
     return PageState(
         versions=[(each.version, each.snapshot_hash, each.created_at) for each in versions],
-        contents=[await store.parsed(job_id, url, each.version) for each in versions],
+        contents=[await store.history.parsed(job_id, url, each.version) for each in versions],
         logs=[
             (each.previous, each.current, each.timestamp, each.changes, each.run_id)
             for each in await logs(store, job_id, url)
@@ -169,8 +169,9 @@ def _expected_page(events: list[StorageEvent]) -> PageState:
             by_key.setdefault(each.snapshot_key, []).append(each)
     # A version stands where the earliest of its events stands.
     in_order = sorted(by_key.items(), key=lambda item: (item[1][0].place, item[0]))
-    computed = renumbered(0, [Claimed(each[0].place, 0) for _, each in in_order])
-    number_of = {key: number for (key, _), number in zip(in_order, computed, strict=True)}
+    number_of: dict[str, int] = {}
+    for key, of_key in in_order:
+        number_of[key] = next_number(of_key[0].claimed, max(number_of.values(), default=0))
     state = PageState()
     before = 0
     for key, of_key in in_order:

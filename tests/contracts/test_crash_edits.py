@@ -17,9 +17,9 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.application.watch.manage_watches import ManageWatches
 from webloom.application.watch.run_watches import RunWatches
+from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, Watch, WatchRun
-from webloom.ports.page_store import Retention
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 DAILY = Schedule(every_minutes=1440.0)

@@ -23,12 +23,13 @@ from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.notifications import MongoNotifications
-from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.application.watch.send_notifications import SendNotifications
+from webloom.domain.retention import Retention
 from webloom.domain.watch import RunStatus, Target
 from webloom.ports.notifier import NotificationMessage
-from webloom.ports.page_store import Retention
+from webloom.ports.page_stores import PageStores
 
 JOB = "id of shop"
 DRAWS = 12
@@ -41,13 +42,14 @@ class Teller:
     def __init__(self, room: Room) -> None:
         self._turn = asyncio.Semaphore(0)
         self._rests = asyncio.Event()
-        pages = room.pages()
-        alerts: Any = pages._alerts
+        stores = room.pages()
+        alerts: Any = stores.alerts
         alerts._logs = Stepping(room.database.change_logs, self._step)
         people = SendNotifications(
             watches=Stepping(room.watches, self._step),
             notifications=Stepping(room.notifications, self._step),
-            pages=pages,
+            alerts=alerts,
+            history=stores.history,
             notifier=Sink(),
             clock=room.clock,
         )
@@ -55,7 +57,7 @@ class Teller:
 
     async def _tell(self, people: SendNotifications) -> None:
         try:
-            await people.gather_late()
+            await people.after_late_events()
         finally:
             self._rests.set()
 
@@ -124,8 +126,8 @@ class Room:
         self.notifications = MongoNotifications(database, retention=Retention())
         self._store = self.pages()
 
-    def pages(self) -> MongoPageStore:
-        return MongoPageStore(self.database, retention=Retention(), budget=1 << 40)
+    def pages(self) -> PageStores:
+        return mongodb_pages(self.database, retention=Retention(), budget=1 << 40)
 
     async def change(self, page: str, number: int = 1) -> None:
         made = event(page, claimed=number + 1, is_change=True, changes={"textChanged": True})
@@ -135,19 +137,20 @@ class Room:
             run_id=f"unknown {number}",
             closes_run=RunStatus.COMPLETED,
         )
-        await self._store.store_event(late)
+        await self._store.pages.store_event(late)
 
     async def told(self) -> list[str]:
         """By what is in the outbox when a last scheduler has looked."""
         people = SendNotifications(
             watches=self.watches,
             notifications=self.notifications,
-            pages=self._store,
+            alerts=self._store.alerts,
+            history=self._store.history,
             notifier=Sink(),
             clock=self.clock,
         )
-        await people.gather_late()
-        assert await self._store.late_alerts(limit=9) == []
+        await people.after_late_events()
+        assert await self._store.alerts.pending(limit=9) == []
         due = await self.notifications.due(FAR, limit=1000)
         await self.notifications.note_sent([each.notification_id for each in due], self.clock.now())
         return sorted(line for each in due for line in each.lines)

@@ -98,13 +98,13 @@ async def test_from_four_fifths_of_the_limit_on_what_is_superseded_goes(
     for number in range(60):
         await installation.store(number)
         if await installation.size() > 0.8 * LIMIT:
-            await services.pages.prune()
+            await services.page_storage.prune()
         assert await installation.size() < LIMIT
         assert services.room.full is None
-    kept = await numbers(services.pages)
+    kept = await numbers(services.page_history)
     assert kept == [(n + 1, f"{n}") for n in range(60)][-len(kept) :], "the oldest went"
     assert 1 < len(kept) < 60
-    assert await services.pages.prune() >= 0
+    assert await services.page_storage.prune() >= 0
     assert await installation.size() <= 0.85 * LIMIT
 
 
@@ -112,8 +112,8 @@ async def test_below_that_nothing_goes(installation: Installation) -> None:
     for number in range(5):
         await installation.store(number)
     assert await installation.size() < 0.8 * LIMIT
-    assert await installation.services.pages.prune() == 0
-    assert len(await numbers(installation.services.pages)) == 5
+    assert await installation.services.page_storage.prune() == 0
+    assert len(await numbers(installation.services.page_history)) == 5
 
 
 async def test_at_the_limit_every_pipeline_waits_and_all_can_be_read(
@@ -137,8 +137,8 @@ async def test_at_the_limit_every_pipeline_waits_and_all_can_be_read(
         with pytest.raises(BrokerFull, match="raise the limit"):
             await services.broker.publish(METADATA_QUEUE, Message(id="x", body=b"{}"))
     assert await services.store.finish_attempt(held, GivenBack()), "who stops gives back"
-    await services.pages.prune()
-    assert await numbers(services.pages) == [(1, "0")], "what is not superseded stays"
+    await services.page_storage.prune()
+    assert await numbers(services.page_history) == [(1, "0")], "what is not superseded stays"
     assert (await found(services.store)).url == URL
 
 

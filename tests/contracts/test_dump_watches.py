@@ -23,10 +23,11 @@ from contracts.whole_samples import (
     held,
 )
 from fakes.clock import FakeClock
+from webloom.domain.page_check import Checked, Validators
 from webloom.domain.watch import Outcome, RunStatus
 from webloom.domain.watch_run import NOT_CHECKED
 from webloom.ports.dump import WholeLog, WholePrice, WholeVersion
-from webloom.ports.page_store import ChangeFilter, Checked, Validators
+from webloom.ports.page_history import ChangeFilter
 from webloom.ports.watch_runs import RunFilter
 
 pytestmark = pytest.mark.usefixtures("patient")
@@ -51,13 +52,13 @@ def clock(clock_of_today: FakeClock) -> FakeClock:
 async def test_readers_see_the_same_pages(source: Whole, target: Whole, clock: FakeClock) -> None:
     await furnish_watches(source.watching, clock)
     await carry(source, target, clock)
-    pages = target.watching.pages
-    assert await state_of(pages) == await state_of(source.watching.pages)
+    pages = target.watching
+    assert await state_of(pages) == await state_of(source.watching)
     seen = await page_now(pages, JOB, url("a"))
     assert seen.validators == Validators(etag='"a"', body_hash="b")
     assert (await page_now(pages, JOB, url("b"))).last_outcome is Outcome.FAILED
-    summary = await pages.price_summary("abc123", URL)
-    assert summary == await source.watching.pages.price_summary("abc123", URL)
+    summary = await pages.history.price_summary("abc123", URL)
+    assert summary == await source.watching.history.price_summary("abc123", URL)
 
 
 @ACROSS
@@ -75,10 +76,10 @@ async def test_numbering_goes_on_as_before(source: Whole, target: Whole, clock: 
             records = (await held(whole, "price_history"))["price_history"]
             latest = [each for each in records if each.url == URL and each.expires_at is None]
             assert len(latest) == 1
-    found = await numbers(target.watching.pages)
-    assert found == await numbers(source.watching.pages)
+    found = await numbers(target.watching)
+    assert found == await numbers(source.watching)
     assert [text for _, text in found] == ["one", "late", "between", "five", "six", "next"]
-    assert await state_of(target.watching.pages) == await state_of(source.watching.pages)
+    assert await state_of(target.watching) == await state_of(source.watching)
 
 
 @ACROSS
@@ -137,16 +138,16 @@ async def test_what_was_not_announced_is_announced_by_the_target(
     await furnish_watches(source.watching, clock)
     more = replace(event("c2", job_id=JOB, url=url("a"), is_change=True), run_id="running")
     await source.watching.pages.store_event(replace(more, alerts=["b"]))
-    assert await source.watching.pages.gather_alerts(JOB, "ended", "batch") == ["batch"]
+    assert await source.watching.alerts.assign_batch(JOB, "ended", "batch") == ["batch"]
     await carry(source, target, clock)
-    pages = target.watching.pages
-    assert {each.run_id for each in await pages.late_alerts(limit=9)} == {"ended", "running"}
-    assert await pages.gather_alerts(JOB, "ended", "other") == ["batch"]
-    assert await pages.gather_alerts(JOB, "running", "new") == ["new"]
-    await source.watching.pages.note_told("batch")
+    alerts = target.watching.alerts
+    assert {each.run_id for each in await alerts.pending(limit=9)} == {"ended", "running"}
+    assert await alerts.assign_batch(JOB, "ended", "other") == ["batch"]
+    assert await alerts.assign_batch(JOB, "running", "new") == ["new"]
+    await source.watching.alerts.note_notified("batch")
     assert (await carry(source, target, clock))["change_logs"].holds
-    assert await pages.gather_alerts(JOB, "ended", "other") == []
-    assert await pages.gather_alerts(JOB, "running", "other") == ["new"]
+    assert await alerts.assign_batch(JOB, "ended", "other") == []
+    assert await alerts.assign_batch(JOB, "running", "other") == ["new"]
 
 
 @ACROSS
@@ -159,11 +160,11 @@ async def test_what_has_gone_on_in_the_target_stays(
     await target.watching.pages.store_event(event("next", ts=TS + 8, price="8", is_change=True))
     edited = replace(ODD, name="edited")
     await target.watching.watches.edit_watch("odd", edited, next_run_at=None)
-    state = await state_of(target.watching.pages)
+    state = await state_of(target.watching)
     verdicts = await carry(source, target, clock)
     assert all(verdict.holds for verdict in verdicts.values())
     assert (verdicts["watches"].newer, verdicts["pages"].newer) == (2, 1)
-    assert await state_of(target.watching.pages) == state
+    assert await state_of(target.watching) == state
     watch = await target.watching.watches.find_watch("odd")
     assert watch is not None
     assert watch.config.name == "edited"
@@ -187,7 +188,7 @@ async def test_what_has_gone_on_in_the_source_arrives_too(
     )
     verdicts = await carry(source, target, clock)
     assert [name for name, each in verdicts.items() if not each.holds or each.newer] == []
-    assert await state_of(target.watching.pages) == await state_of(source.watching.pages)
+    assert await state_of(target.watching) == await state_of(source.watching)
 
 
 def version(number: int, expires_at: datetime | None) -> WholeVersion:
@@ -213,8 +214,8 @@ async def test_many_versions_are_packed_by_the_target(target: Whole, clock: Fake
         part = made[start : start + 70]
         assert await target.whole.put_if_newer("snapshots", part) == part
     assert sorted((await held(target, "snapshots"))["snapshots"], key=_number) == made[::-1]
-    assert await target.watching.pages.parsed(made[-1].job_id, URL, 1) == parsed("text 1")
-    listed = await target.watching.pages.versions(made[-1].job_id, URL, limit=200)
+    assert await target.watching.history.parsed(made[-1].job_id, URL, 1) == parsed("text 1")
+    listed = await target.watching.history.versions(made[-1].job_id, URL, limit=200)
     assert [each.version for each in listed] == list(range(130, 0, -1))
     assert not listed[0].is_delta
     assert 3 <= sum(not each.is_delta for each in listed) <= 5  # two batches, and chains end
@@ -232,7 +233,7 @@ async def test_a_version_never_depends_on_one_that_goes_before_it(
     made = [version(number, day) for number, day in zip((3, 2, 1), days, strict=True)]
     whole = [version(4, None), *made]
     assert await target.whole.put_if_newer("snapshots", whole) == whole
-    listed = await target.watching.pages.versions(made[0].job_id, URL, limit=9)
+    listed = await target.watching.history.versions(made[0].job_id, URL, limit=9)
     assert [each.is_delta for each in listed] == [False, True, True, False]
 
 
@@ -245,11 +246,11 @@ async def test_versions_that_were_read_while_others_wrote_are_set_right(
     await target.whole.put_if_newer("snapshots", [version(2, None), version(1, None)])
     kept = (await held(target, "snapshots"))["snapshots"]
     assert {(each.number, each.expires_at is None) for each in kept} == {(2, True), (1, False)}
-    shown = await page_now(target.watching.pages)
+    shown = await page_now(target.watching)
     assert (shown.version, shown.text, shown.last_updated) == (2, parsed("text 2")["text"], TS + 2)
     [newest] = await target.whole.put_if_newer("snapshots", [version(3, day)])
     assert newest == version(3, None)
-    assert (await page_now(target.watching.pages)).version == 3
+    assert (await page_now(target.watching)).version == 3
     for ts, expires_at in ((TS + 1, None), (TS + 2, day)):
         await target.whole.put_if_newer("price_history", [price(ts, expires_at)])
     prices = (await held(target, "price_history"))["price_history"]
@@ -292,7 +293,7 @@ async def test_a_change_outlives_its_version(target: Whole, clock: FakeClock) ->
     for _ in range(2):
         assert await target.whole.put_if_newer("change_logs", [log]) == [log]
     assert (await held(target, "snapshots"))["snapshots"] == []
-    [told], _ = await target.watching.pages.change_logs(ChangeFilter(job_id=log.job_id), limit=9)
+    [told], _ = await target.watching.history.change_logs(ChangeFilter(job_id=log.job_id), limit=9)
     assert (told.previous, told.current, told.timestamp) == (6, 7, gone.place.ts)
 
 

@@ -24,12 +24,13 @@ from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
-from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.errors import StoreFull, StoreUnavailable
 from webloom.domain.inventory import FetchRequest
+from webloom.domain.retention import Retention
 from webloom.ports.heartbeats import Heartbeat
-from webloom.ports.page_store import Retention
+from webloom.ports.page_stores import PageStores
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -61,14 +62,16 @@ def opened(quota: Quota, name: str) -> AbstractAsyncContextManager[MongoDatabase
     return open_mongodb(quota.url, SystemClock(), database=name, names=NAMES)
 
 
-def pages_of(database: MongoDatabase) -> MongoPageStore:
-    return MongoPageStore(database, retention=Retention(), budget=1 << 30)
+def pages_of(database: MongoDatabase) -> PageStores:
+    return mongodb_pages(database, retention=Retention(), budget=1 << 30)
 
 
-async def store_versions(store: MongoPageStore, count: int) -> None:
+async def store_versions(store: PageStores, count: int) -> None:
     for n in range(count):
         content = parsed(f"{n}") | {"more": random.Random(n).randbytes(50_000).hex()}
-        await store.store_event(event(f"{n}", version=n + 1, ts=n, content=content, is_change=True))
+        await store.pages.store_event(
+            event(f"{n}", version=n + 1, ts=n, content=content, is_change=True)
+        )
 
 
 async def test_over_its_quota_a_database_is_read_and_pruned(quota: Quota, name: str) -> None:
@@ -82,23 +85,23 @@ async def test_over_its_quota_a_database_is_read_and_pruned(quota: Quota, name: 
             lambda: heartbeats.beat(BEAT),
             lambda: lock.acquire("scheduler", "me", 60.0),
             lambda: note(inventory, UNKNOWN),
-            lambda: pages.store_event(event("new", version=9, ts=9)),
+            lambda: pages.pages.store_event(event("new", version=9, ts=9)),
         ):
             with pytest.raises(StoreFull, match=r"space quota.*remove watches"):
                 await write()
         assert database.connection().state == "READY"
         assert "space quota" in (database.room.full or "")
         assert (await found(inventory)).url == URL
-        assert await pages.prune() > 0
+        assert await pages.storage.prune() > 0
         kept = await numbers(pages)
         assert kept == [(n + 1, f"{n}") for n in range(8)][-len(kept) :], "the oldest went"
-        while await pages.prune():
+        while await pages.storage.prune():
             pass
         assert await numbers(pages) == [(8, "7")], "the newest stays, however full it is"
         quota.is_used_up = False
         await heartbeats.beat(BEAT)
         assert database.room.full is None
-        await pages.store_event(event("new", version=9, ts=9))
+        await pages.pages.store_event(event("new", version=9, ts=9))
         assert await numbers(pages) == [(8, "7"), (9, "new")]
 
 
@@ -106,7 +109,7 @@ async def test_with_room_nothing_is_pruned_below_the_budget(quota: Quota, name: 
     async with opened(quota, name) as database:
         pages = pages_of(database)
         await store_versions(pages, 3)
-        assert await pages.prune() == 0
+        assert await pages.storage.prune() == 0
         assert len(await numbers(pages)) == 3
 
 

@@ -32,21 +32,23 @@ from contracts.page_samples import (
 )
 from fakes.clock import FakeClock
 from servers.mongod import MongoServer
-from webloom.adapters.mongodb import page_budget, watch_metrics
+from webloom.adapters.mongodb import page_storage, watch_metrics
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.page_budget import Budget
-from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.page_storage import MongoPageStorage
+from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.mongodb.upgrade import key_change_logs, note_what_is_untold
 from webloom.adapters.mongodb.watch_codec import METRICS
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.domain.errors import EventRefused, StorageFull
+from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Metrics, RunStatus, WatchConfig
 from webloom.domain.watch_run import NewRun, NextRun
-from webloom.ports.page_store import ChangeFilter, Retention
+from webloom.ports.page_history import ChangeFilter
+from webloom.ports.page_stores import PageStores
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -114,14 +116,14 @@ async def database(
 @pytest.fixture
 def steady_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of documents alone: an index grows severalfold when the server writes a checkpoint."""
-    monkeypatch.setattr(page_budget, "_bytes", lambda stats: int(stats["size"]))
+    monkeypatch.setattr(page_storage, "_bytes", lambda stats: int(stats["size"]))
 
 
-def store_on(database: MongoDatabase, budget: int = 1 << 40) -> MongoPageStore:
-    return MongoPageStore(database, retention=Retention(), budget=budget)
+def store_on(database: MongoDatabase, budget: int = 1 << 40) -> PageStores:
+    return mongodb_pages(database, retention=Retention(), budget=budget)
 
 
-def dying(database: MongoDatabase, is_made: Callable[[int], bool]) -> MongoPageStore:
+def dying(database: MongoDatabase, is_made: Callable[[int], bool]) -> PageStores:
     return store_on(dying_database(database, is_made))
 
 
@@ -208,7 +210,7 @@ async def test_an_event_cut_off_between_any_two_writes_is_completed_by_its_redel
 ) -> None:
     earlier, last = SCENARIOS[name]
     for each in earlier:
-        await store_on(database).store_event(each)
+        await store_on(database).pages.store_event(each)
     start = await dump(database)
     made: list[int] = []
 
@@ -216,7 +218,7 @@ async def test_an_event_cut_off_between_any_two_writes_is_completed_by_its_redel
         made.append(number)
         return True
 
-    await dying(database, count).store_event(last)
+    await dying(database, count).pages.store_event(last)
     undisturbed = without_times(await dump(database))
     assert await state_of(store_on(database)) == expected([*earlier, last])
     assert all(log["numbered"] for log in undisturbed["change_logs"])
@@ -228,16 +230,16 @@ async def test_an_event_cut_off_between_any_two_writes_is_completed_by_its_redel
     for plan in plans:
         await put_back(database, start)
         with pytest.raises(Died):
-            await dying(database, plan).store_event(last)
-        await store_on(database).store_event(last)
+            await dying(database, plan).pages.store_event(last)
+        await store_on(database).pages.store_event(last)
         assert without_times(await dump(database)) == undisturbed
 
 
 async def test_documents_are_as_other_programs_know_them(database: MongoDatabase) -> None:
     given = event("b", version=3, price="79999", previous="82000", is_change=True)
     given = replace(given, classification={"type": "product", "confidence": 0.92})
-    await store_on(database).store_event(event("a", version=2, ts=TS - 1, price="0.30"))
-    await store_on(database).store_event(given)
+    await store_on(database).pages.store_event(event("a", version=2, ts=TS - 1, price="0.30"))
+    await store_on(database).pages.store_event(given)
     stored = await database.pages.find_one({"jobId": JOB, "url": URL})
     assert stored is not None
     assert stored["title"] == "iPhone b"
@@ -307,15 +309,15 @@ async def test_odd_names_and_values_come_back(database: MongoDatabase, name: str
     content = parsed("odd") | {"metadata": metadata, "title": "t \ud800", "more": metadata}
     given = event("odd", version=1, content=content, is_change=True)
     given = replace(given, changes=metadata, classification=metadata)
-    await store.store_event(event("before", ts=1))
-    await store.store_event(given)
-    await store.store_event(event("after", ts=TS + 1))
-    assert await store.parsed(JOB, URL, 2) == content
+    await store.pages.store_event(event("before", ts=1))
+    await store.pages.store_event(given)
+    await store.pages.store_event(event("after", ts=TS + 1))
+    assert await store.history.parsed(JOB, URL, 2) == content
     [log] = await logs(store)
     assert log.changes == metadata
     assert (await page(store)).classification == metadata
     other = store_on(database)
-    await other.store_event(replace(given, url="https://example.com/other"))
+    await other.pages.store_event(replace(given, url="https://example.com/other"))
     stored = await page(other, JOB, "https://example.com/other")
     assert (stored.metadata, stored.title) == (metadata, "t \ud800")
 
@@ -342,7 +344,7 @@ async def test_what_mongodb_can_not_hold_is_refused_and_leaves_nothing(
 ) -> None:
     store = store_on(database)
     with pytest.raises(EventRefused, match=reason):
-        await store.store_event(event("x", content=content))
+        await store.pages.store_event(event("x", content=content))
     assert not any((await dump(database)).values())
 
 
@@ -350,15 +352,15 @@ async def test_a_text_of_many_megabytes_is_stored(database: MongoDatabase) -> No
     store = store_on(database)
     contents = [parsed("x") | {"text": f"{n}" + "wörd " * 1_300_000} for n in range(2)]
     for n, content in enumerate(contents):
-        await store.store_event(event(f"{n}", ts=n, content=content))
-    assert await store.parsed(JOB, URL, 1) == contents[0]
+        await store.pages.store_event(event(f"{n}", ts=n, content=content))
+    assert await store.history.parsed(JOB, URL, 1) == contents[0]
     assert (await page(store)).text == contents[1]["text"]
 
 
 async def test_indexes_take_room_too(database: MongoDatabase) -> None:
     store = store_on(database)
-    await store.store_event(event("0", version=1, ts=0))
-    [pages] = [each for each in await store.usage() if each.collection == "pages"]
+    await store.pages.store_event(event("0", version=1, ts=0))
+    [pages] = [each for each in await store.storage.usage() if each.collection == "pages"]
     stats = await database.pages.database.command("collStats", "pages")
     assert pages.bytes > stats["size"] > 0
 
@@ -368,23 +370,25 @@ async def test_over_the_budget_the_oldest_superseded_goes_first(database: MongoD
     store = store_on(database)
     for n in range(8):
         content = parsed(f"{n}") | {"more": random.Random(n).randbytes(100_000).hex()}
-        await store.store_event(event(f"{n}", version=n + 1, ts=n, content=content, is_change=True))
-    used = sum(each.bytes for each in await store.usage())
-    freed = {each.collection: each.superseded_bytes for each in await store.usage()}
+        await store.pages.store_event(
+            event(f"{n}", version=n + 1, ts=n, content=content, is_change=True)
+        )
+    used = sum(each.bytes for each in await store.storage.usage())
+    freed = {each.collection: each.superseded_bytes for each in await store.storage.usage()}
     assert freed["snapshots"] > 0
     assert freed["pages"] == 0
     tight = store_on(database, used - 100)
-    assert await tight.prune() > 0
-    assert not await tight.is_full()
+    assert await tight.storage.prune() > 0
+    assert not await tight.storage.is_full()
     kept = await numbers(tight)
     assert kept == [(n + 1, f"{n}") for n in range(8)][-len(kept) :]
     assert len(kept) < 8
     assert (await page(tight)).text == parsed("7")["text"]
     none = store_on(database, 10)
-    assert await none.is_full()
+    assert await none.storage.is_full()
     assert await numbers(none) == [(8, "7")]
     with pytest.raises(StorageFull, match="raise the budget"):
-        await none.store_event(event("more", version=9, ts=9))
+        await none.pages.store_event(event("more", version=9, ts=9))
     assert await numbers(none) == [(8, "7")]
 
 
@@ -396,19 +400,19 @@ async def test_what_people_are_still_to_be_told_of_goes_last(database: MongoData
         told = event(
             f"{n}", version=n + 1, ts=n, is_change=True, alerts=["x"] if n in (1, 3) else []
         )
-        await store.store_event(replace(told, changes={"textChanged": f"{large}{n}"}))
-    used = sum(each.bytes for each in await store.usage())
+        await store.pages.store_event(replace(told, changes={"textChanged": f"{large}{n}"}))
+    used = sum(each.bytes for each in await store.storage.usage())
     size = len(large)
     for budget in (used - 100, used - 3 * size, used - 4 * size + 20_000):
-        await store_on(database, budget).prune()
+        await store_on(database, budget).storage.prune()
         assert {2, 4} <= {each.current for each in await logs(store)}
     assert [each.current for each in await logs(store)] == [2, 4]
     # They alone have no room: the oldest goes, and no more than must.
-    await store_on(database, used - 5 * size + 20_000).prune()
+    await store_on(database, used - 5 * size + 20_000).storage.prune()
     assert [each.current for each in await logs(store)] == [4]
-    [batch] = await store.gather_alerts(JOB, None, "batch")
-    await store.note_told(batch)
-    await store_on(database, 10).prune()
+    [batch] = await store.alerts.assign_batch(JOB, None, "batch")
+    await store.alerts.note_notified(batch)
+    await store_on(database, 10).storage.prune()
     assert await logs(store) == []
 
 
@@ -418,16 +422,16 @@ async def test_change_logs_of_an_earlier_version_get_a_key_where_they_share_a_ti
     store = store_on(database)
     times = {"a": TS, "b": TS, "c": TS, "d": TS + 1}
     for n, (text, ts) in enumerate(times.items()):
-        await store.store_event(event(text, version=n + 2, ts=ts, is_change=True))
+        await store.pages.store_event(event(text, version=n + 2, ts=ts, is_change=True))
     await database.change_logs.update_many({}, {"$unset": {"keyed": True}})
     for _ in range(2):
         await key_change_logs(database.change_logs)
-        found, _ = await store.change_logs(ChangeFilter(), limit=9)
+        found, _ = await store.history.change_logs(ChangeFilter(), limit=9)
         keys = {each.changes["to"]: each.key for each in found}
         assert (keys["a"], keys["d"]) == (None, None)
         assert len({keys["a"], keys["b"], keys["c"]}) == 3
-    await store.store_event(event("e", version=9, ts=TS, is_change=True))
-    found, _ = await store.change_logs(ChangeFilter(), limit=9)
+    await store.pages.store_event(event("e", version=9, ts=TS, is_change=True))
+    found, _ = await store.history.change_logs(ChangeFilter(), limit=9)
     assert len({(each.timestamp, each.key) for each in found}) == 5
 
 
@@ -436,7 +440,7 @@ async def test_what_an_earlier_version_was_about_to_tell_is_told_once(
 ) -> None:
     store = store_on(database)
     for n, run in enumerate(("in progress", "noticed", "over")):
-        await store.store_event(
+        await store.pages.store_event(
             replace(event(f"{n}", version=n + 1, ts=n, is_change=True, alerts=["x"]), run_id=run)
         )
     await database.change_logs.update_many({}, {"$unset": {"untold": True}})
@@ -452,10 +456,10 @@ async def test_what_an_earlier_version_was_about_to_tell_is_told_once(
     )
     for _ in range(2):
         await note_what_is_untold(database.change_logs, database.job_runs, database.notices)
-    assert await store.gather_alerts(JOB, "in progress", "one") == ["one"]
-    assert await store.gather_alerts(JOB, "noticed", "two") == []
-    assert await store.gather_alerts(JOB, "over", "three") == []
-    [noticed], _ = await store.change_logs(ChangeFilter(batch="noticed"), limit=9)
+    assert await store.alerts.assign_batch(JOB, "in progress", "one") == ["one"]
+    assert await store.alerts.assign_batch(JOB, "noticed", "two") == []
+    assert await store.alerts.assign_batch(JOB, "over", "three") == []
+    [noticed], _ = await store.history.change_logs(ChangeFilter(batch="noticed"), limit=9)
     assert noticed.run_id == "noticed"
 
 
@@ -470,9 +474,8 @@ async def test_metrics_are_exact_whatever_is_settled(
         event(text, ts=TS + day * n + part) for n in range(8) for part, text in enumerate("ab")
     ]
     for part in range(4):
-        await asyncio.gather(
-            *(stores[n % 2].store_event(each) for n, each in enumerate(events[part:] + events))
-        )
+        again = enumerate(events[part:] + events)
+        await asyncio.gather(*(stores[n % 2].pages.store_event(each) for n, each in again))
     watch = await database.watches.find_one({"_id": JOB})
     assert watch is not None
     assert watch["settlements"] > 0
@@ -488,7 +491,7 @@ async def test_an_idle_run_whose_closing_is_cut_off_is_closed_by_the_next_look(
     now = database.wall()
     for writes in range(5):
         job, run = f"job {writes}", f"run {writes}"
-        await store_on(database).store_event(replace(event("a"), job_id=job, run_id=run))
+        await store_on(database).pages.store_event(replace(event("a"), job_id=job, run_id=run))
         mortal = dying_database(database, partial(int.__gt__, writes))
         with suppress(Died):
             await MongoWatchRuns(mortal, retention=Retention()).close_idle_runs(now)
@@ -514,8 +517,8 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     await runs.start_run("busy", NewRun(run_id="second", trigger="manual"))
     store = store_on(database)
     for ts in (TS, TS + 1, TS + 24 * 3600 * 1000):
-        await store.store_event(event("a", ts=ts, is_change=True))
-    await store.store_event(replace(event("b", ts=TS), job_id="ours"))
+        await store.pages.store_event(event("a", ts=ts, is_change=True))
+    await store.pages.store_event(replace(event("b", ts=TS), job_id="ours"))
     unset = dict.fromkeys([*METRICS, "openCounts", "settlements", "acceptsEvents"], True)
     await database.watches.update_many({}, {"$unset": unset})
     await database.job_runs.update_many({}, {"$unset": {"lastEventAt": True}})
@@ -543,16 +546,16 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
 async def test_room_is_made_while_events_are_stored(
     database: MongoDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Budget, "_is_fresh", lambda self: False)
+    monkeypatch.setattr(MongoPageStorage, "_is_fresh", lambda self: False)
     store = store_on(database)
-    await store.store_event(event("0", version=1, ts=0))
-    used = sum(each.bytes for each in await store.usage())
+    await store.pages.store_event(event("0", version=1, ts=0))
+    used = sum(each.bytes for each in await store.storage.usage())
     tight = store_on(database, used + 20_000)
     for n in range(1, 25):
         content = parsed(f"{n}") | {"more": random.Random(n).randbytes(3000).hex()}
-        await tight.store_event(event(f"{n}", version=n + 1, ts=n, content=content))
+        await tight.pages.store_event(event(f"{n}", version=n + 1, ts=n, content=content))
     assert (await page(tight)).version == 25
-    assert sum(each.bytes for each in await store.usage()) < used + 30_000
+    assert sum(each.bytes for each in await store.storage.usage()) < used + 30_000
 
 
 async def test_numbers_stay_when_versions_before_them_have_expired(
@@ -561,12 +564,12 @@ async def test_numbers_stay_when_versions_before_them_have_expired(
     store = store_on(database)
     events = [event(f"{n}", ts=n * 10, is_change=True) for n in range(1, 6)]
     for each in events:
-        await store.store_event(each)
+        await store.pages.store_event(each)
     for gone in (["1", "2"], ["4"]):
         await database.snapshots.delete_many({"snapshotHash": {"$in": gone}})
     for each in events[2::2]:
-        await store.store_event(each)
+        await store.pages.store_event(each)
     assert await numbers(store) == [(3, "3"), (5, "5")]
-    assert (await store.store_event(event("late", ts=5, is_change=True))).version == 1
+    assert (await store.pages.store_event(event("late", ts=5, is_change=True))).version == 1
     assert await numbers(store) == [(1, "late"), (3, "3"), (5, "5")]
-    assert await store.parsed(JOB, URL, 5) == parsed("5")
+    assert await store.history.parsed(JOB, URL, 5) == parsed("5")

@@ -1,4 +1,4 @@
-"""The PageStore's contract: the storage agent's rules one by one, and what can be read."""
+"""The PageStores's contract: the storage agent's rules one by one, and what can be read."""
 
 from __future__ import annotations
 
@@ -23,17 +23,13 @@ from contracts.page_samples import (
     state_of,
 )
 from webloom.domain.errors import BadCursor
+from webloom.domain.page_check import Checked, Validators
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Outcome, PageFailure, RunStatus, Tally, WatchConfig
 from webloom.domain.watch_run import NewRun, NextRun
-from webloom.ports.page_store import (
-    ChangeFilter,
-    Checked,
-    PageFilter,
-    PageStore,
-    Stored,
-    Validators,
-)
+from webloom.ports.page_history import ChangeFilter
+from webloom.ports.page_stores import PageStores
+from webloom.ports.pages import PageFilter, Stored
 
 AT = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
 
@@ -60,7 +56,7 @@ def checked(outcome: Outcome, **more: object) -> Checked:
 # What an event leaves
 
 
-async def test_the_page_has_all_that_the_event_says(page_store: PageStore) -> None:
+async def test_the_page_has_all_that_the_event_says(page_store: PageStores) -> None:
     given = event("13", version=3, price="79999", previous="82000", availability="in_stock")
     given = replace(
         given,
@@ -69,7 +65,7 @@ async def test_the_page_has_all_that_the_event_says(page_store: PageStore) -> No
     )
     assert given.price is not None
     given = replace(given, price=replace(given.price, list=Decimal("90000.50")))
-    assert await page_store.store_event(given) == Stored(version=3, is_new=True)
+    assert await page_store.pages.store_event(given) == Stored(version=3, is_new=True)
     stored = await page(page_store)
     content = parsed("13")
     assert (stored.title, stored.text) == (content["title"], content["text"])
@@ -84,23 +80,23 @@ async def test_the_page_has_all_that_the_event_says(page_store: PageStore) -> No
     assert stored.last_outcome is Outcome.CHANGED
 
 
-async def test_a_hash_and_version_is_written_once(page_store: PageStore) -> None:
+async def test_a_hash_and_version_is_written_once(page_store: PageStores) -> None:
     first = event("a", version=3, is_change=True, price="5")
-    assert (await page_store.store_event(first)).is_new
+    assert (await page_store.pages.store_event(first)).is_new
     before = await state_of(page_store)
-    assert await page_store.store_event(first) == Stored(version=3, is_new=False)
+    assert await page_store.pages.store_event(first) == Stored(version=3, is_new=False)
     assert await state_of(page_store) == before
-    await page_store.store_event(event("a", version=3, ts=TS + 5, is_change=True))
+    await page_store.pages.store_event(event("a", version=3, ts=TS + 5, is_change=True))
     assert await numbers(page_store) == [(3, "a")]
     assert len(await logs(page_store)) == 1
 
 
-async def test_a_price_with_the_same_time_and_value_is_written_once(page_store: PageStore) -> None:
-    await page_store.store_event(event("a", version=1, price="5"))
-    await page_store.store_event(event("b", version=2, price="5.00"))
+async def test_a_price_with_the_same_time_and_value_is_written_once(page_store: PageStores) -> None:
+    await page_store.pages.store_event(event("a", version=1, price="5"))
+    await page_store.pages.store_event(event("b", version=2, price="5.00"))
     assert len(await prices(page_store)) == 1
-    await page_store.store_event(event("b", version=2, ts=TS + 1, price="5"))
-    await page_store.store_event(event("c", version=3, ts=TS + 1, price="4"))
+    await page_store.pages.store_event(event("b", version=2, ts=TS + 1, price="5"))
+    await page_store.pages.store_event(event("c", version=3, ts=TS + 1, price="4"))
     found = await prices(page_store)
     assert sorted((each.timestamp, each.price) for each in found) == [
         (TS, Decimal(5)),
@@ -109,71 +105,77 @@ async def test_a_price_with_the_same_time_and_value_is_written_once(page_store: 
     ]
 
 
-async def test_a_version_number_that_is_taken_is_computed_anew(page_store: PageStore) -> None:
+async def test_a_version_number_that_is_taken_is_computed_anew(page_store: PageStores) -> None:
     for text, version, ts in (("a", 3, 30), ("b", 3, 20), ("c", 3, 40), ("d", 1, 50)):
-        await page_store.store_event(event(text, version=version, ts=ts, is_change=True))
+        await page_store.pages.store_event(event(text, version=version, ts=ts, is_change=True))
     assert await numbers(page_store) == [(3, "b"), (4, "a"), (5, "c"), (6, "d")]
     told = [(each.previous, each.current, each.changes["to"]) for each in await logs(page_store)]
     assert told == [(2, 3, "b"), (3, 4, "a"), (4, 5, "c"), (5, 6, "d")]
     assert (await page(page_store)).version == 6
 
 
-async def test_what_comes_late_does_not_overwrite_the_page(page_store: PageStore) -> None:
-    await page_store.store_event(event("new", version=5, ts=500, price="5"))
-    assert (await page_store.store_event(event("old", version=2, ts=200, price="2"))).version == 2
+async def test_what_comes_late_does_not_overwrite_the_page(page_store: PageStores) -> None:
+    await page_store.pages.store_event(event("new", version=5, ts=500, price="5"))
+    assert (
+        await page_store.pages.store_event(event("old", version=2, ts=200, price="2"))
+    ).version == 2
     stored = await page(page_store)
     assert (stored.snapshot_hash, stored.version, stored.price) == ("new", 5, Decimal(5))
     assert stored.last_updated == 500
-    assert await page_store.parsed(JOB, URL, 2) == parsed("old")
+    assert await page_store.history.parsed(JOB, URL, 2) == parsed("old")
 
 
-async def test_parts_that_are_missing_leave_what_is_known(page_store: PageStore) -> None:
-    await page_store.store_event(event("a", version=1, ts=1, price="7", availability="in_stock"))
+async def test_parts_that_are_missing_leave_what_is_known(page_store: PageStores) -> None:
+    await page_store.pages.store_event(
+        event("a", version=1, ts=1, price="7", availability="in_stock")
+    )
     bare = event("x", ts=2, has_content=False)
-    assert (await page_store.store_event(bare)).version is None
+    assert (await page_store.pages.store_event(bare)).version is None
     stored = await page(page_store)
     assert (stored.version, stored.price, stored.availability) == (1, Decimal(7), "in_stock")
     assert stored.last_updated == 2
-    await page_store.store_event(event("y", ts=3, has_content=False, price="8"))
+    await page_store.pages.store_event(event("y", ts=3, has_content=False, price="8"))
     assert (await page(page_store)).price == Decimal(8)
     assert await numbers(page_store) == [(1, "a")]
 
 
-async def test_a_change_without_content_is_logged(page_store: PageStore) -> None:
-    stored = await page_store.store_event(event("x", version=3, has_content=False, is_change=True))
+async def test_a_change_without_content_is_logged(page_store: PageStores) -> None:
+    stored = await page_store.pages.store_event(
+        event("x", version=3, has_content=False, is_change=True)
+    )
     assert stored == Stored(version=None, is_new=True)
     [log] = await logs(page_store)
     assert (log.previous, log.current, log.changes["to"]) == (2, 3, "x")
     assert await numbers(page_store) == []
     assert (await page(page_store)).version is None
-    await page_store.store_event(event("x", version=3, is_change=True))
+    await page_store.pages.store_event(event("x", version=3, is_change=True))
     assert len(await logs(page_store)) == 1
     assert await numbers(page_store) == [(3, "x")]
 
 
 async def test_an_event_without_a_time_has_that_of_its_first_delivery(
-    page_store: PageStore,
+    page_store: PageStores,
 ) -> None:
     first = event("a", version=1, ts=100, has_ts=False, price="1", is_change=True)
-    await page_store.store_event(first)
-    await page_store.store_event(event("b", version=2, ts=200, has_ts=False, price="2"))
+    await page_store.pages.store_event(first)
+    await page_store.pages.store_event(event("b", version=2, ts=200, has_ts=False, price="2"))
     before = await state_of(page_store)
-    assert not (await page_store.store_event(replace(first, ts=300))).is_new
+    assert not (await page_store.pages.store_event(replace(first, ts=300))).is_new
     assert await state_of(page_store) == before
     assert (await page(page_store)).snapshot_hash == "b"
 
 
-async def test_the_newest_is_whole_and_stays_and_others_are_deltas(page_store: PageStore) -> None:
+async def test_the_newest_is_whole_and_stays_and_others_are_deltas(page_store: PageStores) -> None:
     for n in range(5):
-        await page_store.store_event(event(f"{n}", version=n + 1, ts=n))
-    found = await page_store.versions(JOB, URL, limit=10)
+        await page_store.pages.store_event(event(f"{n}", version=n + 1, ts=n))
+    found = await page_store.history.versions(JOB, URL, limit=10)
     assert [each.is_delta for each in found] == [False, True, True, True, True]
     assert found[0].expires_at is None
     assert all(each.expires_at is not None for each in found[1:])
     for n in range(5):
-        assert await page_store.parsed(JOB, URL, n + 1) == parsed(f"{n}")
-    assert await page_store.parsed(JOB, URL, 6) is None
-    older = await page_store.versions(JOB, URL, limit=2, before=4)
+        assert await page_store.history.parsed(JOB, URL, n + 1) == parsed(f"{n}")
+    assert await page_store.history.parsed(JOB, URL, 6) is None
+    older = await page_store.history.versions(JOB, URL, limit=2, before=4)
     assert [each.version for each in older] == [3, 2]
 
 
@@ -182,15 +184,14 @@ async def test_the_newest_is_whole_and_stays_and_others_are_deltas(page_store: P
 
 async def test_a_run_counts_each_page_once(watchings: WatchProcesses) -> None:
     async with watchings.open() as opened:
-        store = opened.pages
         other = "https://example.com/other"
         await start_run(opened, URL, other)
         given = event("a", version=2, is_change=True, price="4", previous="5", run_id="run 1")
-        await asyncio.gather(*(store.store_event(given) for _ in range(3)))
-        await store.store_event(replace(given, ts=TS + 1, claimed=3, snapshot_hash="b"))
-        await store.note_checked(checked(Outcome.UNCHANGED))
+        await asyncio.gather(*(opened.pages.store_event(given) for _ in range(3)))
+        await opened.pages.store_event(replace(given, ts=TS + 1, claimed=3, snapshot_hash="b"))
+        await opened.pages.note_checked(checked(Outcome.UNCHANGED))
         assert await tally(opened) == Tally(processed=1, changes=1, price_changes=1)
-        await store.note_checked(checked(Outcome.FAILED, url=other, error="it is away"))
+        await opened.pages.note_checked(checked(Outcome.FAILED, url=other, error="it is away"))
         assert await tally(opened) == Tally(processed=2, failed=1, changes=1, price_changes=1)
         run = await opened.runs.find_run("run 1")
         assert run is not None
@@ -201,23 +202,21 @@ async def test_events_of_a_run_that_has_ended_count_for_nothing(
     watchings: WatchProcesses,
 ) -> None:
     async with watchings.open() as opened:
-        store = opened.pages
         await start_run(opened, URL)
-        await store.note_checked(checked(Outcome.UNCHANGED))
+        await opened.pages.note_checked(checked(Outcome.UNCHANGED))
         await opened.runs.finish_run("run 1", NextRun(None, None))
         late = event("a", is_change=True, run_id="run 1", url="https://example.com/2")
-        await store.store_event(late)
+        await opened.pages.store_event(late)
         assert await tally(opened) == Tally(processed=1)
-        assert await numbers(store, JOB, late.url) == [(1, "a")]
+        assert await numbers(opened, JOB, late.url) == [(1, "a")]
 
 
 async def test_events_that_name_no_run_count_for_their_day(watchings: WatchProcesses) -> None:
     async with watchings.open() as opened:
-        store = opened.pages
         first = event("a", version=1, price="5")
         second = event("b", version=2, ts=TS + 1, is_change=True, price="4", previous="5")
         for each in (first, second, second, first):
-            await store.store_event(each)
+            await opened.pages.store_event(each)
         run = await opened.runs.find_run(f"{JOB}:2024-04-05")
         assert run is not None
         assert (run.status, run.trigger) == (RunStatus.COMPLETED, "events")
@@ -227,48 +226,47 @@ async def test_events_that_name_no_run_count_for_their_day(watchings: WatchProce
 
 async def test_a_check_leaves_its_time_and_nothing_else(watchings: WatchProcesses) -> None:
     async with watchings.open() as opened:
-        store = opened.pages
         given = event("a", version=1, price="3", validators={"etag": "1"})
-        await store.store_event(given)
-        before = await page(store)
+        await opened.pages.store_event(given)
+        before = await page(opened)
         validators = Validators(etag="2", last_modified="yesterday", body_hash="ff")
         seen = checked(Outcome.UNCHANGED, validators=validators)
-        await store.note_checked(seen)
-        assert await page(store) == replace(
+        await opened.pages.note_checked(seen)
+        assert await page(opened) == replace(
             before, last_checked=AT, last_outcome=Outcome.UNCHANGED, validators=validators
         )
         later = AT + timedelta(minutes=1)
-        await store.note_checked(checked(Outcome.FAILED, at=later, error="away"))
-        await store.note_checked(seen)
-        assert await page(store) == replace(
+        await opened.pages.note_checked(checked(Outcome.FAILED, at=later, error="away"))
+        await opened.pages.note_checked(seen)
+        assert await page(opened) == replace(
             before,
             last_checked=later,
             last_outcome=Outcome.FAILED,
             last_error="away",
             validators=validators,
         )
-        assert len(await store.versions(JOB, URL, limit=5)) == 1
+        assert len(await opened.history.versions(JOB, URL, limit=5)) == 1
 
 
 async def test_a_page_that_was_only_checked_is_there_without_content(
-    page_store: PageStore,
+    page_store: PageStores,
 ) -> None:
-    await page_store.note_checked(checked(Outcome.FAILED, error="no such host"))
+    await page_store.pages.note_checked(checked(Outcome.FAILED, error="no such host"))
     stored = await page(page_store)
     assert (stored.version, stored.text, stored.last_updated) == (None, None, None)
     assert stored.last_error == "no such host"
-    await page_store.store_event(event("a", ts=5))
-    found, _ = await page_store.pages(PageFilter(), limit=5)
+    await page_store.pages.store_event(event("a", ts=5))
+    found, _ = await page_store.pages.list_pages(PageFilter(), limit=5)
     assert [(each.version, each.last_updated) for each in found] == [(1, 5)]
 
 
 # Listings
 
 
-async def test_pages_are_listed_the_latest_first_and_filtered(page_store: PageStore) -> None:
+async def test_pages_are_listed_the_latest_first_and_filtered(page_store: PageStores) -> None:
     for n in range(7):
         kind = "product" if n % 2 else "article"
-        await page_store.store_event(
+        await page_store.pages.store_event(
             event(
                 f"Title {n}",
                 ts=100 + n,
@@ -277,13 +275,15 @@ async def test_pages_are_listed_the_latest_first_and_filtered(page_store: PageSt
                 classification={"type": kind},
             )
         )
-    await page_store.note_checked(checked(Outcome.FAILED, url="https://example.com/x", job_id="z"))
+    await page_store.pages.note_checked(
+        checked(Outcome.FAILED, url="https://example.com/x", job_id="z")
+    )
 
     async def listed(chosen: PageFilter, limit: int = 3) -> list[str]:
         urls: list[str] = []
         cursor = None
         while True:
-            found, cursor = await page_store.pages(chosen, limit=limit, cursor=cursor)
+            found, cursor = await page_store.pages.list_pages(chosen, limit=limit, cursor=cursor)
             assert len(found) <= limit
             assert all(each.text is None and each.metadata is None for each in found)
             urls += [each.url.rpartition("/")[2] for each in found]
@@ -301,14 +301,14 @@ async def test_pages_are_listed_the_latest_first_and_filtered(page_store: PageSt
     assert await listed(only) == ["5"]
     assert await listed(PageFilter(url="https://example.com/1")) == ["1"]
     with pytest.raises(BadCursor):
-        await page_store.pages(PageFilter(), limit=3, cursor="x")
+        await page_store.pages.list_pages(PageFilter(), limit=3, cursor="x")
 
 
 async def test_change_logs_are_listed_the_latest_first_and_filtered(
-    page_store: PageStore,
+    page_store: PageStores,
 ) -> None:
     for n in range(6):
-        await page_store.store_event(
+        await page_store.pages.store_event(
             event(
                 f"{n}",
                 version=n + 2,
@@ -324,7 +324,7 @@ async def test_change_logs_are_listed_the_latest_first_and_filtered(
         told: list[str] = []
         cursor = None
         while True:
-            found, cursor = await page_store.change_logs(chosen, limit=2, cursor=cursor)
+            found, cursor = await page_store.history.change_logs(chosen, limit=2, cursor=cursor)
             told += [each.changes["to"] for each in found]
             assert all(each.alerts == [f"alert {each.changes['to']}"] for each in found)
             if cursor is None:
@@ -337,78 +337,81 @@ async def test_change_logs_are_listed_the_latest_first_and_filtered(
     assert await listed(ChangeFilter(run_id="run", job_id="even")) == ["2", "0"]
     assert await listed(ChangeFilter(url="https://example.com/none")) == []
     with pytest.raises(BadCursor):
-        await page_store.change_logs(ChangeFilter(), limit=3, cursor="é")
+        await page_store.history.change_logs(ChangeFilter(), limit=3, cursor="é")
 
 
-async def test_no_two_changes_have_the_same_time_and_key(page_store: PageStore) -> None:
+async def test_no_two_changes_have_the_same_time_and_key(page_store: PageStores) -> None:
     """Also of a page that changes back and forth within a millisecond, and when versions that come
     late get numbers of their own, and when a job begins again."""
 
     async def told(url: str = URL) -> dict[str, tuple[int, str | None]]:
-        found, _ = await page_store.change_logs(ChangeFilter(url=url), limit=99)
+        found, _ = await page_store.history.change_logs(ChangeFilter(url=url), limit=99)
         return {str(each.current): (each.timestamp, each.key) for each in found}
 
     same = [event(text, version=n + 2, is_change=True) for n, text in enumerate("abab")]
     for each in [*same, *same]:
-        await page_store.store_event(each)
+        await page_store.pages.store_event(each)
     first = await told()
     assert len(set(first.values())) == 4
-    await page_store.store_event(event("late", version=2, ts=TS - 1, is_change=True))
+    await page_store.pages.store_event(event("late", version=2, ts=TS - 1, is_change=True))
     later = await told()
     assert len(set(later.values())) == 5
     assert set(first.values()) < set(later.values())
     assert set(later) > set(first)
-    await page_store.store_event(event("a", version=2, ts=TS, is_change=True, url=f"{URL}/2"))
+    await page_store.pages.store_event(event("a", version=2, ts=TS, is_change=True, url=f"{URL}/2"))
     assert set((await told(f"{URL}/2")).values()).isdisjoint(later.values())
-    await page_store.forget_job(JOB)
-    await page_store.store_event(event("a", version=2, ts=TS + 1, is_change=True))
+    await page_store.pages.forget_job(JOB)
+    await page_store.pages.store_event(event("a", version=2, ts=TS + 1, is_change=True))
     assert set((await told()).values()).isdisjoint(later.values())
 
 
-async def test_prices_are_listed_and_summed_up(page_store: PageStore) -> None:
-    assert await page_store.price_summary(JOB, URL) is None
+async def test_prices_are_listed_and_summed_up(page_store: PageStores) -> None:
+    assert await page_store.history.price_summary(JOB, URL) is None
     for n, price in enumerate(["10", "8.5", "8.5", "12", "12"]):
-        await page_store.store_event(event(f"{n}", ts=100 + n, price=price))
-    summary = await page_store.price_summary(JOB, URL)
+        await page_store.pages.store_event(event(f"{n}", ts=100 + n, price=price))
+    summary = await page_store.history.price_summary(JOB, URL)
     assert summary is not None
     assert (summary.records, summary.currency) == (5, "INR")
     assert (summary.minimum, summary.maximum) == (Decimal("8.5"), Decimal(12))
     assert (summary.median, summary.last.timestamp) == (Decimal(10), 104)
     assert summary.last_change is not None
     assert summary.last_change.timestamp == 103
-    found, cursor = await page_store.prices(JOB, URL, limit=3)
+    found, cursor = await page_store.history.prices(JOB, URL, limit=3)
     assert [each.timestamp for each in found] == [104, 103, 102]
-    found, cursor = await page_store.prices(JOB, URL, limit=3, cursor=cursor)
+    found, cursor = await page_store.history.prices(JOB, URL, limit=3, cursor=cursor)
     assert ([each.timestamp for each in found], cursor) == ([101, 100], None)
     assert [each.version for each in found] == [2, 1]
     with pytest.raises(BadCursor):
-        await page_store.prices(JOB, URL, limit=3, cursor="nonsense")
+        await page_store.history.prices(JOB, URL, limit=3, cursor="nonsense")
 
 
-async def test_a_forgotten_job_leaves_nothing_and_others_stay(page_store: PageStore) -> None:
+async def test_a_forgotten_job_leaves_nothing_and_others_stay(page_store: PageStores) -> None:
     for job_id in (JOB, "other"):
         for n in range(2):
-            await page_store.store_event(
+            await page_store.pages.store_event(
                 event(f"{n}", ts=n, job_id=job_id, price=f"{n}", is_change=True)
             )
     before = await state_of(page_store)
-    await page_store.forget_job(JOB)
+    await page_store.pages.forget_job(JOB)
     assert await state_of(page_store) == {key: before[key] for key in before if key[0] == "other"}
     assert await logs(page_store) == []
     assert await prices(page_store) == []
     assert await numbers(page_store) == []
-    assert await page_store.find_page(JOB, URL) is None
+    assert await page_store.pages.find_page(JOB, URL) is None
 
 
-async def test_the_usage_says_what_is_superseded(page_store: PageStore) -> None:
+async def test_the_usage_says_what_is_superseded(page_store: PageStores) -> None:
     for n in range(3):
-        await page_store.store_event(event(f"{n}", ts=n, price=f"{n}"))
-    usage = {each.collection: each for each in await page_store.usage()}
+        await page_store.pages.store_event(event(f"{n}", ts=n, price=f"{n}"))
+    usage = {each.collection: each for each in await page_store.storage.usage()}
     assert (usage["pages"].items, usage["pages"].superseded_items) == (1, 0)
     assert (usage["snapshots"].items, usage["snapshots"].superseded_items) == (3, 2)
     assert (usage["price_history"].items, usage["price_history"].superseded_items) == (3, 2)
     assert usage["snapshots"].superseded_bytes > 0
-    sizes = {each.collection: each.items for each in await page_store.usage(with_superseded=False)}
+    sizes = {
+        each.collection: each.items
+        for each in await page_store.storage.usage(with_superseded=False)
+    }
     assert sizes == {name: each.items for name, each in usage.items()}
-    assert not await page_store.is_full()
-    assert await page_store.prune() == 0
+    assert not await page_store.storage.is_full()
+    assert await page_store.storage.prune() == 0

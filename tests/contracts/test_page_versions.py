@@ -48,10 +48,9 @@ async def test_the_order_and_repeats_of_events_do_not_change_what_is_kept(
     delivered = [*events, *chance.sample(events, len(events) // 2)]
     chance.shuffle(delivered)
     async with watchings.open() as opened:
-        store = opened.pages
         for each in delivered:
-            await store.store_event(each)
-        assert await state_of(store) == expected(events)
+            await opened.pages.store_event(each)
+        assert await state_of(opened) == expected(events)
 
 
 @pytest.mark.parametrize("seed", range(100, 106))
@@ -63,9 +62,9 @@ async def test_several_agents_storing_events_at_once_keep_the_same(
     delivered = [*events, *events]
     chance.shuffle(delivered)
     async with AsyncExitStack() as stack:
-        stores = [(await stack.enter_async_context(watchings.open())).pages for _ in range(3)]
+        stores = [await stack.enter_async_context(watchings.open()) for _ in range(3)]
         await asyncio.gather(
-            *(stores[place % 3].store_event(each) for place, each in enumerate(delivered))
+            *(stores[place % 3].pages.store_event(each) for place, each in enumerate(delivered))
         )
         assert await state_of(stores[0]) == expected(events)
 
@@ -75,10 +74,11 @@ async def test_a_long_history_backwards_is_read_back(watchings: WatchProcesses) 
     events = [event(f"text {n}", version=n, ts=1000 + n, is_change=n > 60) for n in range(1, 71)]
     late = events[::16]
     async with watchings.open() as opened:
-        store = opened.pages
-        await asyncio.gather(*(store.store_event(each) for each in events if each not in late))
+        await asyncio.gather(
+            *(opened.pages.store_event(each) for each in events if each not in late)
+        )
         for each in reversed(late):
-            await store.store_event(each)
-        assert await state_of(store) == expected(events)
-        found = await store.versions(events[0].job_id, events[0].url, limit=200)
+            await opened.pages.store_event(each)
+        assert await state_of(opened) == expected(events)
+        found = await opened.history.versions(events[0].job_id, events[0].url, limit=200)
         assert sum(each.is_delta for each in found) > 60

@@ -43,12 +43,12 @@ from webloom.application.watch.store_event import StoreEvent
 from webloom.domain.import_run import Counts, RunStatus
 from webloom.domain.import_transitions import Ending
 from webloom.domain.inventory import Attempt, FetchRequest
+from webloom.domain.page_check import Checked
 from webloom.domain.watch import Outcome
 from webloom.domain.watch import RunStatus as WatchRunStatus
 from webloom.domain.watch_run import NextRun
 from webloom.ports.broker import Broker, Delivery
 from webloom.ports.import_runs import Claim
-from webloom.ports.page_store import Checked
 from webloom.ports.postings import PostingFilter
 
 LATER = datetime(2026, 6, 1, tzinfo=UTC)
@@ -200,7 +200,7 @@ async def check_the_rest(stores: Stores, work: Queued, deliver: Deliver, broker:
     assert after is not None
     assert (after.active_run_id, after.last_run_id) == (None, run_id)
     assert after.metrics.pages_processed == watch.metrics.pages_processed + 3
-    versions = await stores.pages.versions("id of shop", url("b"), limit=10)
+    versions = await stores.history.versions("id of shop", url("b"), limit=10)
     assert [each.version for each in versions] == [3, 2, 1]
 
 
@@ -209,8 +209,8 @@ async def send_what_waits(stores: Stores) -> None:
     assert {each.notification_id for each in due} == {"notice to send", "notice failed"}
     await stores.notifications.note_sent([each.notification_id for each in due], LATER)
     assert await stores.notifications.due(LATER, limit=10) == []
-    assert await stores.pages.gather_alerts("id of shop", "watch run in progress", "new") == ["new"]
-    batches = await stores.pages.gather_alerts("id of shop", "watch run that ended", "another")
+    assert await stores.alerts.assign_batch("id of shop", "watch run in progress", "new") == ["new"]
+    batches = await stores.alerts.assign_batch("id of shop", "watch run that ended", "another")
     assert batches == ["a batch"]
 
 

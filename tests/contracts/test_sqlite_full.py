@@ -15,12 +15,13 @@ from fakes.clock import FakeClock
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import QUIET_SECONDS, Database, Operation, open_database
 from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import sqlite_pages
 from webloom.adapters.sqlite.reserve import STEPS, Reserve
 from webloom.domain.errors import BrokerUnavailable, StoreFull
+from webloom.domain.retention import Retention
 from webloom.ports.broker import Message
 from webloom.ports.heartbeats import Heartbeat
-from webloom.ports.page_store import Retention
+from webloom.ports.page_stores import PageStores
 
 BEAT = Heartbeat(
     process_id="p", role="worker", host="h", pid=1, slots=1, in_flight=0, completed=0, retried=0,
@@ -43,11 +44,11 @@ def large(number: int) -> dict[str, object]:
     return parsed(f"{number}") | {"more": random.Random(number).randbytes(50_000).hex()}
 
 
-async def store_until_full(store: SqlitePageStore, first: int) -> tuple[int, str]:
+async def store_until_full(store: PageStores, first: int) -> tuple[int, str]:
     """The number of the first version that has no room, and why."""
     for n in range(first, first + 100):
         try:
-            await store.store_event(event(f"{n}", version=n + 1, ts=n, content=large(n)))
+            await store.pages.store_event(event(f"{n}", version=n + 1, ts=n, content=large(n)))
         except StoreFull as error:
             return n, str(error)
     raise AssertionError("there was room for all of them")
@@ -66,11 +67,11 @@ async def test_a_file_that_cannot_grow_is_read_and_pruned_and_written_again(
     tmp_path: Path, clock: FakeClock
 ) -> None:
     async with open_database(tmp_path / "webloom.db", clock) as database:
-        store = SqlitePageStore(database, retention=Retention(), budget=1 << 30)
+        store = sqlite_pages(database, retention=Retention(), budget=1 << 30)
         broker = SqliteBroker(database, limits={"q": 10**6}, lease=15)
         heartbeats = SqliteHeartbeats(database)
         for n in range(8):
-            await store.store_event(event(f"{n}", version=n + 1, ts=n, content=large(n)))
+            await store.pages.store_event(event(f"{n}", version=n + 1, ts=n, content=large(n)))
         await stop_growing(database)
         stored = 8
         for _ in range(3):
@@ -80,7 +81,7 @@ async def test_a_file_that_cannot_grow_is_read_and_pruned_and_written_again(
             assert "is full" in await publish_until_full(broker)
             assert database.room.full
             assert (await numbers(store))[-1] == (stored, f"{stored - 1}"), "it can be read"
-            assert await store.prune() > 0
+            assert await store.storage.prune() > 0
             assert await numbers(store) == [(stored, f"{stored - 1}")], "the newest stays"
             await heartbeats.beat(BEAT)
             assert database.room.full is None

@@ -17,17 +17,20 @@ import pytest
 from contracts.adapters import Watching, watching_in
 from contracts.watch_samples import MAY, begin, check, end, event, notification, price, run_now, url
 from fakes.clock import FakeClock
-from webloom.adapters.sqlite import page_listing, page_pruning
+from webloom.adapters.sqlite import index_scan, page_storage
 from webloom.adapters.sqlite.database import open_database
-from webloom.adapters.sqlite.page_versions import MOST_CHAINED
+from webloom.adapters.sqlite.page_contents import MOST_CHAINED
 from webloom.adapters.sqlite.schema import APPLICATION_ID, COPIES, IMPORTS, TABLES, VERSION
 from webloom.adapters.sqlite.watch_schema import ALERTS, WATCHES
 from webloom.deltas import compressed
 from webloom.domain.errors import EventRefused, StorageFull
+from webloom.domain.retention import Retention
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Metrics, RunStatus, Tally, external_config
 from webloom.parsing.storage_event import canonical
-from webloom.ports.page_store import ChangeFilter, PageFilter, PageStore, Retention, Stored, Version
+from webloom.ports.page_history import ChangeFilter, Version
+from webloom.ports.page_stores import PageStores
+from webloom.ports.pages import PageFilter, Stored
 
 JOB = "id of shop"
 DAY = 24 * 3600.0
@@ -56,15 +59,15 @@ def version(number: int, text: str | None = None, page: str = "a", **changes: An
     return event(page, text=text or f"text {number}\n" + "a line\n" * 50, at=at, **changes)
 
 
-async def stored_versions(pages: PageStore, page: str = "a") -> list[Version]:
-    return (await pages.versions(JOB, url(page), limit=1000))[::-1]
+async def stored_versions(pages: PageStores, page: str = "a") -> list[Version]:
+    return (await pages.history.versions(JOB, url(page), limit=1000))[::-1]
 
 
-async def texts(pages: PageStore, page: str = "a") -> list[str]:
+async def texts(pages: PageStores, page: str = "a") -> list[str]:
     """The first line of each version, the oldest first."""
     found = []
     for each in await stored_versions(pages, page):
-        content = await pages.parsed(JOB, url(page), each.version)
+        content = await pages.history.parsed(JOB, url(page), each.version)
         assert content is not None
         found.append(content["text"].partition("\n")[0])
     return found
@@ -94,12 +97,12 @@ async def test_a_superseded_version_costs_little_beside_a_whole_one(store: Watch
         await store.pages.store_event(each)
         whole += len(compressed(canonical(each.parsed)))
         text = changed_text(chance, text)
-    *older, newest = await stored_versions(store.pages)
+    *older, newest = await stored_versions(store)
     assert all(each.is_delta for each in older)
     assert not newest.is_delta
     assert sum(each.bytes for each in older) < whole / 10
     assert (
-        await store.pages.parsed(JOB, url("a"), 1)
+        await store.history.parsed(JOB, url("a"), 1)
         == version(0, long_text(random.Random(1), 100_000)).parsed
     )
 
@@ -116,7 +119,7 @@ async def test_chains_of_deltas_are_bounded_and_read_back(
     }[order]
     for each in arriving:
         await store.pages.store_event(each)
-    assert await texts(store.pages) == [f"text {number}" for number in range(150)]
+    assert await texts(store) == [f"text {number}" for number in range(150)]
     bases = dict(rows(tmp_path, "SELECT id, base FROM snapshots"))
     for slot in bases:
         length = 0
@@ -147,7 +150,7 @@ async def test_of_contents_for_one_version_the_earliest_is_kept(
         async with opened(folder, clock) as store:
             for each in chance.sample(events, len(events)):
                 await store.pages.store_event(each)
-            assert await texts(store.pages) == ["text 0", "text 1", "once", "text 4"]
+            assert await texts(store) == ["text 0", "text 1", "once", "text 4"]
             for each in events:
                 assert not (await store.pages.store_event(each)).is_new
             page = await store.pages.find_page(JOB, url("a"))
@@ -165,7 +168,7 @@ async def test_an_event_without_a_time_is_taken_once(store: Watching, clock: Fak
     page = await store.pages.find_page(JOB, url("a"))
     assert page is not None
     assert (page.version, page.price, page.last_updated) == (2, price(8).current, version(1).ts)
-    assert len((await store.pages.prices(JOB, url("a"), limit=9))[0]) == 2
+    assert len((await store.history.prices(JOB, url("a"), limit=9))[0]) == 2
 
 
 @pytest.mark.parametrize("part", ["parsed", "changes"])
@@ -203,25 +206,25 @@ async def test_what_is_superseded_goes_when_its_time_has_come(
     for number in range(3):
         each = version(number, is_change=True, price=price(number))
         await store.pages.store_event(each)
-    assert await store.pages.prune() == 0
+    assert await store.storage.prune() == 0
     clock.advance(7 * DAY + 1)
-    assert await store.pages.prune() == 2
-    assert await texts(store.pages) == ["text 2"]
-    assert await store.pages.parsed(JOB, url("a"), 1) is None
+    assert await store.storage.prune() == 2
+    assert await texts(store) == ["text 2"]
+    assert await store.history.parsed(JOB, url("a"), 1) is None
     stored = await store.pages.store_event(version(0, is_change=True, price=price(0)))
     assert stored == Stored(version=1, is_new=False)
     logs = rows(tmp_path, "SELECT count(*) FROM change_logs")
     clock.advance(24 * DAY)
-    await store.pages.prune()
+    await store.storage.prune()
     assert logs == [(3,)]
     assert rows(tmp_path, "SELECT count(*) FROM change_logs") == [(0,)]
     assert rows(tmp_path, "SELECT count(*) FROM price_history") == [(3,)]
     clock.advance(80 * DAY)
-    await store.pages.prune()
+    await store.storage.prune()
     assert rows(tmp_path, "SELECT count(*) FROM price_history") == [(1,)]
     assert rows(tmp_path, "SELECT count(*) FROM snapshots") == [(1,)]
     assert await store.pages.store_event(version(3)) == Stored(version=4, is_new=True)
-    assert await texts(store.pages) == ["text 2", "text 3"]
+    assert await texts(store) == ["text 2", "text 3"]
 
 
 async def test_nothing_goes_that_a_later_one_is_read_with(
@@ -232,62 +235,62 @@ async def test_nothing_goes_that_a_later_one_is_read_with(
     clock.advance(5 * DAY)
     await store.pages.store_event(version(1))
     clock.advance(3 * DAY)
-    assert await store.pages.prune() == 1
-    assert await texts(store.pages) == ["text 1", "text 2", "text 3"]
+    assert await store.storage.prune() == 1
+    assert await texts(store) == ["text 1", "text 2", "text 3"]
     clock.advance(5 * DAY)
-    await store.pages.prune()
-    assert await texts(store.pages) == ["text 3"]
+    await store.storage.prune()
+    assert await texts(store) == ["text 3"]
 
 
 async def test_slices_never_part_a_version_from_what_it_is_read_with(
     tmp_path: Path, store: Watching, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_pruning, "SLICE", 1)
+    monkeypatch.setattr(page_storage, "SLICE", 1)
     for number in (4, 0, 3, 1, 2, 5):
         await store.pages.store_event(version(number))
         clock.advance(3600)
     wall = int((clock.now().timestamp() + 8 * DAY) * 1000)
     with closing(sqlite3.connect(tmp_path / "webloom.db", isolation_level=None)) as connection:
         for left in (5, 4, 3, 2, 1):
-            page_pruning.expire(connection, wall, Retention())
-            assert len(await texts(store.pages)) == left
-    assert await texts(store.pages) == ["text 5"]
+            page_storage.expire(connection, wall, Retention())
+            assert len(await texts(store)) == left
+    assert await texts(store) == ["text 5"]
 
 
 async def test_a_version_stays_as_long_as_its_change_log(store: Watching, clock: FakeClock) -> None:
     await store.pages.store_event(version(0, claimed=3))
     await store.pages.store_event(version(1, claimed=4))
     clock.advance(8 * DAY)
-    await store.pages.prune()
+    await store.storage.prune()
     clock.advance(89 * DAY)
     await store.pages.store_event(version(0, claimed=3, is_change=True))
     clock.advance(2 * DAY)
-    await store.pages.prune()
-    [log], _ = await store.pages.change_logs(ChangeFilter(job_id=JOB), limit=5)
+    await store.storage.prune()
+    [log], _ = await store.history.change_logs(ChangeFilter(job_id=JOB), limit=5)
     assert (log.previous, log.current) == (2, 3)
 
 
 async def test_the_ledger_goes_two_days_after_its_run_and_the_run_later(
     tmp_path: Path, store: Watching, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_pruning, "SLICE", 2)
+    monkeypatch.setattr(page_storage, "SLICE", 2)
     run = await begin(store, pages="abcdef")
     for page in "abcde":
         await check(store, run, page)
     clock.advance(10 * DAY)
-    await store.pages.prune()
+    await store.storage.prune()
     assert len(await store.runs.unchecked(run.run_id)) == 1
     ended = await end(store, run)
     await store.pages.store_event(event("f", job_id="other"))
     await store.notifications.add([notification("1"), notification("2")])
     await store.notifications.note_sent(["notice 1"], MAY)
     clock.advance(2 * DAY + 1)
-    await store.pages.prune()
+    await store.storage.prune()
     # That of events stays as long as their run, for which a late one may still come.
     assert rows(tmp_path, "SELECT count(*) FROM watch_ledger") == [(1,)]
     assert await run_now(store, run.run_id) == ended
     clock.advance(12 * DAY)
-    await store.pages.prune()
+    await store.storage.prune()
     assert rows(tmp_path, "SELECT count(*) FROM job_runs") == [(0,)]
     assert rows(tmp_path, "SELECT count(*) FROM watch_ledger") == [(0,)]
     found, _ = await store.notifications.of_watch(JOB, limit=5)
@@ -324,24 +327,24 @@ async def test_the_budget_lets_the_oldest_versions_go(tmp_path: Path, clock: Fak
             await store.pages.store_event(each)
             clock.advance(1)
             assert await used(store) < budget * 1.5
-        assert not await store.pages.is_full()
+        assert not await store.storage.is_full()
         await store.pages.store_event(version(40, noise(40), page="c"))
-        await store.pages.prune()
+        await store.storage.prune()
         assert await used(store) <= budget
         for page, last in (("a", 38), ("b", 39)):
-            kept = await texts(store.pages, page)
+            kept = await texts(store, page)
             assert kept == [noise(number) for number in range(last - 2 * len(kept) + 2, 40, 2)]
 
 
 async def used(store: Watching) -> int:
-    return sum(each.bytes for each in await store.pages.usage())
+    return sum(each.bytes for each in await store.storage.usage())
 
 
 async def test_prices_go_last(store: Watching, tmp_path: Path, clock: FakeClock) -> None:
     for number in range(30):
         each = version(number, noise(number, 400), is_change=True, price=price(number))
         await store.pages.store_event(each)
-    now = {each.collection: each for each in await store.pages.usage()}
+    now = {each.collection: each for each in await store.storage.usage()}
     assert now["price_history"].superseded_items == 29
     assert now["snapshots"].superseded_items == 29
     left = []
@@ -349,8 +352,8 @@ async def test_prices_go_last(store: Watching, tmp_path: Path, clock: FakeClock)
     while budget > 1:
         budget = int(budget * 0.8)
         async with opened(tmp_path, clock, budget=budget) as small:
-            await small.pages.prune()
-            items = {each.collection: each.items for each in await small.pages.usage()}
+            await small.storage.prune()
+            items = {each.collection: each.items for each in await small.storage.usage()}
         left.append((items["snapshots"], items["change_logs"], items["price_history"]))
     assert left == sorted(left, reverse=True)
     assert left[-1] == (1, 0, 1)
@@ -358,7 +361,7 @@ async def test_prices_go_last(store: Watching, tmp_path: Path, clock: FakeClock)
     for contents, logs, prices in left:
         assert contents == 1 or logs == 30
         assert logs == 0 or prices == 30
-    assert await texts(store.pages) == [noise(29, 400)]
+    assert await texts(store) == [noise(29, 400)]
 
 
 async def test_what_people_are_still_to_be_told_of_goes_last(
@@ -370,31 +373,31 @@ async def test_what_people_are_still_to_be_told_of_goes_last(
         await store.pages.store_event(replace(each, alerts=alerts))
     untold = [f"alert {number}" for number in range(0, 30, 3)]
     newest = rows(tmp_path, "SELECT sum(bytes - superseded_bytes) FROM watch_usage")[0][0]
-    room = sum(each.superseded_bytes for each in await store.pages.usage())
+    room = sum(each.superseded_bytes for each in await store.storage.usage())
     for budget in (newest + room - 1, newest + room // 3, newest + room // 6):
         async with opened(tmp_path, clock, budget=budget) as small:
-            await small.pages.prune()
+            await small.storage.prune()
             assert await alerts_of(small) == untold
-            assert not await small.pages.is_full()
+            assert not await small.storage.is_full()
     # They alone have no room: the oldest of them go, and no more than must.
     [(size,)] = rows(tmp_path, "SELECT sum(350 + length(body)) FROM change_logs WHERE untold = 1")
     async with opened(tmp_path, clock, budget=newest + size // 2) as small:
-        await small.pages.prune()
+        await small.storage.prune()
         kept = await alerts_of(small)
         assert 0 < len(kept) < len(untold)
         assert kept == untold[-len(kept) :]
         assert await used(small) + size // len(untold) > newest + size // 2
-        [batch] = await small.pages.gather_alerts(JOB, None, "batch")
-        await small.pages.note_told(batch)
+        [batch] = await small.alerts.assign_batch(JOB, None, "batch")
+        await small.alerts.note_notified(batch)
     async with opened(tmp_path, clock, budget=newest) as small:
-        await small.pages.prune()
+        await small.storage.prune()
         assert await alerts_of(small) == []
     assert rows(tmp_path, "SELECT count(*) FROM snapshots") == [(1,)]
 
 
 async def alerts_of(store: Watching) -> list[str]:
     """The oldest first."""
-    logs, _ = await store.pages.change_logs(ChangeFilter(job_id=JOB), limit=100)
+    logs, _ = await store.history.change_logs(ChangeFilter(job_id=JOB), limit=100)
     return [alert for each in reversed(logs) for alert in each.alerts]
 
 
@@ -403,20 +406,20 @@ async def test_what_is_full_refuses_what_is_new_and_nothing_else(
 ) -> None:
     async with opened(tmp_path, clock, budget=40_000) as store:
         number = 0
-        while not await store.pages.is_full():
+        while not await store.storage.is_full():
             assert await used(store) <= 40_000
             await store.pages.store_event(version(number, noise(number), page=f"{number}"))
             number += 1
-        with pytest.raises(StorageFull, match="budget of 40,000 bytes"):
+        with pytest.raises(StorageFull, match="the budget is 40,000"):
             await store.pages.store_event(version(number, noise(number), page=f"{number}"))
-        assert await store.pages.prune() == 0
+        assert await store.storage.prune() == 0
         again = await store.pages.store_event(version(0, noise(0), page="0"))
         assert again == Stored(version=1, is_new=False)
         run = await begin(store, "other", pages="a")
         await check(store, run, "a")
         await store.pages.forget_job(JOB)
-        assert not await store.pages.is_full()
-        assert (await store.pages.pages(PageFilter(job_id=JOB), limit=5))[0] == []
+        assert not await store.storage.is_full()
+        assert (await store.pages.list_pages(PageFilter(job_id=JOB), limit=5))[0] == []
         assert await store.pages.find_page(run.watch_id, url("a")) is not None
         assert (await store.pages.store_event(version(1, noise(1)))).is_new
         for table in ("snapshots", "snapshot_bodies"):
@@ -431,7 +434,7 @@ async def test_room_is_made_by_forgetting_the_very_version_that_comes_again(
         for each in (first, version(1, noise(1)), version(2, noise(2), page="b")):
             await store.pages.store_event(each)
         assert await store.pages.store_event(first) == Stored(version=1, is_new=False)
-        assert await store.pages.parsed(JOB, url("a"), 1) is None
+        assert await store.history.parsed(JOB, url("a"), 1) is None
         await store.pages.store_event(version(3, noise(3), page="c"))
         with pytest.raises(StorageFull):
             await store.pages.store_event(first)
@@ -456,8 +459,8 @@ async def test_what_is_used_is_what_the_tables_hold(
         )
         clock.advance(DAY)
         if step % 7 == 0:
-            await store.pages.prune()
-    used = {each.collection: each for each in await store.pages.usage()}
+            await store.storage.prune()
+    used = {each.collection: each for each in await store.storage.usage()}
     [(items, size, superseded)] = rows(
         tmp_path,
         "SELECT count(*), sum(length(body)), sum(expire_at IS NOT NULL) "
@@ -474,14 +477,14 @@ async def test_what_is_used_is_what_the_tables_hold(
 async def test_a_search_that_finds_little_goes_on_page_by_page(
     store: Watching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_listing, "MOST_SCANNED", 5)
+    monkeypatch.setattr(index_scan, "MOST_SCANNED", 5)
     for number in range(23):
         await store.pages.store_event(version(number, page=f"{number}"))
     found: list[str] = []
     cursor: str | None = None
     steps = 0
     while True:
-        page, cursor = await store.pages.pages(PageFilter(text="/3"), limit=2, cursor=cursor)
+        page, cursor = await store.pages.list_pages(PageFilter(text="/3"), limit=2, cursor=cursor)
         found += [each.url for each in page]
         steps += 1
         if cursor is None:
@@ -517,14 +520,14 @@ async def test_change_logs_of_before_get_a_key_where_they_share_a_time(
         connection.execute("ALTER TABLE change_logs DROP COLUMN is_keyed")
     for _ in range(2):
         async with opened(tmp_path, clock) as store:
-            found, _ = await store.pages.change_logs(ChangeFilter(), limit=9)
+            found, _ = await store.history.change_logs(ChangeFilter(), limit=9)
             keys = [each.key for each in found]  # the latest first
             assert (keys[0], keys[3]) == (None, None)
             assert len(set(keys[1:])) == 3
     async with opened(tmp_path, clock) as store:
         each = replace(version(7, is_change=True), ts=0)
         await store.pages.store_event(each)
-        found, _ = await store.pages.change_logs(ChangeFilter(), limit=9)
+        found, _ = await store.history.change_logs(ChangeFilter(), limit=9)
         assert len({(each.timestamp, each.key) for each in found}) == 5
 
 
@@ -557,9 +560,9 @@ async def test_a_run_that_is_in_progress_when_the_file_gets_its_layout_is_told(
         )
         connection.commit()
     async with opened(tmp_path, clock) as store:
-        assert await store.pages.gather_alerts("w", "r1", "one") == ["one"]
-        assert await store.pages.gather_alerts("w", "r2", "two") == []
-        assert await store.pages.gather_alerts("w", "r3", "three") == []
+        assert await store.alerts.assign_batch("w", "r1", "one") == ["one"]
+        assert await store.alerts.assign_batch("w", "r2", "two") == []
+        assert await store.alerts.assign_batch("w", "r3", "three") == []
         [pending] = await store.notifications.due(clock.now(), limit=9)
         assert pending.batch == "r3"
     assert rows(tmp_path, "SELECT run_id, batch FROM change_logs WHERE batch = 'r3'")

@@ -1,4 +1,4 @@
-"""The PageStore's contract: change logs with alerts, until people are told; and that each is told
+"""The PageStores's contract: change logs with alerts, until people are told; and that each is told
 once, whenever the teller is killed."""
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from webloom.application.watch.send_notifications import SendNotifications
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import RunStatus, Target, WatchRun
+from webloom.ports.change_alerts import AlertSource
 from webloom.ports.notifier import NotificationMessage
-from webloom.ports.page_store import ChangeFilter, Late
+from webloom.ports.page_history import ChangeFilter
 
 JOB = "id of shop"
 HOOK, NTFY = "https://hook.example/", "ntfy://hook.example/topic"
@@ -29,7 +30,7 @@ def change(page: str, alert: str | None = "it changed", **changes: Any) -> Stora
 
 async def pages_of(store: Watching, batch: str) -> list[str]:
     """That a batch tells of."""
-    logs, cursor = await store.pages.change_logs(ChangeFilter(batch=batch), limit=100)
+    logs, cursor = await store.history.change_logs(ChangeFilter(batch=batch), limit=100)
     assert cursor is None
     return sorted(each.url[-1] for each in logs)
 
@@ -47,41 +48,41 @@ async def test_alerts_are_late_when_no_run_is_to_tell_them(watching: Watching) -
     ):
         await watching.pages.store_event(each)
     late = {
-        Late(job_id=JOB, run_id="closed"),
-        Late(job_id=JOB, run_id=None),
-        Late(job_id="other", run_id=run.run_id),
+        AlertSource(job_id=JOB, run_id="closed"),
+        AlertSource(job_id=JOB, run_id=None),
+        AlertSource(job_id="other", run_id=run.run_id),
     }
-    found = await watching.pages.late_alerts(limit=9)
+    found = await watching.alerts.pending(limit=9)
     assert (set(found), len(found)) == (late, 3)
-    assert len(await watching.pages.late_alerts(limit=2)) == 2
+    assert len(await watching.alerts.pending(limit=2)) == 2
     await end(watching, run)
-    found = await watching.pages.late_alerts(limit=9)
-    assert set(found) == late | {Late(job_id=JOB, run_id=run.run_id)}
+    found = await watching.alerts.pending(limit=9)
+    assert set(found) == late | {AlertSource(job_id=JOB, run_id=run.run_id)}
 
 
 async def test_what_is_in_a_batch_is_fixed(watchings: Processes[Watching]) -> None:
     async with watchings.open() as one, watchings.open() as other:
         run = await begin(one)
-        assert await one.pages.gather_alerts(JOB, run.run_id, "none") == []
+        assert await one.alerts.assign_batch(JOB, run.run_id, "none") == []
         for page in "ab":
             await one.pages.store_event(change(page, run_id=run.run_id))
         await one.pages.store_event(change("c", None, run_id=run.run_id))
         await one.pages.store_event(change("d"))
-        assert await one.pages.gather_alerts(JOB, run.run_id, "first") == ["first"]
+        assert await one.alerts.assign_batch(JOB, run.run_id, "first") == ["first"]
         assert await pages_of(other, "first") == ["a", "b"]
         await one.pages.store_event(change("c", None, run_id=run.run_id))
         await other.pages.store_event(change("e", run_id=run.run_id))
-        found = await other.pages.gather_alerts(JOB, run.run_id, "second")
+        found = await other.alerts.assign_batch(JOB, run.run_id, "second")
         assert sorted(found) == ["first", "second"]
         assert await pages_of(one, "first") == ["a", "b"]
         assert await pages_of(one, "second") == ["e"]
         for _ in range(2):
-            await one.pages.note_told("first")
-        assert await other.pages.gather_alerts(JOB, run.run_id, "third") == ["second"]
-        await other.pages.note_told("second")
-        assert await one.pages.gather_alerts(JOB, run.run_id, "fourth") == []
+            await one.alerts.note_notified("first")
+        assert await other.alerts.assign_batch(JOB, run.run_id, "third") == ["second"]
+        await other.alerts.note_notified("second")
+        assert await one.alerts.assign_batch(JOB, run.run_id, "fourth") == []
         assert await pages_of(one, "first") == ["a", "b"]
-        assert await one.pages.gather_alerts(JOB, None, "fifth") == ["fifth"]
+        assert await one.alerts.assign_batch(JOB, None, "fifth") == ["fifth"]
         assert await pages_of(one, "fifth") == ["d"]
 
 
@@ -89,15 +90,15 @@ async def test_what_comes_again_is_not_told_again(watching: Watching) -> None:
     told, quiet = change("a", run_id="r"), change("b", None, run_id="r")
     for each in (told, quiet):
         await watching.pages.store_event(each)
-    [batch] = await watching.pages.gather_alerts(JOB, "r", "batch")
-    await watching.pages.note_told(batch)
+    [batch] = await watching.alerts.assign_batch(JOB, "r", "batch")
+    await watching.alerts.note_notified(batch)
     earlier: dict[str, Any] = {"ts": told.ts - 1000, "alerts": ["as told at first"]}
     for each in (told, replace(told, **earlier), quiet):
         await watching.pages.store_event(each)
-    assert await watching.pages.late_alerts(limit=9) == []
+    assert await watching.alerts.pending(limit=9) == []
     # An earlier event of that version is what counts, and nobody was told of it.
     await watching.pages.store_event(replace(quiet, **earlier))
-    assert await watching.pages.gather_alerts(JOB, "r", "more") == ["more"]
+    assert await watching.alerts.assign_batch(JOB, "r", "more") == ["more"]
     assert await pages_of(watching, "more") == ["b"]
 
 
@@ -144,7 +145,8 @@ def teller(store: Watching, clock: FakeClock, life: int = 10_000) -> SendNotific
     return SendNotifications(
         watches=Deadly(store.watches, moments),
         notifications=Deadly(store.notifications, moments),
-        pages=Deadly(store.pages, moments),
+        alerts=Deadly(store.alerts, moments),
+        history=Deadly(store.history, moments),
         notifier=Sink(),
         clock=clock,
     )
@@ -174,13 +176,13 @@ async def test_killed_at_any_moment_each_alert_is_told_once(
         for each in (events[0], events[2], events[1]):
             await watching.pages.store_event(each)
         try:
-            await teller(watching, clock, life).gather_late()
+            await teller(watching, clock, life).after_late_events()
         except Killed:
             deaths += 1
         for _ in range(2):
             for each in events:
                 await watching.pages.store_event(each)
-            await teller(watching, clock).gather_late()
+            await teller(watching, clock).after_late_events()
         lines = sorted(f"{url(page)}: {life}" for page in "abc")
         assert await _told(watching, run) == {HOOK: lines, NTFY: lines}
         if deaths == 0:

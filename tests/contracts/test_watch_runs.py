@@ -28,7 +28,7 @@ from contracts.watch_samples import (
 from webloom.domain.errors import BadCursor
 from webloom.domain.watch import MOST_FAILURES, PageFailure, RunStatus, Tally, WatchRun
 from webloom.domain.watch_run import NextRun
-from webloom.ports.page_store import Stored
+from webloom.ports.pages import Stored
 from webloom.ports.watch_runs import ActiveRun, RunFilter
 
 # One active run for each watch.

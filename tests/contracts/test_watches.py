@@ -27,10 +27,10 @@ from contracts.watch_samples import (
 from webloom.domain.errors import BadCursor
 from webloom.domain.notification import Notification
 from webloom.domain.page import Selection
+from webloom.domain.page_check import Validators
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, Watch
 from webloom.domain.watch_run import NewRun
-from webloom.ports.page_store import Validators
 from webloom.ports.watches import WatchCounts
 
 FULL = config(

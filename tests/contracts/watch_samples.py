@@ -10,11 +10,11 @@ from typing import Any
 
 from contracts.adapters import Watching
 from webloom.domain.notification import Notification
+from webloom.domain.page_check import Checked, Validators
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import EventPrice, StorageEvent, milliseconds_of
 from webloom.domain.watch import Outcome, Watch, WatchConfig, WatchRun
 from webloom.domain.watch_run import NewRun, NextRun
-from webloom.ports.page_store import Checked, Validators
 
 MAY = datetime(2026, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 
-from contracts.adapters import Place, PortAdapter, Watching, database_file, move_clock
+from contracts.adapters import (
+    Place,
+    PortAdapter,
+    Watching,
+    database_file,
+    move_clock,
+    watching_in,
+    watching_on,
+)
 from contracts.import_samples import (
     MAY,
     add_feed,
@@ -65,31 +73,24 @@ from webloom.adapters.mongodb.dump_pages import page_kinds
 from webloom.adapters.mongodb.dump_tables import kinds
 from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.notifications import MongoNotifications
-from webloom.adapters.mongodb.page_store import MongoPageStore
-from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
-from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.dump import SqliteDump
 from webloom.adapters.sqlite.dump_pages import Expiry, page_tables
 from webloom.adapters.sqlite.dump_tables import TABLES
 from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
-from webloom.adapters.sqlite.notifications import SqliteNotifications
-from webloom.adapters.sqlite.page_store import SqlitePageStore
-from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
-from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.move.load import Load, Verdict, scanned
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import Completed, Failed, FetchRequest, GivenBack, GiveUp
 from webloom.domain.page import Selection
+from webloom.domain.page_check import Validators
+from webloom.domain.retention import Retention
 from webloom.domain.watch import Target, Thresholds
 from webloom.parsing.job_posting import Salary
 from webloom.ports.clock import Clock
 from webloom.ports.dump import COLLECTIONS, WholeStore
 from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.page_store import Retention, Validators
 
 SITE = "http://site.example/"
 JOB = "id of shop"
@@ -117,12 +118,7 @@ async def open_sqlite_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]:
             whole=SqliteDump(file, TABLES | pages),
             inventory=SqliteInventoryStore(file),
             imports=sqlite_imports(file, durable_batches=False),
-            watching=Watching(
-                pages=SqlitePageStore(file, retention=keep, budget=BUDGET),
-                watches=SqliteWatches(file, retention=keep),
-                runs=SqliteWatchRuns(file, retention=keep),
-                notifications=SqliteNotifications(file, retention=keep),
-            ),
+            watching=watching_in(file, budget=BUDGET),
         )
 
 
@@ -141,12 +137,7 @@ async def open_mongodb_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]
             whole=MongoDump(database, kinds(database) | page_kinds(database, keep)),
             inventory=MongoInventoryStore(database),
             imports=mongodb_imports(database),
-            watching=Watching(
-                pages=MongoPageStore(database, retention=keep, budget=BUDGET),
-                watches=MongoWatches(database, retention=keep),
-                runs=MongoWatchRuns(database, retention=keep),
-                notifications=MongoNotifications(database, retention=keep),
-            ),
+            watching=watching_on(database, budget=BUDGET),
         )
 
 

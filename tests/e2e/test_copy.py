@@ -574,7 +574,7 @@ async def test_watches_and_their_pages_go_there_and_back(
             await store.pages.store_event(replace(changed, is_change=True, price=price(number)))
         await end(store, run)
         await store.notifications.add([notification("one")])
-        before = await state_of(store.pages), await store.watches.watches(limit=9)
+        before = await state_of(store), await store.watches.watches(limit=9)
     for source, target in (
         (f"sqlite:///{first}", mongodb),
         (mongodb, f"sqlite:///{back}"),
@@ -594,7 +594,7 @@ async def test_watches_and_their_pages_go_there_and_back(
             "notices": 1,
         }
     async with open_watching(back) as store:
-        assert (await state_of(store.pages), await store.watches.watches(limit=9)) == before
+        assert (await state_of(store), await store.watches.watches(limit=9)) == before
 
 
 @asynccontextmanager

@@ -48,7 +48,7 @@ from webloom.domain.inventory import (
 )
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.ports.broker import QueueDepth
-from webloom.ports.page_store import PageFilter
+from webloom.ports.pages import PageFilter
 from webloom.ports.watch_runs import RunFilter as WatchRunFilter
 from webloom.settings import load_settings
 
@@ -336,7 +336,7 @@ class EventLoad(Load):
         cursor = None
         while True:
             chosen = PageFilter(job_id=self.name)
-            pages, cursor = await services.pages.pages(chosen, limit=100, cursor=cursor)
+            pages, cursor = await services.pages.list_pages(chosen, limit=100, cursor=cursor)
             found |= {page.url: page.version for page in pages}
             if cursor is None:
                 return found

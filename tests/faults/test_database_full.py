@@ -107,7 +107,9 @@ async def all_fetched(services: Services, site: Site) -> None:
 
 
 async def check_pruned(services: Services) -> list[int]:
-    kept = [each.version for each in await services.pages.versions("versions", URL, limit=100)]
+    kept = [
+        each.version for each in await services.page_history.versions("versions", URL, limit=100)
+    ]
     assert kept[0] == VERSIONS, "the newest stays"
     assert len(kept) < VERSIONS, "older ones made room"
     return kept

@@ -22,7 +22,7 @@ from faults.test_watch_bad_input import large_event, storage_health
 from faults.watch_room import WatchRoom, all_pages
 from webloom.bootstrap.connections import open_services
 from webloom.domain.page import STORAGE_QUEUE
-from webloom.ports.page_store import PageFilter
+from webloom.ports.pages import PageFilter
 from webloom.ports.watch_runs import RunFilter
 from webloom.settings import load_settings
 
@@ -80,7 +80,7 @@ async def check(data: Path, versions: int) -> int:
         [run], _ = await services.watch_runs.runs(RunFilter(watch_id=JOB), limit=10)
         assert run.tally.processed == PAGES * versions
         assert run.tally.changes == PAGES * (versions - 1)
-        kept = [await services.pages.versions(JOB, url, limit=100) for url in URLS]
+        kept = [await services.page_history.versions(JOB, url, limit=100) for url in URLS]
     return sum(len([each for each in of_page if each.bytes]) for of_page in kept)
 
 

@@ -23,7 +23,7 @@ from webloom.bootstrap.services import Services
 from webloom.domain.errors import WatchRefused
 from webloom.domain.page import STORAGE_QUEUE, Selection
 from webloom.domain.watch import Outcome
-from webloom.ports.page_store import PageFilter
+from webloom.ports.pages import PageFilter
 
 BUDGET = 3 << 20
 SHOP = "https://shop.example"
@@ -58,7 +58,10 @@ async def test_a_budget_that_is_used_up_prunes_first_and_then_lets_events_wait(
         for version in range(1, 41):
             await publish(services, large_event(rng, "versions", url, version))
         await progress(services, client)
-        kept = [each.version for each in await services.pages.versions("versions", url, limit=100)]
+        kept = [
+            each.version
+            for each in await services.page_history.versions("versions", url, limit=100)
+        ]
         say(f"kept of 40 versions: {kept}")
         assert kept[0] == 40, "the newest lives for ever"
         assert 1 < len(kept) < 40, "the oldest have gone, for the newer ones"
@@ -100,7 +103,7 @@ async def publish(services: Services, event: Event) -> None:
 
 
 async def parsed_size(services: Services, url: str, version: int) -> int:
-    parsed = await services.pages.parsed("versions", url, version)
+    parsed = await services.page_history.parsed("versions", url, version)
     assert parsed is not None
     return len(parsed["text"])
 
@@ -117,10 +120,10 @@ async def storage_health(client: Client) -> tuple[str, str | None]:
 
 async def check_full(services: Services, url: str) -> None:
     """Nothing superseded is left, the newest of every page is."""
-    usage = {each.collection: each for each in await services.pages.usage()}
+    usage = {each.collection: each for each in await services.page_storage.usage()}
     assert usage["snapshots"].superseded_items == 0, usage["snapshots"]
     assert await parsed_size(services, url, 40) == 180_000
-    pages, _ = await services.pages.pages(PageFilter(job_id="pages"), limit=100)
+    pages, _ = await services.pages.list_pages(PageFilter(job_id="pages"), limit=100)
     assert 0 < len(pages) < 40
 
 

@@ -24,7 +24,7 @@ from faults.watch_site import CHANGING, FAILING, HANGS_IN, Shelf, WatchSite, pri
 from webloom.bootstrap.services import Services
 from webloom.domain.errors import Unavailable
 from webloom.domain.watch import Outcome, RunStatus, WatchRun
-from webloom.ports.page_store import PageFilter
+from webloom.ports.pages import PageFilter
 
 EDITIONS = 4
 KILLS = 10

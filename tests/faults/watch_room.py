@@ -29,7 +29,8 @@ from webloom.domain.errors import Unavailable
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.broker import Message
-from webloom.ports.page_store import ChangeFilter, PageFilter, StoredPage
+from webloom.ports.page_history import ChangeFilter
+from webloom.ports.pages import PageFilter, StoredPage
 from webloom.ports.watch_runs import RunFilter
 from webloom.settings import load_settings
 
@@ -127,7 +128,7 @@ async def all_pages(services: Services, chosen: PageFilter) -> list[StoredPage]:
     found: list[StoredPage] = []
     cursor = None
     while True:
-        pages, cursor = await services.pages.pages(chosen, limit=100, cursor=cursor)
+        pages, cursor = await services.pages.list_pages(chosen, limit=100, cursor=cursor)
         for page in pages:
             whole = await services.pages.find_page(page.job_id, page.url)
             assert whole is not None
@@ -180,7 +181,7 @@ def run_name(run: WatchRun, job_id: str | None) -> str:
 
 
 async def _versions(services: Services, page: StoredPage) -> list[Any]:
-    found = await services.pages.versions(page.job_id, page.url, limit=1000)
+    found = await services.page_history.versions(page.job_id, page.url, limit=1000)
     numbers = [each.version for each in found]
     assert len(set(numbers)) == len(numbers), f"{page.url} has a version twice: {numbers}"
     assert numbers == sorted(numbers, reverse=True)
@@ -192,7 +193,7 @@ async def _versions(services: Services, page: StoredPage) -> list[Any]:
             each.version,
             each.snapshot_hash,
             each.created_at,
-            await services.pages.parsed(page.job_id, page.url, each.version),
+            await services.page_history.parsed(page.job_id, page.url, each.version),
         )
         for each in found
     ]
@@ -202,7 +203,7 @@ async def _prices(services: Services, page: StoredPage) -> list[Any]:
     found: list[Any] = []
     cursor = None
     while True:
-        prices, cursor = await services.pages.prices(
+        prices, cursor = await services.page_history.prices(
             page.job_id, page.url, limit=100, cursor=cursor
         )
         found += [
@@ -217,7 +218,7 @@ async def _changes(services: Services, page: StoredPage) -> list[Any]:
     found: list[Any] = []
     chosen, cursor = ChangeFilter(job_id=page.job_id, url=page.url), None
     while True:
-        logs, cursor = await services.pages.change_logs(chosen, limit=100, cursor=cursor)
+        logs, cursor = await services.page_history.change_logs(chosen, limit=100, cursor=cursor)
         found += [
             (each.current, each.previous, each.timestamp, each.changes, each.alerts)
             for each in logs

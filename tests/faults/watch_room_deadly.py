@@ -25,7 +25,7 @@ from pymongo import monitoring
 from pymongo.asynchronous.collection import AsyncCollection
 
 import webloom.adapters.bullmq.broker
-import webloom.adapters.mongodb.page_store
+import webloom.adapters.mongodb.pages
 import webloom.adapters.mongodb.watch_runs
 import webloom.adapters.mongodb.watches
 import webloom.adapters.rabbitmq.broker  # noqa: F401 - they, and those above, are there at each fork

@@ -15,7 +15,7 @@ from webloom.entrypoints.cli.main import main
 
 RIGGED = {
     "RIGGED_FULL_PAUSE": "webloom.application.watch.store_event.FULL_PAUSE",
-    "RIGGED_LOOK_SECONDS": "webloom.adapters.mongodb.page_budget.LOOK_SECONDS",
+    "RIGGED_LOOK_SECONDS": "webloom.adapters.mongodb.page_storage.MEASURED_SECONDS",
     "RIGGED_PAGE_WALL": "webloom.adapters.page_process.reader._WALL_PER_CPU_SECOND",
     "RIGGED_WATCH_SECONDS": "webloom.entrypoints.scheduler.WATCH_SECONDS",
 }

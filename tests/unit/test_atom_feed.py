@@ -7,7 +7,7 @@ from typing import Any
 from lxml import etree  # type: ignore[import-untyped]  # the package has no types
 
 from webloom.entrypoints.api.atom_feed import atom_feed
-from webloom.ports.page_store import ChangeLog
+from webloom.ports.page_history import ChangeLog
 
 NAMES = {"a": "A shop"}
 SELF = "https://webloom.test/api/watch/feed.atom?a=1&b=2"

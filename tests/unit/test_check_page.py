@@ -17,7 +17,7 @@ from fakes.web import Answer, FakeWeb
 from unit.deliveries import LEASE, Deliver, RecordedDelivery
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import SqlitePages
 from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
 from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.host_turns import HostTurns
@@ -26,7 +26,9 @@ from webloom.application.watch.check_page import MOST_DEATHS, CheckPage, PageChe
 from webloom.domain.errors import FetchFailed, QueueFull
 from webloom.domain.feed import LastFetch
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE, Selection
+from webloom.domain.page_check import Checked, Validators
 from webloom.domain.politeness import HostLimits
+from webloom.domain.retention import Retention
 from webloom.domain.retry import fetch_backoff
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import milliseconds_of
@@ -34,7 +36,7 @@ from webloom.domain.watch import Outcome, Thresholds, Watch, WatchConfig
 from webloom.domain.watch_run import NewRun, NextRun
 from webloom.parsing.storage_event import event_of
 from webloom.ports.broker import Message
-from webloom.ports.page_store import Checked, Retention, StoredPage, Validators
+from webloom.ports.pages import StoredPage
 
 URL = "https://shop.test/1"
 CHECK = PageCheck(run_id="run", job_id="job", url=URL)
@@ -100,7 +102,7 @@ class World:
         self.clock = clock
         self.watches = SqliteWatches(database, retention=Retention())
         self.runs = SqliteWatchRuns(database, retention=Retention())
-        self.pages = SqlitePageStore(database, retention=Retention(), budget=1 << 40)
+        self.pages = SqlitePages(database, retention=Retention(), budget=1 << 40)
         self.broker = Broker(database)
         self.web = FakeWeb()
         self.reader = InProcessPageReader()

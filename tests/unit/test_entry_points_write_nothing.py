@@ -26,7 +26,7 @@ PORTS = {
 READS = frozenset({
     "all", "at_url", "change_logs", "count", "count_by_status", "count_watches", "dead_letters",
     "deliveries", "depth", "find", "find_page", "find_run", "find_watch", "is_full", "of_watch",
-    "page", "page_of_records", "pages", "parsed", "price_summary", "prices", "runs", "seen",
+    "list_pages", "page", "page_of_records", "parsed", "price_summary", "prices", "runs", "seen",
     "states", "usage", "versions", "watches",
 })  # fmt: skip
 READERS = {"LiveRuns"}  # of the entry points: they keep a port, and read only

@@ -11,9 +11,9 @@ from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.watch.publish_events import FindMaintained
 from webloom.domain.errors import StoreUnavailable
+from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Watch, WatchConfig
-from webloom.ports.page_store import Retention
 
 URLS = ["https://shop.test/1", "https://shop.test/2"]
 

@@ -30,8 +30,8 @@ from webloom.application.move.load import AT_ONCE, Batches, Load, Verdict, read,
 from webloom.application.move.stream import DumpReader, DumpWriter
 from webloom.domain.errors import DumpRefused, StoreUnavailable
 from webloom.domain.inventory import Metadata, Processing, Status
+from webloom.domain.retention import Retention
 from webloom.ports.dump import WholeRecord
-from webloom.ports.page_store import Retention
 from webloom.stores import whole
 
 BATCH = 4  # instead of the usual number

@@ -12,7 +12,7 @@ import pytest
 from fakes.clock import NOON, FakeClock
 from webloom.adapters.cron import next_match
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import SqlitePages
 from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
 from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.watch.manage_watches import (
@@ -23,11 +23,11 @@ from webloom.application.watch.manage_watches import (
 )
 from webloom.domain.errors import UrlRefused, WatchRefused
 from webloom.domain.page import Selection
+from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Target, Watch
 from webloom.domain.watch_run import NewRun, NextRun
-from webloom.ports.page_store import Retention
 
 URL = "https://shop.test/1"
 
@@ -51,7 +51,7 @@ def store(database: Database) -> SqliteWatches:
 def manage(database: Database, store: SqliteWatches, clock: FakeClock) -> ManageWatches:
     return ManageWatches(
         store=store,
-        pages=SqlitePageStore(database, retention=Retention(), budget=1 << 40),
+        pages=SqlitePages(database, retention=Retention(), budget=1 << 40),
         clock=clock,
         cron=next_match,
         check=checked,
@@ -159,7 +159,7 @@ async def test_targets_that_are_given_as_they_are_shown_stay_what_they_are(
 async def test_only_the_name_and_targets_of_an_external_watch_are_changed(
     manage: ManageWatches, database: Database
 ) -> None:
-    pages = SqlitePageStore(database, retention=Retention(), budget=1 << 40)
+    pages = SqlitePages(database, retention=Retention(), budget=1 << 40)
     await pages.store_event(StorageEvent(job_id="theirs", url=URL, snapshot_hash="a", ts=0))
     known = await manage.edit("theirs", name="Their shop", targets=[Target(url="json://a/b")])
     assert known is not None

@@ -16,7 +16,7 @@ from unit.deliveries import LEASE
 from webloom.adapters.cron import next_match
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import SqlitePages
 from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
 from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.watch import run_watches
@@ -31,10 +31,11 @@ from webloom.application.watch.run_watches import (
 )
 from webloom.domain.errors import StoreUnavailable, WatchRefused
 from webloom.domain.page import CHECK_QUEUE
+from webloom.domain.page_check import Checked
+from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Outcome, RunStatus, Watch, WatchConfig, WatchRun
-from webloom.ports.page_store import Checked, Retention
 from webloom.ports.watch_runs import ActiveRun, RunFilter
 
 # Smaller than usual, so that few watches are many.
@@ -71,7 +72,7 @@ class World:
         self.clock = clock
         self.watches = SqliteWatches(database, retention=Retention())
         self.store = Runs(database, clock)
-        self.pages = SqlitePageStore(database, retention=Retention(), budget=1 << 40)
+        self.pages = SqlitePages(database, retention=Retention(), budget=1 << 40)
         self.broker = SqliteBroker(database, limits={CHECK_QUEUE: room}, lease=LEASE)
         self.messages: list[dict[str, Any]] = []  # that workers have taken
         self.told: list[str] = []

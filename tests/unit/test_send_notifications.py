@@ -13,9 +13,10 @@ import pytest
 
 from fakes.clock import NOON, FakeClock
 from fakes.notifier import FakeNotifier
+from webloom.adapters.sqlite.change_alerts import SqliteChangeAlerts
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.notifications import SqliteNotifications
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import sqlite_pages
 from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
 from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application.watch import send_notifications
@@ -31,12 +32,13 @@ from webloom.domain.notification import (
     Notification,
     next_attempt,
 )
+from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import EventPrice, StorageEvent
 from webloom.domain.watch import RunStatus, Target, Watch, WatchConfig
 from webloom.domain.watch_run import NewRun, NextRun
 from webloom.ports.notifier import NotificationMessage
-from webloom.ports.page_store import ChangeLog, Retention
+from webloom.ports.page_history import ChangeLog
 
 HOOK = Target(url="https://hook.test/token", secret="s3cret")
 NTFY = Target(url="ntfy://topic")
@@ -85,21 +87,21 @@ def a_log(number: int, *alerts: str) -> ChangeLog:
     )
 
 
-class Pages(SqlitePageStore):
+class Alerts(SqliteChangeAlerts):
     def __init__(self, database: Database) -> None:
-        super().__init__(database, retention=Retention(), budget=1 << 40)
+        super().__init__(database)
         self.dies_at_note = False
         self.odd: str | None = None  # a job that it has a fault with
 
-    async def gather_alerts(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
+    async def assign_batch(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
         if job_id == self.odd:
             raise OverflowError("date value out of range")
-        return await super().gather_alerts(job_id, run_id, batch)
+        return await super().assign_batch(job_id, run_id, batch)
 
-    async def note_told(self, batch: str) -> None:
+    async def note_notified(self, batch: str) -> None:
         if self.dies_at_note:
             raise StoreUnavailable("gone")
-        await super().note_told(batch)
+        await super().note_notified(batch)
 
 
 class Outbox(SqliteNotifications):
@@ -133,7 +135,8 @@ class World:
         self.watches = SqliteWatches(database, retention=Retention())
         self.runs = SqliteWatchRuns(database, retention=Retention())
         self.outbox = Outbox(database)
-        self.pages = Pages(database)
+        self.stores = sqlite_pages(database, retention=Retention(), budget=1 << 40)
+        self.alerts = Alerts(database)
         self.use(FakeNotifier())
 
     def use(self, notifier: FakeNotifier) -> None:
@@ -141,7 +144,8 @@ class World:
         self.send = SendNotifications(
             watches=self.watches,
             notifications=self.outbox,
-            pages=self.pages,
+            alerts=self.alerts,
+            history=self.stores.history,
             notifier=notifier,
             clock=self.clock,
         )
@@ -159,7 +163,7 @@ class World:
         assert run.run_id == run_id
 
     async def store(self, *changes: StorageEvent) -> None:
-        await asyncio.gather(*map(self.pages.store_event, changes))
+        await asyncio.gather(*map(self.stores.pages.store_event, changes))
 
     async def run(self, run_id: str, *changes: StorageEvent) -> None:
         """To its end; or once more, where it was there already."""
@@ -280,8 +284,8 @@ async def test_what_is_stored_after_its_run_is_told_too_and_once(world_of: MakeW
     await world.run("r1", a_change(1, "first"))
     await world.start("r2")
     await world.store(a_change(2, "late"), a_change(3, "not yet", run_id="r2"), a_change(4))
-    await world.send.gather_late()
-    await world.send.gather_late()
+    await world.send.after_late_events()
+    await world.send.after_late_events()
     await world.send.send_due()
     assert sorted(line for _, message in world.notifier.sent for line in message.lines) == sorted(
         ["https://shop.test/1: first", "https://shop.test/2: late"] * 2
@@ -296,20 +300,20 @@ async def test_what_is_stored_after_its_run_is_told_too_and_once(world_of: MakeW
 async def test_however_many_are_late_all_are_told(
     world_of: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(send_notifications, "_LATE_AT_ONCE", 10)
+    monkeypatch.setattr(send_notifications, "_SOURCES_AT_ONCE", 10)
     world = await world_of(HOOK)
     over = RunStatus.COMPLETED
     await world.store(
         *(a_change(number, "x", run_id=f"r{number}", closes_run=over) for number in range(25))
     )
-    await world.send.gather_late()
+    await world.send.after_late_events()
     assert len(await world.notifications()) == 25
 
 
 async def test_what_names_no_run_is_told_with_the_run_of_its_day(world_of: MakeWorld) -> None:
     world = await world_of(HOOK)
     await world.store(a_change(1, "x", run_id=None))
-    await world.send.gather_late()
+    await world.send.after_late_events()
     await world.send.send_due()
     [(_, message)] = world.notifier.sent
     assert message.payload["runId"] == "w:1970-01-01"
@@ -318,15 +322,15 @@ async def test_what_names_no_run_is_told_with_the_run_of_its_day(world_of: MakeW
 async def test_killed_before_it_is_noted_everything_is_told_once(world_of: MakeWorld) -> None:
     """More may have come meanwhile."""
     world = await world_of(HOOK)
-    world.pages.dies_at_note = True
+    world.alerts.dies_at_note = True
     with pytest.raises(StoreUnavailable):
         await world.run("r1", a_change(1, "first"))
     await world.send.send_due()
-    world.pages.dies_at_note = False
+    world.alerts.dies_at_note = False
     await world.run("r1", a_change(2, "second"))
     await world.send.send_due()
     await world.store(a_change(3, "third"))
-    await world.send.gather_late()
+    await world.send.after_late_events()
     await world.send.send_due()
     assert [message.lines for _, message in world.notifier.sent] == [
         ["https://shop.test/1: first"],
@@ -343,11 +347,11 @@ async def test_what_nobody_wants_to_know_is_not_kept_for_later(
     if missing == "watch":
         assert await world.watches.remove_watch("w")
     await world.store(a_change(1, "x"))
-    await world.send.gather_late()
+    await world.send.after_late_events()
     await world.add(HOOK)
-    await world.send.gather_late()
+    await world.send.after_late_events()
     assert await world.notifications() == []
-    assert await world.pages.late_alerts(limit=1) == []
+    assert await world.alerts.pending(limit=1) == []
 
 
 async def test_a_watch_that_nobody_foresaw_does_not_keep_others_from_being_told(
@@ -356,8 +360,8 @@ async def test_a_watch_that_nobody_foresaw_does_not_keep_others_from_being_told(
     world = await world_of(HOOK)
     await world.add(HOOK, watch_id="odd")
     await world.store(a_change(1, "x", job_id="odd", run_id=None), a_change(2, "y", run_id=None))
-    world.pages.odd = "odd"
-    await world.send.gather_late()
+    world.alerts.odd = "odd"
+    await world.send.after_late_events()
     await world.send.send_due()
     assert [message.lines for _, message in world.notifier.sent] == [["https://shop.test/2: y"]]
 

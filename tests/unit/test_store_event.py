@@ -12,24 +12,25 @@ from fakes.clock import NOON, FakeClock
 from unit.deliveries import Deliver
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import SqlitePages
 from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
 from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.application import retrying
 from webloom.application.watch.store_event import FULL_PAUSE, MOST_DELIVERIES, StoreEvent
 from webloom.domain.errors import EventRefused, StorageFull, StoreUnavailable
+from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent, milliseconds_of
 from webloom.domain.watch import Outcome, PageFailure, WatchConfig
 from webloom.domain.watch_run import NewRun
-from webloom.ports.page_store import Retention, Stored
+from webloom.ports.pages import Stored
 
 QUEUE = "storage-agent"
 URL = "https://shop.test/1"
 EVENT = {"jobId": "job", "url": URL, "parsed": {"title": "Loom"}, "version": 2}
 
 
-class Store(SqlitePageStore):
+class Store(SqlitePages):
     """Notes what it is asked for, and may fail."""
 
     def __init__(self, database: Database, *failures: Exception) -> None:

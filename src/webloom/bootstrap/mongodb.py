@@ -14,7 +14,7 @@ from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.notifications import MongoNotifications
-from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.mongodb.revisions import MongoRevisions
 from webloom.adapters.mongodb.sizes import MongoSizes
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
@@ -52,10 +52,14 @@ async def open_mongodb_stores(
         limit=settings.most_bytes,
         pipelines=pipelines,
     ) as database:
+        pages = mongodb_pages(database, retention=kept, budget=settings.storage_budget)
         yield Stores(
             store=MongoInventoryStore(database),
             imports=mongodb_imports(database),
-            pages=MongoPageStore(database, retention=kept, budget=settings.storage_budget),
+            pages=pages.pages,
+            page_history=pages.history,
+            page_storage=pages.storage,
+            change_alerts=pages.alerts,
             watches=MongoWatches(database, retention=kept),
             watch_runs=MongoWatchRuns(database, retention=kept),
             notifications=MongoNotifications(database, retention=kept),

@@ -144,7 +144,7 @@ class Services(Stores):
 
     @property
     def prune_pages(self) -> Callable[[], Awaitable[int]]:
-        return self.pages.prune
+        return self.page_storage.prune
 
     @property
     def dead_letters(self) -> DeadLetters:

@@ -11,7 +11,7 @@ from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import sqlite_locks
 from webloom.adapters.sqlite.notifications import SqliteNotifications
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import sqlite_pages
 from webloom.adapters.sqlite.revisions import SqliteRevisions
 from webloom.adapters.sqlite.sizes import SqliteSizes
 from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
@@ -22,10 +22,14 @@ from webloom.settings import Settings
 
 def sqlite_stores(file: Database, settings: Settings, *, durable_batches: bool) -> Stores:
     kept = retention(settings)
+    pages = sqlite_pages(file, retention=kept, budget=settings.storage_budget)
     return Stores(
         store=SqliteInventoryStore(file),
         imports=sqlite_imports(file, durable_batches=durable_batches),
-        pages=SqlitePageStore(file, retention=kept, budget=settings.storage_budget),
+        pages=pages.pages,
+        page_history=pages.history,
+        page_storage=pages.storage,
+        change_alerts=pages.alerts,
         watches=SqliteWatches(file, retention=kept),
         watch_runs=SqliteWatchRuns(file, retention=kept),
         notifications=SqliteNotifications(file, retention=kept),

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from webloom.domain.retention import Retention
+from webloom.ports.change_alerts import ChangeAlerts
 from webloom.ports.connection import Connected
 from webloom.ports.dump import WholeStore
 from webloom.ports.heartbeats import Heartbeats
@@ -9,7 +11,9 @@ from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
-from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.page_history import PageHistory
+from webloom.ports.page_storage import PageStorage
+from webloom.ports.pages import Pages
 from webloom.ports.revisions import Revisions
 from webloom.ports.room import DatabaseSizes, Room
 from webloom.ports.watch_runs import WatchRuns
@@ -23,7 +27,10 @@ class Stores:
 
     store: InventoryStore
     imports: Imports
-    pages: PageStore
+    pages: Pages
+    page_history: PageHistory
+    page_storage: PageStorage
+    change_alerts: ChangeAlerts
     watches: Watches
     watch_runs: WatchRuns
     notifications: Notifications

@@ -8,7 +8,7 @@ that its sender gave it, or the next one that is free where that number was take
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from webloom.domain.watch import RunStatus
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNTIMED = 1 << 62  # any time is lower
 
 
 class Origin(StrEnum):
@@ -76,6 +77,11 @@ class StorageEvent:
         return Place(self.ts, self.claimed, self.snapshot_hash)
 
     @property
+    def rank(self) -> int:
+        """Of events that bring one version, the lowest decides its place, content and change."""
+        return self.ts if self.has_ts else _UNTIMED
+
+    @property
     def snapshot_key(self) -> str:
         """The same for all events of one version. Without a number, the time tells two visits with
         the same content apart."""
@@ -90,6 +96,14 @@ class StorageEvent:
         by_version = not self.has_ts or (self.run_id is not None and self.claimed > 0)
         stamp = f"version {self.claimed}" if by_version else self.ts
         return digest(self.job_id, self.url, str(stamp), f"{self.price.current.normalize():f}")
+
+    @property
+    def price_rank(self) -> tuple[int, str, str, str]:
+        """Of events that bring one price record, the lowest is kept."""
+        assert self.price is not None  # noqa: S101 - as above
+        percent = self.price.change_percent
+        shown = "None" if percent is None else f"{percent:f}"
+        return self.claimed, self.snapshot_key, str(self.price.currency), shown
 
     @property
     def counted_as(self) -> str:
@@ -116,21 +130,24 @@ class StorageEvent:
         return RunStatus.COMPLETED if self.run_id is None else RunStatus.IN_PROGRESS
 
 
-class Claimed(NamedTuple):
-    """A stored version, as far as numbering goes."""
+def next_number(claimed: int, before: int) -> int:
+    """Of a version whose sender gave it a number (0: none), behind one with the number `before` (0:
+    there is none)."""
+    return max(claimed, before + 1)
 
-    place: Place
-    number: int  # that it has now
+
+def previous_number(number: int, before: int) -> int:
+    """The version that a change log compares with, if the one before has the number `before` (0: it
+    is not known)."""
+    return before or number - 1
 
 
-def renumbered(before: int, versions: Iterable[Claimed]) -> list[int]:
-    """The numbers of versions that stand in the order of their places, behind one with the number
-    `before` (0: there is none)."""
-    numbers = []
-    for version in versions:
-        before = max(version.place.claimed, before + 1)
-        numbers.append(before)
-    return numbers
+def with_first_time(
+    event: StorageEvent, version_ts: int | None, price_ts: int | None
+) -> StorageEvent:
+    """An event without a time takes that of its first delivery, which stored these."""
+    first = price_ts if version_ts is None else version_ts
+    return event if event.has_ts or first is None else replace(event, ts=first)
 
 
 def run_of_day(job_id: str, ts: int) -> str:

@@ -145,7 +145,7 @@ class _Watcher:
 
     async def gather(self) -> None:
         """Seldom, so that what comes one by one is told in few messages."""
-        await self._telling.during(self._notifications.gather_late)
+        await self._telling.during(self._notifications.after_late_events)
 
 
 class _Producer:

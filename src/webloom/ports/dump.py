@@ -21,9 +21,9 @@ from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Metadata, Processing, Status
 from webloom.domain.notification import Notification
+from webloom.domain.page_check import Validators
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.domain.watch import Outcome, Watch, WatchRun
-from webloom.ports.page_store import Validators
 from webloom.ports.postings import StoredPosting
 
 Value = TypeVar("Value")

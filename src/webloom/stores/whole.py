@@ -20,6 +20,7 @@ from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Record, Status
 from webloom.domain.notification import Notification
 from webloom.domain.request_state import RequestState
+from webloom.domain.retention import Retention
 from webloom.domain.storage_event import EventPrice, Place, StorageEvent, milliseconds_of
 from webloom.domain.watch import (
     Metrics,
@@ -37,7 +38,7 @@ from webloom.ports.dump import (
     WholeRun,
     WholeVersion,
 )
-from webloom.ports.page_store import Retention, StoredPage
+from webloom.ports.pages import StoredPage
 from webloom.ports.postings import StoredPosting
 
 Item = TypeVar("Item")

@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from contracts.adapters import stores_in
 from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.notifications import MongoNotifications
-from webloom.adapters.mongodb.page_store import MongoPageStore
+from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.adapters.sqlite.database import open_database
@@ -22,16 +23,17 @@ from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.adapters.sqlite.locks import sqlite_locks
 from webloom.adapters.sqlite.notifications import SqliteNotifications
-from webloom.adapters.sqlite.page_store import SqlitePageStore
+from webloom.adapters.sqlite.pages import sqlite_pages
 from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
 from webloom.adapters.sqlite.watches import SqliteWatches
+from webloom.domain.retention import Retention
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
-from webloom.ports.page_store import PageStore, Retention
+from webloom.ports.page_stores import PageStores
 from webloom.ports.watch_runs import WatchRuns
 from webloom.ports.watches import Watches
 
@@ -42,10 +44,9 @@ FOR_EVER = Retention(snapshots=36_500, change_logs=36_500, job_runs=36_500, pric
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stores:
+class Stores(PageStores):
     inventory: InventoryStore
     imports: Imports
-    pages: PageStore
     watches: Watches
     watch_runs: WatchRuns
     notifications: Notifications
@@ -59,7 +60,7 @@ async def sqlite_stores(file: Path, clock: Clock) -> AsyncIterator[Stores]:
         yield Stores(
             inventory=SqliteInventoryStore(database),
             imports=sqlite_imports(database, durable_batches=False),
-            pages=SqlitePageStore(database, retention=FOR_EVER, budget=BUDGET),
+            **stores_in(sqlite_pages(database, retention=FOR_EVER, budget=BUDGET)),
             watches=SqliteWatches(database, retention=FOR_EVER),
             watch_runs=SqliteWatchRuns(database, retention=FOR_EVER),
             notifications=SqliteNotifications(database, retention=FOR_EVER),
@@ -74,7 +75,7 @@ async def mongodb_stores(url: str, clock: Clock) -> AsyncIterator[Stores]:
         yield Stores(
             inventory=MongoInventoryStore(database),
             imports=mongodb_imports(database),
-            pages=MongoPageStore(database, retention=FOR_EVER, budget=BUDGET),
+            **stores_in(mongodb_pages(database, retention=FOR_EVER, budget=BUDGET)),
             watches=MongoWatches(database, retention=FOR_EVER),
             watch_runs=MongoWatchRuns(database, retention=FOR_EVER),
             notifications=MongoNotifications(database, retention=FOR_EVER),

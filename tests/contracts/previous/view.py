@@ -9,7 +9,8 @@ import msgspec
 from contracts.previous.stores import Stores
 from webloom.domain.inventory import RecordFilter
 from webloom.ports.import_runs import RunFilter
-from webloom.ports.page_store import ChangeFilter, PageFilter
+from webloom.ports.page_history import ChangeFilter
+from webloom.ports.pages import PageFilter
 from webloom.ports.postings import PostingFilter
 from webloom.ports.watch_runs import RunFilter as WatchRunFilter
 
@@ -62,16 +63,16 @@ async def _watch_runs(stores: Stores) -> dict[str, Any]:
 
 async def _pages(stores: Stores) -> dict[str, Any]:
     """With their versions, contents and prices."""
-    listed, _ = await stores.pages.pages(PageFilter(), limit=MANY)
+    listed, _ = await stores.pages.list_pages(PageFilter(), limit=MANY)
     pages = {}
     for each in listed:
-        versions = await stores.pages.versions(each.job_id, each.url, limit=MANY)
-        prices, _ = await stores.pages.prices(each.job_id, each.url, limit=MANY)
+        versions = await stores.history.versions(each.job_id, each.url, limit=MANY)
+        prices, _ = await stores.history.prices(each.job_id, each.url, limit=MANY)
         pages[f"{each.job_id} {each.url}"] = {
             "page": await stores.pages.find_page(each.job_id, each.url),
             "versions": {str(version.version): version for version in versions},
             "contents": {
-                str(version.version): await stores.pages.parsed(
+                str(version.version): await stores.history.parsed(
                     each.job_id, each.url, version.version
                 )
                 for version in versions
@@ -82,7 +83,7 @@ async def _pages(stores: Stores) -> dict[str, Any]:
 
 
 async def _change_logs(stores: Stores) -> dict[str, Any]:
-    found, _ = await stores.pages.change_logs(ChangeFilter(), limit=MANY)
+    found, _ = await stores.history.change_logs(ChangeFilter(), limit=MANY)
     return {f"{each.job_id} {each.url} {each.current}": each for each in found}
 
 

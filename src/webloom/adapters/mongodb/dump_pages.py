@@ -12,8 +12,7 @@ from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.dump import Items, Kind, Session
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.adapters.mongodb.page_contents import Contents, expiry
-from webloom.adapters.mongodb.page_documents import (
+from webloom.adapters.mongodb.page_codec import (
     MOST_BYTES,
     Parts,
     checked_part,
@@ -28,14 +27,15 @@ from webloom.adapters.mongodb.page_documents import (
     validator_fields,
     version_document,
 )
+from webloom.adapters.mongodb.page_contents import Contents, expiry
 from webloom.adapters.mongodb.page_versions import Versions, log_numbers
 from webloom.adapters.mongodb.page_writes import bulk
 from webloom.deltas import applied, compressed
 from webloom.domain.errors import EventRefused, StoreUnavailable
+from webloom.domain.retention import Retention
 from webloom.domain.storage_event import EventPrice, Place, page_key
 from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import WholeLog, WholePage, WholePrice, WholeVersion
-from webloom.ports.page_store import Retention
 from webloom.stores.whole import (
     event_of,
     json_value,
@@ -113,10 +113,8 @@ def _parts(page: WholePage) -> Parts:
     if page.checked_at is not None and page.outcome is not None:
         parts["checked"] = checked_part(page.checked_at, page.outcome, page.error)
     if page.validated_at is not None:
-        given = page.validators
-        names = {"etag": given.etag, "lastModified": given.last_modified}
-        fields = validator_fields(names | {"bodyHash": given.body_hash})
-        parts["validators"] = place_at(page.validated_at), fields
+        place = place_at(page.validated_at, 0, *page.validators.order)
+        parts["validators"] = place, validator_fields(page.validators)
     return parts
 
 

@@ -14,6 +14,9 @@ from pymongo.asynchronous.cursor import AsyncCursor
 
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.indexes import Collection
+from webloom.stores.cursors import cursor_of, values_of
+
+MOST_SCANNED = 1000  # documents looked at for one page of a listing
 
 Index = list[tuple[str, int]]
 Fields = dict[str, bool]
@@ -102,3 +105,18 @@ async def _whole(
     found = collection.find({"_id": {"$in": keys}}, shown, batch_size=len(keys) + 1)
     by_key = {each["_id"]: each for each in await found.to_list() if accepts(each)}
     return [by_key[key] for key in keys if key in by_key]
+
+
+# Cursors of listings that are ordered by a number and the key, both descending
+
+
+def behind(name: str, cursor: str | None) -> Document:
+    """Raises BadCursor."""
+    if cursor is None:
+        return {}
+    number, key = values_of(cursor, int, str)
+    return {name: {"$lte": number}, "$or": [{name: {"$lt": number}}, {"_id": {"$lt": key}}]}
+
+
+def cursor_behind(name: str, last: Document | None) -> str | None:
+    return None if last is None else cursor_of(int(last[name]), last["_id"])

@@ -19,8 +19,8 @@ from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import NOTICES_LATEST_FIRST
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
 from webloom.domain.notification import Notification
+from webloom.domain.retention import Retention
 from webloom.ports.notifications import DueTarget
-from webloom.ports.page_store import Retention
 from webloom.stores.cursors import cursor_of, values_of
 from webloom.stores.notifications import StoredNotifications
 

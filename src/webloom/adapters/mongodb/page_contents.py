@@ -1,7 +1,7 @@
-"""The contents of versions: whole, or as a delta against a newer one.
+"""Contents of versions: whole, or as a delta against a newer one.
 
-A version's content never changes, only how it is kept; so whoever has read it may use it, whatever
-others do meanwhile.
+The content of a version never changes, only how it is kept. So it can be used after it was read,
+whatever others do meanwhile.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
-from webloom.deltas import applied, compressed, delta, restored
+from webloom.deltas import compressed, delta, restored
+from webloom.stores.page_contents import LONGEST_CHAIN, joined
 
-LONGEST_CHAIN = 64  # deltas to be read for one version
 _KEPT = {"parsed": True, "base": True}
 _SHORT = 20_000  # bytes, which take less time than to hand them to another thread
 
 
 def is_kept_whole(number: int, next_number: int) -> bool:
-    """So that a version is never further than LONGEST_CHAIN from a whole one."""
+    """So that no version is further than LONGEST_CHAIN from a whole one."""
     return number // LONGEST_CHAIN != next_number // LONGEST_CHAIN
 
 
@@ -64,9 +64,11 @@ class Contents:
     def __init__(self, database: MongoDatabase) -> None:
         self._snapshots = database.snapshots
 
-    async def read(self, key: str, session: AsyncClientSession | None = None) -> bytes | None:
-        """None: the version is gone, or what it was made with."""
-        chain: list[bytes] = []
+    async def bodies(
+        self, key: str, session: AsyncClientSession | None = None
+    ) -> list[bytes] | None:
+        """For `joined`. None: the version is gone, or what it was made with."""
+        bodies: list[bytes] = []
         wanted: str | None = key
         seen: set[str] = set()
         while wanted is not None:
@@ -78,13 +80,10 @@ class Contents:
             )
             if found is None or "parsed" not in found:
                 return None
-            chain.append(found["parsed"])
+            bodies.insert(0, found["parsed"])
             wanted = found.get("base")
-        return await asyncio.to_thread(_restored, chain)
+        return bodies
 
-
-def _restored(chain: list[bytes]) -> bytes:
-    content = restored(chain.pop())
-    while chain:
-        content = applied(chain.pop(), content)
-    return content
+    async def read(self, key: str, session: AsyncClientSession | None = None) -> bytes | None:
+        bodies = await self.bodies(key, session)
+        return None if bodies is None else await asyncio.to_thread(joined, bodies)

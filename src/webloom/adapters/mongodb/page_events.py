@@ -15,7 +15,6 @@ between two writes leaves an event that comes again and does what is left.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -24,6 +23,19 @@ from pymongo import UpdateMany, UpdateOne
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
+from webloom.adapters.mongodb.page_codec import (
+    MOST_BYTES,
+    Parts,
+    content_fields,
+    json_bytes,
+    log_codec,
+    log_document,
+    logged_change,
+    page_update,
+    parts_of,
+    price_document,
+    version_document,
+)
 from webloom.adapters.mongodb.page_contents import (
     difference,
     expiry,
@@ -32,23 +44,16 @@ from webloom.adapters.mongodb.page_contents import (
     superseded_by,
     unpacked,
 )
-from webloom.adapters.mongodb.page_documents import (
-    MOST_BYTES,
-    Parts,
-    content_fields,
-    json_bytes,
-    log_document,
-    page_update,
-    parts_of,
-    price_document,
-    version_document,
-)
-from webloom.adapters.mongodb.page_versions import Versions, log_numbers, next_number
-from webloom.adapters.mongodb.page_writes import Inserted, PageUpdate, PageWrites, Stretch
+from webloom.adapters.mongodb.page_versions import Versions, log_numbers
+from webloom.adapters.mongodb.page_writes import Inserted, PageUpdate, PageWrites, VersionRange
+from webloom.adapters.mongodb.primitives import MongoDocuments
 from webloom.adapters.mongodb.watch_ledger import WatchLedger, entry_of
+from webloom.domain.change_log import LoggedChange, earliest
 from webloom.domain.errors import EventRefused
-from webloom.domain.storage_event import StorageEvent, page_key
-from webloom.ports.page_store import Retention, Stored
+from webloom.domain.retention import Retention
+from webloom.domain.storage_event import StorageEvent, next_number, page_key, with_first_time
+from webloom.ports.pages import Stored
+from webloom.stores.primitives import Now
 
 _NO_LINK = {"key": None, "number": 0}
 
@@ -74,7 +79,7 @@ class _Begun(NamedTuple):
     is_new: bool
 
 
-class Events:
+class EventWriter:
     def __init__(
         self, database: MongoDatabase, writes: PageWrites, ledger: WatchLedger, keep: Retention
     ) -> None:
@@ -83,13 +88,14 @@ class Events:
         self._writes = writes
         self._ledger = ledger
         self._versions = Versions(database, keep.snapshots)
+        self._logs = MongoDocuments(database, log_codec(database.change_logs))
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def store(self, event: StorageEvent) -> Stored:
         page = page_key(event.job_id, event.url)
         # Events of one page that come to this process at once would only get in each other's way.
         async with self._turns.setdefault(page, asyncio.Lock()):
-            event = await self._as_first_received(event)
+            event = await self._timed(event)
             made = await _made(event)
             begun = await self._begin(made)
             number, _ = await asyncio.gather(
@@ -97,20 +103,23 @@ class Events:
             )
         return Stored(version=None if made.content is None else number, is_new=begun.is_new)
 
-    async def _as_first_received(self, event: StorageEvent) -> StorageEvent:
-        """One without a time has that of its first delivery."""
+    async def _timed(self, event: StorageEvent) -> StorageEvent:
         if event.has_ts:
             return event
+        version = price = None
         with self._db.use():
-            first = await self._db.snapshots.find_one(
+            version = await self._db.snapshots.find_one(
                 {"_id": event.snapshot_key}, {"createdAt": True}
             )
-            if first is None and event.price is not None:
-                known = await self._db.price_history.find_one(
+            if event.price is not None:
+                price = await self._db.price_history.find_one(
                     {"_id": event.price_key}, {"timestamp": True}
                 )
-                first = known and {"createdAt": known["timestamp"]}
-        return event if first is None else replace(event, ts=int(first["createdAt"]))
+        return with_first_time(
+            event,
+            None if version is None else int(version["createdAt"]),
+            None if price is None else int(price["timestamp"]),
+        )
 
     async def _begin(self, made: _Made) -> _Begun:
         head, newest = await asyncio.gather(
@@ -128,13 +137,13 @@ class Events:
             self._insert_log(made),
             self._update_page(made, is_known=is_known),
         )
-        if version is Inserted.THERE and made.version is not None:
+        if version is Inserted.EXISTS and made.version is not None:
             await self._join(made.version)
         return _Begun(
             before=before,
             is_newest=is_newest,
-            is_first=version is Inserted.MADE and log is not Inserted.TAKEN,
-            is_new=not is_known or Inserted.MADE in (version, price, log),
+            is_first=version is Inserted.CREATED and log is not Inserted.CONFLICT,
+            is_new=not is_known or Inserted.CREATED in (version, price, log),
         )
 
     async def _settle(self, made: _Made, begun: _Begun) -> int | None:
@@ -151,7 +160,7 @@ class Events:
         return number
 
     async def _rows(self, page: str, start: str | None) -> list[Document]:
-        return [] if start is None else await self._writes.rows.ask(Stretch(page, start))
+        return [] if start is None else await self._writes.rows.ask(VersionRange(page, start))
 
     # The version
 
@@ -181,24 +190,11 @@ class Events:
         if made.log is None:
             return None
         inserted = await self._writes.logs.ask(made.log)
-        if inserted is Inserted.TAKEN:
+        if inserted is Inserted.CONFLICT:
             waiting = await self._writes.logs.ask(made.log | {"numbered": False})
-            inserted = Inserted.THERE if waiting is Inserted.THERE else Inserted.TAKEN
-        if inserted is Inserted.THERE:  # the earliest event of a version tells what has changed
-            names = ("changes", "timestamp", "runId", "alerts", "place")
-            told = {name: made.log[name] for name in names} | {"exact": made.log.get("exact")}
-            if_moved = {"_id": made.log["_id"], "timestamp": {"$gt": made.log["timestamp"]}}
-            later = {"_id": made.log["_id"], "place": {"$gt": made.log["place"]}}
-            with self._db.use():
-                await self._db.change_logs.bulk_write(
-                    [
-                        UpdateOne(if_moved, {"$set": {"keyed": True}}),
-                        UpdateOne(
-                            later | {"batch": None}, {"$set": told | {"untold": made.log["untold"]}}
-                        ),
-                        UpdateOne(later, {"$set": told}),  # people are told of it already
-                    ]
-                )
+            inserted = Inserted.EXISTS if waiting is Inserted.EXISTS else Inserted.CONFLICT
+        if inserted is Inserted.EXISTS:
+            await self._logs.change(_keep_earliest, [(made.log["_id"], logged_change(made.log))])
         return inserted
 
     async def _join(self, version: Document) -> None:
@@ -264,11 +260,11 @@ class Events:
         if made.price is None:
             return None
         inserted = await self._writes.prices.ask(made.price)
-        if inserted is Inserted.THERE:
+        if inserted is Inserted.EXISTS:
             names = ("currency", "changePercent", "version", "claimed", "versionKey", "rank")
             as_first = {"_id": made.price["_id"], "rank": {"$gt": made.price["rank"]}}
-            told = {name: made.price[name] for name in names}
-            await self._writes.change_prices.ask(UpdateOne(as_first, {"$set": told}))
+            fields = {name: made.price[name] for name in names}
+            await self._writes.change_prices.ask(UpdateOne(as_first, {"$set": fields}))
         return inserted
 
     async def _supersede_prices(self, made: _Made, head: Document | None) -> None:
@@ -283,6 +279,13 @@ class Events:
 
     def _expiry(self, days: float) -> datetime:
         return expiry(self._db.server_time(), days)
+
+
+def _keep_earliest(
+    known: LoggedChange | None, new: LoggedChange, now: Now
+) -> tuple[LoggedChange | None, None]:
+    """One that has expired meanwhile stays away."""
+    return None if known is None else earliest(known, new), None
 
 
 async def _made(event: StorageEvent) -> _Made:

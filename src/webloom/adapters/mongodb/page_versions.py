@@ -4,8 +4,8 @@ An event inserts its version and looks at its neighbours afterwards; so of two e
 the same time, at least one sees the other's version. `settle` then sets right whatever does not
 follow from the versions that are there: numbers, change logs, the page's number, deltas, dates of
 expiry. Each write is made on the condition that the document is as it was read, and all is looked
-at again until nothing is left to do. Whoever died half way did not acknowledge the event: it comes
-again, finds its version there, and looks at all versions behind it.
+at again until nothing is left to do. A process that died half way did not acknowledge the event: it
+comes again, finds its version there, and looks at all versions behind it.
 
 Numbers are computed from the version before. One that has expired has left its number with the
 version behind it (`previous`). A version moves to an earlier place when an event with an earlier
@@ -23,6 +23,7 @@ from pymongo import ASCENDING, DESCENDING, UpdateOne
 
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
+from webloom.adapters.mongodb.page_codec import content_fields
 from webloom.adapters.mongodb.page_contents import (
     Contents,
     difference,
@@ -31,10 +32,10 @@ from webloom.adapters.mongodb.page_contents import (
     packed,
     superseded_by,
 )
-from webloom.adapters.mongodb.page_documents import content_fields, from_json
 from webloom.adapters.mongodb.page_writes import ROW, bulk
 from webloom.domain.errors import StoreUnavailable
-from webloom.domain.storage_event import Claimed, Place, renumbered
+from webloom.domain.storage_event import next_number, previous_number
+from webloom.stores.page_contents import decoded
 
 MOST_PASSES = 200
 _CHUNK = 200  # versions read at once
@@ -72,11 +73,7 @@ class _View:
 
 
 def log_numbers(number: int, before: int) -> Document:
-    return {"previous": before or number - 1, "current": number}
-
-
-def next_number(claimed: int, before: int) -> int:
-    return renumbered(before, [Claimed(Place(0, claimed, ""), 0)])[0]
+    return {"previous": previous_number(number, before), "current": number}
 
 
 class Versions:
@@ -216,8 +213,8 @@ class Versions:
         return is_changed
 
     async def _set_page(self, view: _View) -> bool:
-        """It shows the newest version. Where it shows one that is not there, whoever brings that
-        one is at work."""
+        """It shows the newest version. Where it shows one that is not there, another process is
+        about to insert that."""
         page = await self._db.pages.find_one({"_id": view.page}, {"contentKey": 1, "version": 1})
         if page is None:
             return False
@@ -240,7 +237,7 @@ class Versions:
         whole = await self._snapshots.find_one({"_id": row["_id"]}, {"snapshotHash": 1})
         if content is None or whole is None:
             return False
-        fields = content_fields(from_json(content), content, whole["snapshotHash"], row["_id"])
+        fields = content_fields(decoded(content), content, whole["snapshotHash"], row["_id"])
         fields |= {"version": number, "places.content": row["place"]}
         shown = await self._db.pages.update_one(as_read, {"$set": fields})
         return shown.modified_count > 0

@@ -28,9 +28,9 @@ Operation = UpdateOne | UpdateMany
 
 
 class Inserted(Enum):
-    MADE = "made"
-    THERE = "there"  # the document was there already
-    TAKEN = "taken"  # another one has what must be unique
+    CREATED = "created"
+    EXISTS = "exists"  # the same document is there already
+    CONFLICT = "conflict"  # another document has its number
 
 
 class PageUpdate(NamedTuple):
@@ -38,7 +38,7 @@ class PageUpdate(NamedTuple):
     update: list[Document]
 
 
-class Stretch(NamedTuple):
+class VersionRange(NamedTuple):
     """Versions of a page, from a place on."""
 
     page: str
@@ -50,7 +50,7 @@ class PageWrites:
         self._db = database
         self.heads: Batcher[str, Document | None] = database.batcher(self._heads)
         self.newest: Batcher[str, list[Document]] = database.batcher(self._newest)
-        self.rows: Batcher[Stretch, list[Document]] = database.batcher(self._rows)
+        self.rows: Batcher[VersionRange, list[Document]] = database.batcher(self._rows)
         self.pages: Batcher[PageUpdate, None] = database.batcher(self._update_pages)
         self.versions = self._inserts(database.snapshots)
         self.prices = self._inserts(database.price_history)
@@ -76,14 +76,14 @@ class PageWrites:
             by_page = _by_page(await found.to_list())
         return [by_page.get(key, []) for key in keys]
 
-    async def _rows(self, stretches: list[Stretch]) -> list[list[Document] | WebloomError]:
-        wanted = [{"page": each.page, "place": {"$gte": each.start}} for each in stretches]
+    async def _rows(self, ranges: list[VersionRange]) -> list[list[Document] | WebloomError]:
+        wanted = [{"page": each.page, "place": {"$gte": each.start}} for each in ranges]
         with self._db.use():
             found = self._db.snapshots.find({"$or": wanted}, ROW, hint=IN_PLACE)
             by_page = _by_page(await found.to_list())
         return [
             [row for row in by_page.get(each.page, []) if row["place"] >= each.start]
-            for each in stretches
+            for each in ranges
         ]
 
     async def _update_pages(self, updates: list[PageUpdate]) -> list[WebloomError | None]:
@@ -145,8 +145,8 @@ def _duplicates(error: BulkWriteError) -> dict[int, Mapping[str, Any]]:
 
 def _inserted(failure: Mapping[str, Any] | None) -> Inserted:
     if failure is None:
-        return Inserted.MADE
-    return Inserted.THERE if "_id" in failure["keyPattern"] else Inserted.TAKEN
+        return Inserted.CREATED
+    return Inserted.EXISTS if "_id" in failure["keyPattern"] else Inserted.CONFLICT
 
 
 def _by_page(documents: list[Document]) -> dict[str, list[Document]]:

@@ -23,7 +23,7 @@ from bson.int64 import Int64
 from bson.objectid import ObjectId
 
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.page_documents import amount, decimal_of
+from webloom.adapters.mongodb.page_codec import amount, decimal_of
 from webloom.domain.watch import Begun, Metrics, RunStatus, Tally, Watch, WatchConfig
 
 METRICS = ("pagesProcessed", "changesDetected", "priceChangesDetected")  # of runs and watches

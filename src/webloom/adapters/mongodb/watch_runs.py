@@ -14,10 +14,10 @@ from webloom.adapters.mongodb.primitives import Codec, MongoDocuments, MongoPair
 from webloom.adapters.mongodb.watch_codec import FIELDS, GUARDS, watch_document, watch_of
 from webloom.adapters.mongodb.watch_ledger import IN_PROGRESS, WatchLedger, page_in_run
 from webloom.adapters.mongodb.watch_run_codec import made, run_document, run_of, run_state_of
+from webloom.domain.retention import Retention
 from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import EVENTS, Watch, WatchRun
 from webloom.domain.watch_run import RunState
-from webloom.ports.page_store import Retention
 from webloom.ports.watch_runs import RunFilter
 from webloom.stores.cursors import cursor_of, values_of
 from webloom.stores.watch_runs import FoundRun, StoredWatchRuns

@@ -7,14 +7,15 @@ from pymongo import ASCENDING
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import WATCHES_COUNTED
-from webloom.adapters.mongodb.page_documents import place_at, validator_fields
+from webloom.adapters.mongodb.page_codec import place_at, validator_fields
 from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
 from webloom.adapters.mongodb.watch_codec import FIELDS, watch_of
 from webloom.adapters.mongodb.watch_ledger import WatchLedger
 from webloom.adapters.mongodb.watch_runs import CountedRunCodec, watch_codec
+from webloom.domain.page_check import Validators
+from webloom.domain.retention import Retention
 from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import Watch
-from webloom.ports.page_store import Retention
 from webloom.ports.watches import WatchCounts
 from webloom.stores.cursors import cursor_of, values_of
 from webloom.stores.watches import StoredWatches
@@ -43,7 +44,7 @@ class MongoWatches(StoredWatches):
         with self._db.use():
             await self._db.pages.update_many(
                 {"jobId": plain(watch_id)},
-                {"$set": validator_fields({}) | {"places.validators": now}},
+                {"$set": validator_fields(Validators()) | {"places.validators": now}},
             )
 
     async def watches(

@@ -8,10 +8,13 @@ work on its rows is done inside a single step, beside the event loop.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import msgspec
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _encoder = msgspec.json.Encoder()
 _lists = msgspec.json.Decoder(list[list[Any]])
@@ -53,6 +56,33 @@ def select_all(
     # SQLite takes any bytes for text; a row that somebody put in by hand must not hide the others.
     rows: list[Any] = decoder.decode(found.decode(errors="replace"))
     return rows
+
+
+def for_each(
+    run: Callable[[sqlite3.Connection, Item], Result],
+) -> Callable[[sqlite3.Connection, list[Item]], list[Result]]:
+    """A batch of writes that can't share statements."""
+    return lambda connection, items: [run(connection, item) for item in items]
+
+
+def update(connection: sqlite3.Connection, table: str, key: int, columns: dict[str, Any]) -> None:
+    """Of the row with that id; nothing where no columns are given."""
+    if columns:
+        names = ", ".join(f"{name} = ?" for name in columns)
+        connection.execute(f"UPDATE {table} SET {names} WHERE id = ?", (*columns.values(), key))
+
+
+def upsert(
+    connection: sqlite3.Connection, table: str, key: str, columns: dict[str, Any], **initial: Any
+) -> None:
+    """`initial` are columns that only a new row gets."""
+    names = [*columns, *initial]
+    changed = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "
+        f"ON CONFLICT ({key}) DO UPDATE SET {changed}",
+        (*columns.values(), *initial.values()),
+    )
 
 
 def plain(text: str) -> str:

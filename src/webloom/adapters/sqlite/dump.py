@@ -185,17 +185,3 @@ def _put(connection: sqlite3.Connection, puts: list[_Put]) -> list[None]:
         news = [new for here, item in pairs if (new := merged(here, item)) != here]
         put.table.put(connection, news, put.prepared)
     return [None] * len(puts)
-
-
-def upsert(
-    connection: sqlite3.Connection, table: str, key: str, row: dict[str, Any], **initial: Any
-) -> None:
-    """`initial` are columns that only a new row gets."""
-    names = [*row, *initial]
-    connection.execute(
-        f"""
-        INSERT INTO {table} ({", ".join(names)}) VALUES ({", ".join("?" * len(names))})
-        ON CONFLICT ({key}) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in row)}
-        """,
-        (*row.values(), *initial.values()),
-    )

@@ -8,23 +8,23 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
-from webloom.adapters.sqlite import page_rows, page_versions
-from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.dump import Table, each, upsert
-from webloom.adapters.sqlite.page_pruning import DAY
-from webloom.adapters.sqlite.page_rows import NEVER, OUTCOMES
+from webloom.adapters.sqlite import page_codec, page_contents, page_versions
+from webloom.adapters.sqlite.batches import plain, update, upsert
+from webloom.adapters.sqlite.dump import Table, each
+from webloom.adapters.sqlite.page_codec import NEVER
+from webloom.adapters.sqlite.page_contents import Content
+from webloom.adapters.sqlite.page_storage import expiry as after
 from webloom.adapters.sqlite.page_versions import Slot
 from webloom.adapters.sqlite.primitives import Row
 from webloom.adapters.sqlite.values import columns_of, instant, milliseconds
 from webloom.deltas import applied, compressed, restored
 from webloom.domain.errors import StoreUnavailable
-from webloom.domain.storage_event import Claimed, Place, renumbered
+from webloom.domain.page_check import OUTCOMES
+from webloom.domain.retention import Retention
+from webloom.domain.storage_event import Place, next_number
 from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import WholeLog, WholePage, WholePrice, WholeVersion
-from webloom.ports.page_store import Retention
 from webloom.stores.whole import json_value, part_events, plain_amount, whole_page
-
-Content = tuple[bytes, bytes]  # compressed, and its digest
 
 
 class Expiry(NamedTuple):
@@ -35,21 +35,21 @@ class Expiry(NamedTuple):
 
     @classmethod
     def at(cls, wall: int, keep: Retention) -> Expiry:
-        return cls(wall + int(keep.snapshots * DAY), wall + int(keep.prices * DAY))
+        return cls(after(wall, keep.snapshots), after(wall, keep.prices))
 
 
-_PARTS = ("classification", "price", "availability")
+_PARTS = ("price", "availability", "classification")
 _NOT_IN_LOGS = ("key", "url", "number", "place", "changes", "alerts", "expires_at")
 
 
 def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
     return {
         "pages": Table(
-            columns=f"{page_rows.PAGE_COLUMNS}, validated_at",
-            source=page_rows.FROM_PAGES,
+            columns=f"{page_codec.COLUMNS}, validated_at",
+            source=page_codec.SOURCE,
             order="pages.id",
             find_by="pages.key",
-            key=lambda _, item: page_rows.key_of(item.job_id, item.url),
+            key=lambda _, item: page_codec.key_of(item.job_id, item.url),
             items=each(_page),
             put=_put_pages,
         ),
@@ -61,7 +61,7 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
             find_by="snapshots.key",
             carried="(bytes > 0 OR content_rank IS NULL)",
             items=_versions,
-            prepare=lambda items: (expiry(), _bodies(items)),
+            prepare=lambda items: (expiry(), _contents(items)),
             put=_put_versions,
         ),
         "price_history": Table(
@@ -92,24 +92,23 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
 
 
 def _page(row: Row) -> WholePage:
-    texts = dict(zip(_PARTS, (row[9], row[4], row[5]), strict=True))
+    texts = dict(zip(_PARTS, row[3:6], strict=True))
     places = {
-        name: Place(*page_rows.placed_parts.decode(text).place)
+        name: Place(*page_codec.parts.decode(text).place)
         for name, text in texts.items()
         if text is not None
     }
     validated_at = None if row[-1] == NEVER else row[-1]
-    return whole_page(page_rows.page_of(row, page_rows.NO_CONTENT), places, validated_at)
+    return whole_page(page_codec.page_of(row, None), places, validated_at)
 
 
 def _put_pages(connection: sqlite3.Connection, items: list[WholePage], _: None) -> None:
     """As events do it."""
     for item in items:
-        page, _is_new = page_rows.numbered(connection, item.job_id, item.url)
+        page, _is_new = page_codec.numbered(connection, item.job_id, item.url)
         for event in part_events(item).values():
-            page_rows.note_parts(connection, page, event)
-        if item.last_updated is not None:
-            page_rows.note_update(connection, page, item.last_updated)
+            page_codec.note_parts(connection, page, event)
+        _note_update(connection, page, item.last_updated)
         if item.checked_at is not None or item.validated_at is not None:
             row = columns_of(item.validators) | {
                 "page": page,
@@ -119,6 +118,13 @@ def _put_pages(connection: sqlite3.Connection, items: list[WholePage], _: None) 
                 "validated_at": NEVER if item.validated_at is None else item.validated_at,
             }
             upsert(connection, "page_checks", "page", row)
+
+
+def _note_update(connection: sqlite3.Connection, page: int, ts: int | None) -> None:
+    connection.execute(
+        "UPDATE pages SET last_updated = max(last_updated, coalesce(?, ?)) WHERE id = ?",
+        (ts, NEVER, page),
+    )
 
 
 # Versions
@@ -137,7 +143,7 @@ def _versions(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[W
                     ).fetchone()
                     data = applied(body, data)
                 else:
-                    data = page_versions.content(connection, number)
+                    data = page_contents.content(connection, number)
             except ValueError as error:
                 problem = f"version {version} of {url} can't be read: {error}"
                 raise StoreUnavailable(problem) from error
@@ -153,13 +159,15 @@ def _versions(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[W
         )
 
 
-def _bodies(items: list[WholeVersion]) -> dict[str, Content]:
+def _contents(items: list[WholeVersion]) -> dict[str, Content]:
     """Whole: `_settle` makes deltas."""
-    data = {it.key: canonical(it.content) for it in items if it.content is not None}
-    return {
-        key: (compressed(each), hashlib.blake2b(each, digest_size=16).digest())
-        for key, each in data.items()
-    }
+    contents = {}
+    for item in items:
+        if item.content is not None:
+            data = canonical(item.content)
+            digest = hashlib.blake2b(data, digest_size=16).digest()
+            contents[item.key] = Content(data, digest, compressed(data))
+    return contents
 
 
 def _put_versions(
@@ -174,11 +182,12 @@ def _put_versions(
         pages.add(slot.page)
         if slot.size or version.content is None:
             continue
-        body, digest = contents[version.key]
-        page_versions.write_content(connection, slot.id, body, base=None, expire_at=slot.expire_at)
-        connection.execute(
-            "UPDATE snapshots SET content_rank = rank, digest = ? WHERE id = ?", (digest, slot.id)
+        _, digest, body, _ = contents[version.key]
+        page_contents.write_content(
+            connection, slot.id, body or b"", base=None, expire_at=slot.expire_at
         )
+        row = {"content_rank": slot.rank, "digest": digest}
+        update(connection, "snapshots", slot.id, row)
     for page in pages:
         _settle(connection, page, expiry)
 
@@ -186,7 +195,7 @@ def _put_versions(
 def _put_slot(connection: sqlite3.Connection, version: WholeVersion | WholeLog) -> Slot:
     """Another version that has the number gets a new one when the page is settled. A version stays
     for as long as others are deltas against it."""
-    page, _ = page_rows.numbered(connection, version.job_id, version.url)
+    page, _ = page_codec.numbered(connection, version.job_id, version.url)
     place, key = version.place, bytes.fromhex(version.key)
     connection.execute(
         "UPDATE snapshots SET number = -id - 1 WHERE page = ? AND number = ? AND key != ?",
@@ -221,15 +230,15 @@ def _settle(connection: sqlite3.Connection, page: int, expiry: Expiry) -> None:
     """Numbers of versions that only this store has; what is superseded; what the page shows."""
     rows = connection.execute(
         """
-        SELECT id, key, number, ts, claimed, hash, bytes FROM snapshots WHERE page = ?
+        SELECT id, key, number, claimed, bytes FROM snapshots WHERE page = ?
         ORDER BY ts, claimed, hash, key
         """,
         (page,),
     ).fetchall()
     before, changed = 0, []
-    for slot, _, number, *place, _ in rows:
+    for slot, _, number, claimed, _ in rows:
         if number <= before:
-            [number] = renumbered(before, [Claimed(Place(*place), number)])
+            number = next_number(claimed, before)
             changed.append((number, slot))
         before = number
     page_versions.set_numbers(connection, changed)
@@ -237,8 +246,8 @@ def _settle(connection: sqlite3.Connection, page: int, expiry: Expiry) -> None:
     if newest is None:
         return
     if newest.base is not None or newest.expire_at is not None:
-        whole = compressed(page_versions.content(connection, newest.id))
-        page_versions.write_content(connection, newest.id, whole, base=None, expire_at=None)
+        whole = compressed(page_contents.content(connection, newest.id))
+        page_contents.write_content(connection, newest.id, whole, base=None, expire_at=None)
     connection.execute(
         """
         UPDATE snapshots SET expire_at = ?
@@ -248,10 +257,10 @@ def _settle(connection: sqlite3.Connection, page: int, expiry: Expiry) -> None:
     )
     for key in [key for _, key, *_, size in rows if size]:
         _make_delta(connection, key)
-    page_rows.note_update(connection, page, newest.ts)
+    _note_update(connection, page, newest.ts)
     [shown] = connection.execute("SELECT newest FROM pages WHERE id = ?", (page,)).fetchone()
     if shown != newest.id:
-        page_rows.note_content(connection, page, newest.id)
+        page_codec.note_content(connection, page, newest.id)
 
 
 def _make_delta(connection: sqlite3.Connection, key: bytes) -> None:
@@ -262,8 +271,8 @@ def _make_delta(connection: sqlite3.Connection, key: bytes) -> None:
         return
     outlives = newer.expire_at is not None and slot.expire_at >= newer.expire_at
     if slot.base is None and newer.base is None and not outlives:
-        data = page_versions.content(connection, newer.id)
-        page_versions.supersede(connection, slot, newer, data, slot.expire_at, None)
+        content = Content(page_contents.content(connection, newer.id), newer.digest or b"")
+        page_contents.supersede(connection, slot, newer, content, slot.expire_at)
 
 
 # Prices and changes
@@ -288,7 +297,7 @@ def _price(row: Row) -> WholePrice:
 def _put_prices(connection: sqlite3.Connection, items: list[WholePrice], expiry: Expiry) -> None:
     pages = set()
     for item in items:
-        page, _ = page_rows.numbered(connection, item.job_id, item.url)
+        page, _ = page_codec.numbered(connection, item.job_id, item.url)
         row = columns_of(item, without=("job_id", "url", "expires_at")) | {
             "key": bytes.fromhex(item.key),
             "page": page,
@@ -335,9 +344,7 @@ def _put_logs(connection: sqlite3.Connection, items: list[WholeLog], expiry: Exp
         slot = page_versions.by_key(connection, bytes.fromhex(item.key))
         if slot is None:
             slot = _put_slot(connection, item)
-            connection.execute(
-                "UPDATE snapshots SET content_rank = rank, digest = x'' WHERE id = ?", (slot.id,)
-            )
+            update(connection, "snapshots", slot.id, {"content_rank": slot.rank, "digest": b""})
             _settle(connection, slot.page, expiry)
         told = {"changes": item.changes, "alerts": item.alerts}
         row = columns_of(item, without=_NOT_IN_LOGS) | {

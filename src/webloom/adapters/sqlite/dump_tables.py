@@ -6,7 +6,8 @@ import sqlite3
 from functools import partial
 
 from webloom.adapters.sqlite import posting_keys
-from webloom.adapters.sqlite.dump import Table, each, upsert
+from webloom.adapters.sqlite.batches import upsert
+from webloom.adapters.sqlite.dump import Table, each
 from webloom.adapters.sqlite.import_runs import numbered
 from webloom.adapters.sqlite.page_sources import compress, decompress, write_sources
 from webloom.adapters.sqlite.posting_codec import (

@@ -1,16 +1,72 @@
-"""A page of a listing whose filter an index knows only in part.
+"""A page of a listing, read by scanning one index in its order.
 
-Rows are looked at in the order of the listing, the latest first. After so many of them the page
-ends where it is, and says where to go on.
+What the index does not know of a filter is looked at row by row. After so many rows the page ends
+where it is, and says where to go on.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
+from webloom.stores.cursors import cursor_of
+
+MOST_SCANNED = 1000
+LAST = (1 << 63) - 1
+_END = (LAST, LAST)  # behind all places
+
 _places = msgspec.json.Decoder(list[int])
+
+
+@contextmanager
+def consistent_read(connection: sqlite3.Connection) -> Iterator[None]:
+    """Several queries see the database at one moment."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
+
+
+def scan_index(
+    connection: sqlite3.Connection,
+    *,
+    source: str,
+    place: tuple[str, str],
+    chosen: str,
+    values: Mapping[str, Any],
+    limit: int,
+    behind: tuple[int, ...] | None,
+) -> tuple[list[int], str | None]:
+    """The second of the place of each row that a condition holds for, in the order of places, from
+    the greatest on; and where to go on. `source` is a FROM with a WHERE that its index knows."""
+    first, second = place
+    most = limit + 1 if chosen == "true" else MOST_SCANNED
+    rows = connection.execute(
+        f"""
+        SELECT {first}, {second}, {chosen} FROM {source}
+        AND {first} <= :first AND ({first}, {second}) < (:first, :second)
+        ORDER BY {first} DESC, {second} DESC LIMIT :most
+        """,
+        {
+            **values,
+            "first": (behind or _END)[0],
+            "second": (behind or _END)[1],
+            "most": most,
+        },
+    ).fetchall()
+    found = [row for row in rows if row[2]]
+    ids = [int(row[1]) for row in found[:limit]]
+    if len(found) > limit:
+        return ids, cursor_of(*found[limit - 1][:2])
+    return ids, cursor_of(*rows[-1][:2]) if len(rows) == most else None
 
 
 def scan(
@@ -37,3 +93,9 @@ def scan(
     if len(places) > limit:
         return places[:limit], places[limit - 1]
     return places, earliest if scanned == most else None
+
+
+def conditions(values: Mapping[str, Any], **by_name: str) -> str:
+    """Those whose value is given."""
+    given = (condition for name, condition in by_name.items() if values[name] is not None)
+    return " AND ".join(given) or "true"

@@ -13,8 +13,8 @@ from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.primitives import Row, SqliteDocuments, Table
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.domain.notification import Notification
+from webloom.domain.retention import Retention
 from webloom.ports.notifications import DueTarget
-from webloom.ports.page_store import Retention
 from webloom.stores.cursors import cursor_of, values_of
 from webloom.stores.notifications import StoredNotifications
 

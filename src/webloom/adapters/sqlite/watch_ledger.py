@@ -10,11 +10,12 @@ import sqlite3
 from typing import NamedTuple
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.page_rows import OUTCOMES, key_of
+from webloom.adapters.sqlite.page_codec import key_of
 from webloom.adapters.sqlite.primitives import Change
 from webloom.adapters.sqlite.values import instant, milliseconds
 from webloom.adapters.sqlite.watch_run_codec import LEDGER_MILLISECONDS
 from webloom.adapters.sqlite.watches import WATCHES
+from webloom.domain.page_check import OUTCOMES, Checked
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import (
     EVENTS,
@@ -28,7 +29,6 @@ from webloom.domain.watch import (
     is_counted,
 )
 from webloom.domain.watch_run import EventRun, PageOutcome, latest, merged, with_event
-from webloom.ports.page_store import Checked
 
 _NOTHING = Tally()
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.page_rows import key_of
+from webloom.adapters.sqlite.page_codec import key_of
 from webloom.adapters.sqlite.primitives import Change, Row, Table
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.deltas import compressed, restored

@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.page_listing import scan_index
-from webloom.adapters.sqlite.page_rows import key_of, one_view
+from webloom.adapters.sqlite.index_scan import consistent_read, scan_index
+from webloom.adapters.sqlite.page_codec import key_of
 from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
 from webloom.adapters.sqlite.values import milliseconds
 from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS, RUNS, unchecked, with_failures
 from webloom.adapters.sqlite.watches import WATCHES
+from webloom.domain.retention import Retention
 from webloom.domain.watch import EVENTS, RunStatus, WatchRun
 from webloom.domain.watch_run import RunState
-from webloom.ports.page_store import Retention
 from webloom.ports.watch_runs import RunFilter
 from webloom.stores.cursors import values_of
 from webloom.stores.watch_runs import FoundRun, StoredWatchRuns
@@ -53,7 +53,7 @@ class SqliteWatchRuns(StoredWatchRuns):
 
     async def find_run(self, run_id: str) -> WatchRun | None:
         def query(connection: sqlite3.Connection) -> WatchRun | None:
-            with one_view(connection):
+            with consistent_read(connection):
                 found = find(connection, "run_id = ?", plain(run_id))
             return found[0].run if found else None
 
@@ -61,7 +61,7 @@ class SqliteWatchRuns(StoredWatchRuns):
 
     async def unchecked(self, run_id: str) -> list[str]:
         def query(connection: sqlite3.Connection) -> list[str]:
-            with one_view(connection):
+            with consistent_read(connection):
                 return unchecked_in(connection, run_id)
 
         return await self._db.scan(query)
@@ -96,7 +96,7 @@ class SqliteWatchRuns(StoredWatchRuns):
         where = "status = 'in_progress' AND trigger != ? ORDER BY started_at, id LIMIT ?"
 
         def query(connection: sqlite3.Connection) -> list[FoundRun]:
-            with one_view(connection):
+            with consistent_read(connection):
                 states = find(connection, where, EVENTS, limit)
                 watches = WATCHES.load(connection, {each.run.watch_id for each in states})
             found = ((state, watches.get(state.run.watch_id)) for state in states)
@@ -125,7 +125,7 @@ def _listed(
     known = by_watch if chosen.watch_id is not None else by_status
 
     def query(connection: sqlite3.Connection) -> tuple[list[WatchRun], str | None]:
-        with one_view(connection):
+        with consistent_read(connection):
             ids, following = scan_index(
                 connection,
                 source=f"job_runs WHERE {known}",

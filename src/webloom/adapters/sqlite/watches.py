@@ -11,12 +11,12 @@ import msgspec
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database, Operation
-from webloom.adapters.sqlite.page_rows import forget_validators
+from webloom.adapters.sqlite.page_codec import forget_validators
 from webloom.adapters.sqlite.primitives import Row, SqliteDocuments, SqlitePairs, Table
 from webloom.adapters.sqlite.values import encoded, instant, milliseconds
 from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS
+from webloom.domain.retention import Retention
 from webloom.domain.watch import Metrics, RunStatus, Watch, WatchConfig
-from webloom.ports.page_store import Retention
 from webloom.ports.watches import WatchCounts
 from webloom.stores.cursors import cursor_of, values_of
 from webloom.stores.watches import StoredWatches

@@ -28,7 +28,8 @@ from webloom.ports.clock import Clock
 from webloom.ports.connection import Connected
 from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, Heartbeats
 from webloom.ports.imports import Imports
-from webloom.ports.page_store import ChangeFilter, ChangeLog, PageStore
+from webloom.ports.page_history import ChangeFilter, ChangeLog, PageHistory
+from webloom.ports.page_storage import PageStorage
 from webloom.ports.room import Room
 
 SHARED_SECONDS = 1.0
@@ -83,7 +84,8 @@ class BuildOverview:
     heartbeats: Heartbeats
     own_beat: Callable[[], Heartbeat]
     imports: Imports
-    pages: PageStore
+    page_history: PageHistory
+    page_storage: PageStorage
     clock: Clock
     store_link: Connected
     room: Room
@@ -121,8 +123,8 @@ class BuildOverview:
         ) = await asyncio.gather(
             probe(self.heartbeats.seen(ALIVE_SECONDS)),
             probe(self.imports.runs.changed(None, limit=MOST_RUNNING)),
-            probe(self.pages.change_logs(ChangeFilter(), limit=SHOWN_CHANGES)),
-            probe(self.pages.is_full()),
+            probe(self.page_history.change_logs(ChangeFilter(), limit=SHOWN_CHANGES)),
+            probe(self.page_storage.is_full()),
             self._queues.get(),
             self.stored.get(),
         )

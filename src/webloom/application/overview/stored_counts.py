@@ -15,7 +15,8 @@ from webloom.domain.watch import Outcome, Watch
 from webloom.ports import watches as watches_port
 from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.page_store import PageFilter, PageStore
+from webloom.ports.page_storage import PageStorage
+from webloom.ports.pages import PageFilter, Pages
 from webloom.ports.watches import WatchCounts
 
 MOST_FAILED_PAGES = 200  # that are counted
@@ -51,12 +52,14 @@ class StoredCounts:
         *,
         store: InventoryStore,
         imports: Imports,
-        pages: PageStore,
+        pages: Pages,
+        page_storage: PageStorage,
         watches: watches_port.Watches,
         pages_collection: str,
     ) -> None:
         self._imports = imports
         self._page_store = pages
+        self._page_storage = page_storage
         self._watch_store = watches
         self._pages_collection = pages_collection
         no_watches = Watches(WatchCounts(all=0, enabled=0, checking=0, failing=0), [])
@@ -94,7 +97,7 @@ class StoredCounts:
 
     async def _count_pages(self) -> int:
         """The collection may have been renamed in the settings."""
-        usage = await self._page_store.usage(with_superseded=False)
+        usage = await self._page_storage.usage(with_superseded=False)
         names = ("pages", self._pages_collection)
         return sum(each.items for each in usage if each.collection in names)
 
@@ -107,5 +110,5 @@ class StoredCounts:
 
     async def _count_failed_pages(self) -> FailedPages:
         chosen = PageFilter(outcome=Outcome.FAILED)
-        pages, cursor = await self._page_store.pages(chosen, limit=MOST_FAILED_PAGES)
+        pages, cursor = await self._page_store.list_pages(chosen, limit=MOST_FAILED_PAGES)
         return FailedPages(len(pages), cursor is not None)

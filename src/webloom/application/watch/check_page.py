@@ -36,6 +36,7 @@ from webloom.domain.errors import FetchFailed, PageUnreadable
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import MAX_ATTEMPTS
 from webloom.domain.page import CHECK_QUEUE
+from webloom.domain.page_check import Checked, Validators
 from webloom.domain.politeness import Defer
 from webloom.domain.storage_event import Origin, milliseconds_of
 from webloom.domain.watch import Outcome, Watch
@@ -47,7 +48,7 @@ from webloom.ports.broker import Broker, Delivery, Message
 from webloom.ports.clock import Clock
 from webloom.ports.fetcher import Downloaded, Downloader
 from webloom.ports.page_reader import PageOrder, PageRead, PageReader
-from webloom.ports.page_store import Checked, PageStore, StoredPage, Validators
+from webloom.ports.pages import Pages, StoredPage
 from webloom.ports.watch_runs import WatchRuns
 from webloom.ports.watches import Watches
 from webloom.private_files import make_spool
@@ -90,7 +91,7 @@ _checks = msgspec.json.Decoder(PageCheck)
 class CheckPage:
     watches: Watches
     runs: WatchRuns
-    pages: PageStore
+    pages: Pages
     broker: Broker
     storage_queue: str
     downloader: Downloader

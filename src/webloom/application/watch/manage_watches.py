@@ -21,7 +21,7 @@ from webloom.parsing.pages.selection import check_selection
 from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.ports.clock import Clock
 from webloom.ports.cron import Cron
-from webloom.ports.page_store import PageStore
+from webloom.ports.pages import Pages
 from webloom.ports.watches import Watches
 
 LONGEST_NAME = 200
@@ -50,7 +50,7 @@ async def all_watches(store: Watches) -> AsyncIterator[Watch]:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ManageWatches:
     store: Watches
-    pages: PageStore
+    pages: Pages
     clock: Clock
     cron: Cron
     check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused

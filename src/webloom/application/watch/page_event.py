@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from webloom.application.watch.alerts import alerts
+from webloom.domain.page_check import Validators
 from webloom.domain.price import change_percent
 from webloom.domain.storage_event import EventPrice
 from webloom.domain.watch import Watch
 from webloom.parsing.pages.page import PageReading
 from webloom.ports.fetcher import Downloaded
 from webloom.ports.page_reader import PageRead
-from webloom.ports.page_store import StoredPage, Validators
+from webloom.ports.pages import StoredPage
 
 
 def page_event(

@@ -29,19 +29,21 @@ from typing import Any
 from webloom.application.watch.send_by_target import SendByTarget
 from webloom.domain.errors import NotSent, Unavailable
 from webloom.domain.notification import Notification, next_attempt
+from webloom.domain.price_history import PriceRecord
 from webloom.domain.storage_event import digest, run_of_day
 from webloom.domain.watch import Target, Watch, WatchRun
+from webloom.ports.change_alerts import AlertSource, ChangeAlerts
 from webloom.ports.clock import Clock
 from webloom.ports.notifications import Notifications
 from webloom.ports.notifier import NotificationMessage, Notifier
-from webloom.ports.page_store import ChangeFilter, ChangeLog, Late, PageStore, PriceRecord
+from webloom.ports.page_history import ChangeFilter, ChangeLog, PageHistory
 from webloom.ports.watches import Watches
 
 log = logging.getLogger(__name__)
 
 MOST_LINES = 500  # of one message
 LONGEST_LINE = 500
-_LATE_AT_ONCE = 100  # jobs and their runs
+_SOURCES_AT_ONCE = 100  # jobs and their runs
 _LOGS_AT_ONCE = 200
 _AT_ONCE = 1000
 _PRICES_LOOKED_AT = 50
@@ -108,43 +110,44 @@ class _Unexpected(NotSent):
 class SendNotifications:
     watches: Watches
     notifications: Notifications
-    pages: PageStore
+    alerts: ChangeAlerts
+    history: PageHistory
     notifier: Notifier
     clock: Clock
 
     async def after_run(self, watch: Watch, run: WatchRun) -> None:
         """May be repeated. Raises StoreUnavailable."""
-        await self._gather(watch, run.watch_id, run.run_id)
+        await self._notify(watch, run.watch_id, run.run_id)
 
-    async def gather_late(self) -> None:
+    async def after_late_events(self) -> None:
         """Changes that no end of a run covers. May be repeated. Raises StoreUnavailable."""
         while True:
-            some = await self.pages.late_alerts(limit=_LATE_AT_ONCE)
-            gathered = [await self._gather_from(each) for each in some]
-            if len(some) < _LATE_AT_ONCE or not any(gathered):
+            some = await self.alerts.pending(limit=_SOURCES_AT_ONCE)
+            notified = [await self._notify_source(each) for each in some]
+            if len(some) < _SOURCES_AT_ONCE or not any(notified):
                 return
 
-    async def _gather_from(self, late: Late) -> bool:
+    async def _notify_source(self, source: AlertSource) -> bool:
         """A watch whose alerts can't be collected does not stop the others."""
         try:
-            watch = await self.watches.find_watch(late.job_id)
-            await self._gather(watch, late.job_id, late.run_id)
+            watch = await self.watches.find_watch(source.job_id)
+            await self._notify(watch, source.job_id, source.run_id)
         except Unavailable:
             raise
         except Exception as error:
-            fields = {"watch_id": late.job_id, "run_id": late.run_id}
+            fields = {"watch_id": source.job_id, "run_id": source.run_id}
             log.error("unexpected error in collecting alerts", exc_info=error, extra=fields)
             return False
         return True
 
-    async def _gather(self, watch: Watch | None, job_id: str, run_id: str | None) -> None:
-        for batch in await self.pages.gather_alerts(job_id, run_id, uuid.uuid4().hex):
+    async def _notify(self, watch: Watch | None, job_id: str, run_id: str | None) -> None:
+        for batch in await self.alerts.assign_batch(job_id, run_id, uuid.uuid4().hex):
             if watch is not None and watch.config.targets:
                 logs, more = await self._alerting_changes(batch)
                 notifications = notifications_of(watch, batch, logs, self.clock.now(), more=more)
                 if notifications:
                     await self.notifications.add(notifications)
-            await self.pages.note_told(batch)
+            await self.alerts.note_notified(batch)
 
     async def send_due(self, stop: asyncio.Event | None = None) -> int:
         """How many were due. No target waits for another (`SendByTarget`). After `stop`, no message
@@ -246,7 +249,7 @@ class SendNotifications:
         kept: list[ChangeLog] = []
         more, cursor = 0, None
         while batch is not None:
-            logs, cursor = await self.pages.change_logs(
+            logs, cursor = await self.history.change_logs(
                 ChangeFilter(batch=batch), limit=_LOGS_AT_ONCE, cursor=cursor
             )
             found = [each for each in logs if each.alerts]
@@ -276,7 +279,7 @@ class SendNotifications:
         """The record of the changed version: usually the latest, in a digest perhaps an earlier
         one."""
         for limit in (1, _PRICES_LOOKED_AT):
-            prices, more = await self.pages.prices(change.job_id, change.url, limit=limit)
+            prices, more = await self.history.prices(change.job_id, change.url, limit=limit)
             found = next((each for each in prices if each.version == change.current), None)
             if found is not None or more is None:
                 return found

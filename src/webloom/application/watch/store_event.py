@@ -17,6 +17,7 @@ from webloom.application.deliveries import defer
 from webloom.application.retrying import retry_until_available
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.event_admission import admitted, maintained_urls
+from webloom.domain.page_check import Checked
 from webloom.domain.storage_event import Origin, StorageEvent
 from webloom.domain.watch import Outcome
 from webloom.jitter import jitter
@@ -24,7 +25,7 @@ from webloom.parsing.storage_event import event_of
 from webloom.parsing.web_url import normalise
 from webloom.ports.broker import Broker, Delivery, Message
 from webloom.ports.clock import Clock
-from webloom.ports.page_store import Checked, PageStore
+from webloom.ports.pages import Pages
 from webloom.ports.watch_runs import WatchRuns
 from webloom.ports.watches import Watches
 
@@ -36,7 +37,7 @@ FULL_PAUSE = 30.0  # seconds, while there is no room
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreEvent:
-    store: PageStore
+    store: Pages
     watches: Watches
     runs: WatchRuns
     broker: Broker

@@ -83,7 +83,7 @@ class HealthReport:
         store, seen, full, brokers = await asyncio.gather(
             self._store(),
             ask(lambda: services.heartbeats.seen(SHOWN_SECONDS)),
-            ask(services.pages.is_full),
+            ask(services.page_storage.is_full),
             asyncio.gather(*(self._broker(link) for link in services.broker_links)),
         )
         broker, *aside = [dependency for dependency, _ in brokers]

@@ -104,7 +104,7 @@ async def _add_watches(services: Services, registry: CollectorRegistry) -> None:
     size = Gauge("webloom_storage_bytes", "About", ["collection"], registry=registry)
     budget = Gauge("webloom_storage_budget_bytes", "What they may take", registry=registry)
     budget.set(services.settings.storage_budget)
-    used = await ask(lambda: services.pages.usage(with_superseded=False))
+    used = await ask(lambda: services.page_storage.usage(with_superseded=False))
     for each in used.result or ():
         items.labels(each.collection).set(each.items)
         size.labels(each.collection).set(each.bytes)

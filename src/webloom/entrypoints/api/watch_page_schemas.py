@@ -13,17 +13,13 @@ from typing import Any
 import msgspec
 
 from webloom.diffs.pages import PageDiff
+from webloom.domain.price_history import PriceRecord, PriceSummary
 from webloom.domain.watch import Outcome
 from webloom.entrypoints.api.schemas import Page, Problem, filled
 from webloom.entrypoints.api.watch_schemas import Amount
-from webloom.ports.page_store import (
-    ChangeLog,
-    PriceRecord,
-    PriceSummary,
-    StoredPage,
-    Usage,
-    Version,
-)
+from webloom.ports.page_history import ChangeLog, Version
+from webloom.ports.page_storage import Usage
+from webloom.ports.pages import StoredPage
 from webloom.ports.room import DatabaseSize
 
 

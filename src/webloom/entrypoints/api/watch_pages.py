@@ -19,6 +19,7 @@ from webloom.diffs.forms import side_by_side_lines, unified_lines
 from webloom.diffs.pages import PageDiff, whole_page_diff
 from webloom.diffs.shown import text_of
 from webloom.domain.errors import UrlRefused
+from webloom.domain.price_history import PriceRecord
 from webloom.domain.storage_event import moment_of
 from webloom.domain.watch import Outcome
 from webloom.entrypoints.api.formats import HTTP_URL
@@ -52,7 +53,8 @@ from webloom.entrypoints.api.watch_page_schemas import (
 )
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.web_url import normalise
-from webloom.ports.page_store import ChangeFilter, PageFilter, PriceRecord
+from webloom.ports.page_history import ChangeFilter
+from webloom.ports.pages import PageFilter
 
 NO_SUCH_VERSION = "That version is not kept. GET /api/watch/pages/versions lists those that are."
 PRICES_AT_ONCE = 200
@@ -126,7 +128,9 @@ async def list_pages(
         outcome=query.outcome,
         changed_since=query.changed_since,
     )
-    pages, following = await services.pages.pages(chosen, limit=query.limit, cursor=query.cursor)
+    pages, following = await services.pages.list_pages(
+        chosen, limit=query.limit, cursor=query.cursor
+    )
     return Json(PagesPage(data=[*map(page_response, pages)], next_cursor=following))
 
 
@@ -136,7 +140,9 @@ async def list_versions(
 ) -> Json[VersionsPage]:
     """List the versions of a page, the newest first."""
     url = await _spelt(services, query.job_id, query.url)
-    found = await services.pages.versions(query.job_id, url, limit=query.limit, before=query.cursor)
+    found = await services.page_history.versions(
+        query.job_id, url, limit=query.limit, before=query.cursor
+    )
     following = str(found[-1].version) if len(found) == query.limit else None
     return Json(VersionsPage(data=[*map(version_response, found)], next_cursor=following))
 
@@ -149,8 +155,8 @@ async def get_version(
 ) -> Json[VersionDetail]:
     """Get one version, with its content."""
     url = await _spelt(services, query.job_id, query.url)
-    parsed = await services.pages.parsed(query.job_id, url, version)
-    found = await services.pages.versions(query.job_id, url, limit=1, before=version + 1)
+    parsed = await services.page_history.parsed(query.job_id, url, version)
+    found = await services.page_history.versions(query.job_id, url, limit=1, before=version + 1)
     if parsed is None or not found or found[0].version != version:
         raise Refusal(404, NO_SUCH_VERSION)
     fields = msgspec.structs.asdict(version_response(found[0]))
@@ -163,7 +169,7 @@ async def compare_versions(context: InContext, query: Annotated[DiffQuery, Query
     services = context.services
     url = await _spelt(services, query.job_id, query.url)
     old, new = await asyncio.gather(
-        *(services.pages.parsed(query.job_id, url, each) for each in (query.old, query.new))
+        *(services.page_history.parsed(query.job_id, url, each) for each in (query.old, query.new))
     )
     if old is None or new is None:
         raise Refusal(404, NO_SUCH_VERSION)
@@ -184,7 +190,7 @@ async def list_changes(
     chosen = ChangeFilter(
         job_id=query.job_id or None, url=query.url or None, run_id=query.run_id or None
     )
-    found, following = await services.pages.change_logs(
+    found, following = await services.page_history.change_logs(
         chosen, limit=query.limit, cursor=query.cursor
     )
     return Json(ChangesPage(data=[*map(change_response, found)], next_cursor=following))
@@ -198,10 +204,10 @@ async def list_prices(services: WithServices, query: Annotated[PricesQuery, Quer
         rows = _csv(services, job_id, url)
         headers = {"Content-Disposition": "attachment; filename=prices.csv"}
         return StreamingResponse(rows, 200, headers, "text/csv; charset=utf-8")
-    found, following = await services.pages.prices(
+    found, following = await services.page_history.prices(
         job_id, url, limit=query.limit, cursor=query.cursor
     )
-    summary = None if query.cursor else await services.pages.price_summary(job_id, url)
+    summary = None if query.cursor else await services.page_history.price_summary(job_id, url)
     return Json(
         PricesPage(
             data=[*map(price_response, found)],
@@ -214,8 +220,8 @@ async def list_prices(services: WithServices, query: Annotated[PricesQuery, Quer
 @routes.get("/storage")
 async def get_storage(services: WithServices) -> Json[StorageResponse]:
     """Get what is used by what, and what pruning would free."""
-    usage = await services.pages.usage()
-    is_full = await services.pages.is_full()
+    usage = await services.page_storage.usage()
+    is_full = await services.page_storage.is_full()
     size = await services.sizes.size()
     budget = services.settings.storage_budget
     return Json(storage_response(usage, size, budget=budget, is_full=is_full))
@@ -265,7 +271,7 @@ async def _csv(services: Services, job_id: str, url: str) -> AsyncIterator[bytes
     yield _rows([["timestamp", "time", "price", "currency", "changePercent", "version"]])
     cursor: str | None = None
     while True:
-        found, cursor = await services.pages.prices(
+        found, cursor = await services.page_history.prices(
             job_id, url, limit=PRICES_AT_ONCE, cursor=cursor
         )
         if found:

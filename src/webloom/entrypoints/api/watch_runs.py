@@ -29,7 +29,7 @@ from webloom.entrypoints.api.responses import RETRY_WHEN_FULL, Json, Refusal, fo
 from webloom.entrypoints.api.watch_page_schemas import EventsAccepted, EventsNotAccepted
 from webloom.entrypoints.api.watch_schemas import JobRun, JobRunsPage, job_run
 from webloom.parsing.json_limits import JsonLimits
-from webloom.ports.page_store import ChangeFilter
+from webloom.ports.page_history import ChangeFilter
 from webloom.ports.watch_runs import RunFilter
 
 NO_SUCH_RUN = "There is no such run. GET /api/watch/runs lists those that are kept."
@@ -121,7 +121,7 @@ def _decoded(content: bytes) -> _Message | list[msgspec.Raw]:
 async def atom_response(request: Request, services: Services, watch: Watch | None) -> Response:
     """Of one watch, or all."""
     chosen = ChangeFilter(job_id=None if watch is None else watch.watch_id)
-    changes, _ = await services.pages.change_logs(chosen, limit=FEED_ENTRIES)
+    changes, _ = await services.page_history.change_logs(chosen, limit=FEED_ENTRIES)
     names = {} if watch is None else {watch.watch_id: watch.config.name}
     for job_id in {each.job_id for each in changes} - names.keys():
         named = await services.watches.find_watch(job_id)

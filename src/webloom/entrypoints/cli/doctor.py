@@ -286,7 +286,7 @@ async def _services(services: Services) -> AsyncIterator[Finding]:
         feeds = await services.imports.feeds.all()
         watches = [each async for each in all_watches(services.watches)]
         waiting = Waiting.of(feeds, await services.watches.count_watches())
-        is_full = await services.pages.is_full()
+        is_full = await services.page_storage.is_full()
         size = await services.sizes.size()
         yield _reached("store", services.store_link)
     except WebloomError as error:

@@ -34,7 +34,9 @@ from webloom.entrypoints.cli.output import (
 )
 from webloom.entrypoints.cli.price_curve import price_curve
 from webloom.parsing.web_url import normalise
-from webloom.ports.page_store import ChangeFilter, PageFilter, StoredPage, Usage
+from webloom.ports.page_history import ChangeFilter
+from webloom.ports.page_storage import Usage
+from webloom.ports.pages import PageFilter, StoredPage
 from webloom.ports.room import DatabaseSize
 from webloom.settings import load_settings
 
@@ -83,8 +85,8 @@ def storage(
             if prune:
                 removed = await services.prune_pages()
                 say(f"{removed:,} items removed", err=True)
-            usage = await services.pages.usage()
-            is_full = await services.pages.is_full()
+            usage = await services.page_storage.usage()
+            is_full = await services.page_storage.is_full()
             size = await services.sizes.size()
         if as_json:
             json_line(
@@ -106,7 +108,9 @@ async def _pages(services: Services, url: str, watch: str | None) -> list[Stored
     except UrlRefused as error:
         raise WebloomError(f"{visible(shortened(url))}: {error}") from error
     for spelling in dict.fromkeys(spellings):
-        found, _ = await services.pages.pages(PageFilter(job_id=watch, url=spelling), limit=SHOWN)
+        found, _ = await services.pages.list_pages(
+            PageFilter(job_id=watch, url=spelling), limit=SHOWN
+        )
         if found:
             return found
     return []
@@ -124,12 +128,14 @@ async def _why_nothing(services: Services, url: str) -> str:
 async def _tell_json(services: Services, page: StoredPage, limit: int) -> None:
     job_id, url = page.job_id, page.url
     json_line({"page": page_response(page)})
-    for version in await services.pages.versions(job_id, url, limit=limit):
+    for version in await services.page_history.versions(job_id, url, limit=limit):
         json_line({"version": version_response(version)})
-    changes, _ = await services.pages.change_logs(ChangeFilter(job_id=job_id, url=url), limit=limit)
+    changes, _ = await services.page_history.change_logs(
+        ChangeFilter(job_id=job_id, url=url), limit=limit
+    )
     for change in changes:
         json_line({"change": change_response(change)})
-    prices, _ = await services.pages.prices(job_id, url, limit=limit)
+    prices, _ = await services.page_history.prices(job_id, url, limit=limit)
     for price in prices:
         json_line({"price": price_response(price)})
 
@@ -142,12 +148,12 @@ async def _tell(services: Services, page: StoredPage, limit: int) -> None:
     to.print(plain(f"watch {page.job_id}, {kind}, last checked {checked}"), soft_wrap=True)
     if page.last_error:
         to.print(plain(f"the last check failed: {page.last_error}"), soft_wrap=True)
-    changes, _ = await services.pages.change_logs(
+    changes, _ = await services.page_history.change_logs(
         ChangeFilter(job_id=page.job_id, url=page.url), limit=limit
     )
     reasons = {each.current: "; ".join(each.alerts) or _summary(each.changes) for each in changes}
     shown = table("version", "seen", "bytes", "what changed")
-    for version in await services.pages.versions(page.job_id, page.url, limit=limit):
+    for version in await services.page_history.versions(page.job_id, page.url, limit=limit):
         shown.add_row(
             str(version.version),
             _moment(version.created_at),
@@ -161,11 +167,11 @@ async def _tell(services: Services, page: StoredPage, limit: int) -> None:
 
 
 async def _tell_prices(services: Services, page: StoredPage, limit: int) -> None:
-    summary = await services.pages.price_summary(page.job_id, page.url)
+    summary = await services.page_history.price_summary(page.job_id, page.url)
     if summary is None:
         return
     to = console()
-    found, _ = await services.pages.prices(page.job_id, page.url, limit=limit)
+    found, _ = await services.page_history.prices(page.job_id, page.url, limit=limit)
     unit = f" {summary.currency}" if summary.currency else ""
     to.print()
     curve = price_curve([each.price for each in reversed(found)])

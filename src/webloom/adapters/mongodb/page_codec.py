@@ -26,22 +26,22 @@ from decimal import Decimal
 from typing import Any
 
 import bson
-import msgspec
 from bson.decimal128 import Decimal128
 from bson.int64 import Int64
 
+from webloom.adapters.mongodb.conditional_writes import Codec
 from webloom.adapters.mongodb.documents import Document, as_written, literal, plain, plain_values
+from webloom.adapters.mongodb.indexes import Collection
 from webloom.deltas import compressed, restored
+from webloom.domain.change_log import LoggedChange
 from webloom.domain.errors import EventRefused
+from webloom.domain.page_check import OUTCOMES, Checked, Validators, check_of
+from webloom.domain.price_history import PriceRecord
 from webloom.domain.storage_event import EventPrice, StorageEvent, moment_of, page_key
 from webloom.domain.watch import Outcome
-from webloom.ports.page_store import (
-    ChangeLog,
-    PriceRecord,
-    StoredPage,
-    Validators,
-    Version,
-)
+from webloom.ports.page_history import ChangeLog, Version
+from webloom.ports.pages import StoredPage
+from webloom.stores.page_contents import decoded, encoded
 
 MOST_BYTES = 16_000_000  # of a document; MongoDB takes a little more
 MOST_NESTED = 60  # MongoDB takes 100, with what stands around it
@@ -51,7 +51,6 @@ _SURELY_SMALL = 1_000_000  # bytes of JSON: as BSON they are never more than MOS
 _ODD = re.compile(rb"\\u0000|\\ud[89a-f]|\d{19}")  # NUL, what may be half a character, long numbers
 _CONTENT = ("title", "text", "metadata", "images", "links")
 _TS_BITS = 1 << 62
-_OUTCOMES = (Outcome.FAILED, Outcome.UNCHANGED, Outcome.CHANGED)  # at one moment, the last counts
 
 
 def place_at(ts: int, claimed: int = 0, *rest: str) -> str:
@@ -77,32 +76,20 @@ def price_place(event: StorageEvent) -> str:
 
 def json_bytes(value: Any) -> bytes:
     """Raises EventRefused."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return json.dumps(value).encode()
-    except RecursionError as error:
-        raise EventRefused("it is nested too deeply to be stored") from error
+    return encoded(value, with_surrogates=lambda odd: json.dumps(odd).encode())
 
 
-def from_json(data: bytes) -> Any:
-    try:
-        return msgspec.json.decode(data)
-    except msgspec.DecodeError:
-        return json.loads(data)
-
-
-def bson_fields(fields: Document, encoded: bytes, what: str) -> Document:
+def bson_fields(fields: Document, data: bytes, what: str) -> Document:
     """The fields as BSON can carry them, and `exact` if that is not how they were given.
 
-    `encoded` is what they hold, as JSON. Raises EventRefused.
+    `data` is what they hold, as JSON. Raises EventRefused.
     """
     kept: Document = dict(fields)
-    is_deep = encoded.count(b"{") + encoded.count(b"[") > MOST_NESTED
-    if (is_deep or _ODD.search(encoded) is not None) and not _is_exact(fields, MOST_NESTED, what):
+    is_deep = data.count(b"{") + data.count(b"[") > MOST_NESTED
+    if (is_deep or _ODD.search(data) is not None) and not _is_exact(fields, MOST_NESTED, what):
         kept = plain_values(fields)
         kept["exact"] = compressed(json_bytes(fields))
-    if "exact" in kept or len(encoded) > _SURELY_SMALL:
+    if "exact" in kept or len(data) > _SURELY_SMALL:
         refuse_large(kept, what)
     return kept
 
@@ -150,11 +137,11 @@ def decimal_of(value: Any) -> Decimal | None:
 
 
 def content_fields(
-    parsed: Mapping[str, Any], encoded: bytes, snapshot_hash: str, key: str
+    parsed: Mapping[str, Any], data: bytes, snapshot_hash: str, key: str
 ) -> Document:
-    """Without the version's number. `encoded` is `parsed` as JSON."""
+    """Without the version's number. `data` is `parsed` as JSON."""
     given = {name: parsed.get(name) for name in _CONTENT}
-    fields = bson_fields(given, encoded, "the page")
+    fields = bson_fields(given, data, "the page")
     return fields | {
         "exact": fields.get("exact"),
         "snapshotHash": plain(snapshot_hash),
@@ -171,30 +158,38 @@ def price_fields(price: EventPrice) -> Document:
     }
 
 
-def validator_fields(validators: Mapping[str, str | None]) -> Document:
-    return {
-        "validators": {
-            name: (given := validators.get(name)) and plain(given)
-            for name in ("etag", "lastModified", "bodyHash")
-        }
+def validator_fields(validators: Validators) -> Document:
+    named = {
+        "etag": validators.etag,
+        "lastModified": validators.last_modified,
+        "bodyHash": validators.body_hash,
     }
+    return {"validators": {name: given and plain(given) for name, given in named.items()}}
+
+
+Parts = dict[str, tuple[str, Document]]  # name -> the place that it has, its fields
 
 
 def checked_part(ts: int, outcome: Outcome, error: str | None) -> tuple[str, Document]:
-    return place_at(ts, _OUTCOMES.index(outcome)), {
+    return place_at(ts, OUTCOMES.index(outcome)), {
         "lastChecked": moment_of(ts),
         "lastOutcome": outcome.value,
         "lastError": error and plain(error),
     }
 
 
-Parts = dict[str, tuple[str, Document]]  # name -> the place that it has, its fields
+def check_parts(checked: Checked) -> Parts:
+    ts, _ = checked.order
+    parts: Parts = {"checked": checked_part(ts, checked.outcome, checked.error)}
+    if (given := checked.validators) is not None:
+        parts["validators"] = place_at(ts, 0, *given.order), validator_fields(given)
+    return parts
 
 
 def parts_of(event: StorageEvent, content: Document | None) -> Parts:
     """What the event says of the page."""
     place = place_of(event)
-    parts: Parts = {"checked": checked_part(event.ts, Outcome.CHANGED, None)}
+    parts = check_parts(check_of(event))
     if content is not None:
         parts["content"] = version_place(event), content
     if event.classification is not None:
@@ -205,19 +200,13 @@ def parts_of(event: StorageEvent, content: Document | None) -> Parts:
         parts["record"] = price_place(event), {}
     if event.availability is not None:
         parts["availability"] = place, {"availability": plain(event.availability)}
-    if event.validators:
-        parts["validators"] = place, validator_fields(event.validators)
     return parts
 
 
 def _classification(event: StorageEvent) -> Document:
     fields = {"classification": dict(event.classification or {})}
     kept = bson_fields(fields, json_bytes(fields), "the classification")
-    if "exact" in kept:
-        kept["classificationExact"] = kept.pop("exact")
-    else:
-        kept["classificationExact"] = None
-    return kept
+    return {"classificationExact": kept.pop("exact", None)} | kept
 
 
 def page_update(job_id: str, url: str, parts: Parts, ts: int | None) -> list[Document]:
@@ -243,12 +232,12 @@ def page_update(job_id: str, url: str, parts: Parts, ts: int | None) -> list[Doc
 
 def page_of(document: Document) -> StoredPage:
     exact = document.get("exact")
-    content = document if exact is None else from_json(restored(exact))
-    last_updated, validators = document.get("lastUpdated"), document.get("validators") or {}
-    outcome = document.get("lastOutcome")
+    content = document if exact is None else decoded(restored(exact))
+    last_updated, outcome = document.get("lastUpdated"), document.get("lastOutcome")
+    validators = document.get("validators") or {}
     classification = document.get("classification")
     if document.get("classificationExact") is not None:
-        classification = from_json(restored(document["classificationExact"]))["classification"]
+        classification = decoded(restored(document["classificationExact"]))["classification"]
     return StoredPage(
         job_id=document["jobId"],
         url=document["url"],
@@ -317,11 +306,30 @@ def log_document(event: StorageEvent) -> Document:
     )
 
 
-def price_document(event: StorageEvent, price: EventPrice) -> Document:
-    """Without its version's number. `rank` decides between events that have the same price."""
-    rank = place_at(
-        0, event.claimed, event.snapshot_key, str(price.currency), str(price.change_percent)
+def logged_change(document: Document) -> LoggedChange:
+    names = ("changes", "alerts", "exact", "runId", "place", "timestamp")
+    return LoggedChange(
+        rank=document["place"],
+        ts=int(document["timestamp"]),
+        content={name: document.get(name) for name in names},
+        is_pending=document.get("untold", False),
+        is_keyed=document.get("keyed", False),
+        batch=document.get("batch"),
     )
+
+
+def log_codec(collection: Collection) -> Codec[LoggedChange]:
+    return Codec(
+        collection,
+        decode=logged_change,
+        encode=lambda log: {**log.content, "keyed": log.is_keyed, "untold": log.is_pending},
+        guards=("place", "timestamp", "batch", "untold", "keyed"),
+        fields=(),
+    )
+
+
+def price_document(event: StorageEvent, price: EventPrice) -> Document:
+    """Without its version's number."""
     return _of_event(event, event.price_key, price_place(event)) | {
         "price": amount(price.current),
         "currency": price.currency and plain(price.currency),
@@ -330,7 +338,7 @@ def price_document(event: StorageEvent, price: EventPrice) -> Document:
         "version": event.claimed or None,
         "claimed": event.claimed or None,
         "versionKey": event.snapshot_key,
-        "rank": rank,
+        "rank": place_at(0, *event.price_rank),
     }
 
 
@@ -350,7 +358,7 @@ def version_of(document: Document) -> Version:
 def log_of(document: Document) -> ChangeLog:
     changes = as_written(document["changes"])
     if document.get("exact") is not None:
-        changes = from_json(restored(document["exact"]))["changes"]
+        changes = decoded(restored(document["exact"]))["changes"]
     return ChangeLog(
         job_id=document["jobId"],
         url=document["url"],

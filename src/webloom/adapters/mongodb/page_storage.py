@@ -1,6 +1,7 @@
-"""What the watch pipeline may take of the database, and what goes when it is used up.
+"""The budget of the watch pipeline, and what goes when it is used up.
 
-Sizes are asked for every few seconds; in between, what is stored is not counted.
+Sizes are measured every few seconds; what is stored in between is not counted. The database removes
+what has expired by itself.
 """
 
 from __future__ import annotations
@@ -14,80 +15,72 @@ from pymongo.errors import OperationFailure
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.domain.errors import StorageFull
-from webloom.ports.page_store import Usage, relief
+from webloom.domain.retention import prune_goal, storage_full
+from webloom.ports.page_storage import Usage
 
-LOOK_SECONDS = 5.0
-PRUNED_TO = 0.9  # of the budget
+MEASURED_SECONDS = 5.0
 _AT_ONCE = 500  # items removed by one command
 _NOT_FOUND = 26
 
 
-class Budget:
-    def __init__(self, database: MongoDatabase, budget: int) -> None:
+class MongoPageStorage:
+    """`budget`: bytes that watch data may take, about."""
+
+    def __init__(self, database: MongoDatabase, *, budget: int) -> None:
         self._db = database
         self._budget = budget
         self._size = 0
-        self._seen_at: float | None = None
+        self._measured_at: float | None = None
         self._is_full = False
-        self._looking = asyncio.Lock()
+        self._measuring = asyncio.Lock()
 
     async def make_room(self) -> None:
         """Raises StorageFull."""
         if await self.is_full():
-            raise StorageFull(
-                f"the watched pages take {self._size:,} bytes in {self._db.name}, and "
-                f"{self._budget:,} is the budget; nothing superseded is left to remove: raise the "
-                "budget, or remove watches"
-            )
+            raise storage_full(self._size, self._budget)
 
     async def is_full(self) -> bool:
         if self._is_fresh():
             return self._is_full
-        async with self._looking:
+        async with self._measuring:
             if not self._is_fresh():
-                await self._look()
+                await self._measure()
         return self._is_full
 
     async def prune(self) -> int:
-        """What has expired the database removes by itself."""
-        async with self._looking:
-            return await self._look()
+        async with self._measuring:
+            return await self._measure()
 
     def _is_fresh(self) -> bool:
-        return self._seen_at is not None and time.monotonic() - self._seen_at < LOOK_SECONDS
+        return (
+            self._measured_at is not None
+            and time.monotonic() - self._measured_at < MEASURED_SECONDS
+        )
 
-    async def _look(self) -> int:
+    async def _measure(self) -> int:
         removed = 0
         await self._db.measure_room()
         with self._db.use():
             self._size = await self._total()
-            if (goal := self._goal()) < self._size:
-                removed = await self._prune(goal)
+            room = self._db.room
+            goal = prune_goal(
+                self._size,
+                self._budget,
+                excess=room.excess,
+                is_database_full=room.full is not None,
+            )
+            if goal is not None:
+                # Nothing is written: a full database can be pruned.
+                for collection, chosen, size in (
+                    (self._db.snapshots, {}, goal.bytes),
+                    (self._db.change_logs, {"untold": {"$ne": True}}, goal.bytes),
+                    (self._db.price_history, {}, goal.bytes),
+                    (self._db.change_logs, {}, goal.pending),
+                ):
+                    removed += await self._remove_oldest(collection, chosen, size)
                 await self._db.measure_room()
             self._is_full = self._size > self._budget
-        self._seen_at = time.monotonic()
-        return removed
-
-    def _goal(self) -> int:
-        """Bytes to prune to."""
-        goal = PRUNED_TO * self._budget if self._size > self._budget else self._size
-        if self._db.room.full:
-            goal = min(goal, self._size - relief(self._size))
-        return int(min(goal, self._size - self._db.room.excess))
-
-    async def _prune(self, goal: int) -> int:
-        """How many items. What people are still to be told of goes at last, as far as there is no
-        room for it. Nothing is written: a full database can be pruned."""
-        fitting = goal if self._db.room.full else max(goal, self._budget)
-        removed = 0
-        for collection, chosen, size in (
-            (self._db.snapshots, {}, goal),
-            (self._db.change_logs, {"untold": {"$ne": True}}, goal),
-            (self._db.price_history, {}, goal),
-            (self._db.change_logs, {}, fitting),
-        ):
-            removed += await self._remove_oldest(collection, chosen, size)
+        self._measured_at = time.monotonic()
         return removed
 
     async def _remove_oldest(self, collection: Collection, chosen: Document, goal: int) -> int:
@@ -115,7 +108,7 @@ class Budget:
             removed += gone.deleted_count
         return removed
 
-    async def usage(self, *, with_superseded: bool) -> list[Usage]:
+    async def usage(self, *, with_superseded: bool = True) -> list[Usage]:
         with self._db.use():
             return [
                 await self._usage(collection, with_superseded=with_superseded)
@@ -124,9 +117,8 @@ class Budget:
 
     async def _usage(self, collection: Collection, *, with_superseded: bool) -> Usage:
         stats = await _stats(collection)
-        superseded = {"items": 0, "bytes": 0}
-        if with_superseded:
-            superseded = await self._superseded(collection) or superseded
+        found = await self._superseded(collection) if with_superseded else None
+        superseded = found or {"items": 0, "bytes": 0}
         return Usage(
             collection=collection.name,
             items=int(stats["count"]),

@@ -1,0 +1,179 @@
+"""Lists of versions, change logs and price records, the latest first."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.database import Database
+from webloom.adapters.sqlite.index_scan import LAST, conditions, consistent_read, scan_index
+from webloom.adapters.sqlite.page_codec import number_of
+from webloom.adapters.sqlite.page_contents import bodies_of
+from webloom.adapters.sqlite.page_versions import by_number
+from webloom.adapters.sqlite.values import instant
+from webloom.deltas import restored
+from webloom.domain.price_history import PriceRecord
+from webloom.domain.storage_event import previous_number
+from webloom.ports.page_history import ChangeFilter, ChangeLog, Version
+from webloom.stores.cursors import values_of
+from webloom.stores.page_history import PricePlace, StoredPageHistory
+
+
+class _Change(msgspec.Struct):
+    changes: dict[str, Any]
+    alerts: list[str]
+
+
+_changes = msgspec.json.Decoder(_Change)
+
+
+class SqlitePageHistory(StoredPageHistory):
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def versions(
+        self, job_id: str, url: str, *, limit: int, before: int | None = None
+    ) -> list[Version]:
+        def query(connection: sqlite3.Connection) -> list[Version]:
+            rows = connection.execute(
+                """
+                SELECT number, hash, ts, bytes, base IS NOT NULL, expire_at FROM snapshots
+                WHERE page = ? AND number < ? AND bytes > 0 ORDER BY number DESC LIMIT ?
+                """,
+                (number_of(connection, job_id, url), LAST if before is None else before, limit),
+            )
+            return [
+                Version(
+                    job_id=job_id,
+                    url=url,
+                    version=number,
+                    snapshot_hash=snapshot_hash,
+                    created_at=ts,
+                    bytes=size,
+                    is_delta=bool(is_delta),
+                    expires_at=instant(expire_at),
+                )
+                for number, snapshot_hash, ts, size, is_delta, expire_at in rows
+            ]
+
+        return await self._db.read(query)
+
+    async def _bodies(self, job_id: str, url: str, version: int) -> Sequence[bytes] | None:
+        def query(connection: sqlite3.Connection) -> list[bytes] | None:
+            with consistent_read(connection):
+                page = number_of(connection, job_id, url)
+                slot = None if page is None else by_number(connection, page, version)
+                has_content = slot is not None and slot.size
+                return bodies_of(connection, slot.id) if slot and has_content else None
+
+        return await self._db.read(query)
+
+    async def change_logs(
+        self, chosen: ChangeFilter, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[ChangeLog], str | None]:
+        behind = None if cursor is None else values_of(cursor, int, int)
+        values: dict[str, Any] = {
+            "run_id": chosen.run_id and plain(chosen.run_id),
+            "job_id": chosen.job_id and plain(chosen.job_id),
+            "url": chosen.url and plain(chosen.url),
+            "batch": chosen.batch and plain(chosen.batch),
+        }
+        of_job = "job_id = :job_id"
+        pages = conditions(values, url="url = :url", job_id=of_job)
+        of_url = f"page IN (SELECT id FROM pages WHERE {pages})"
+        source, looked_at = f"change_logs WHERE {conditions(values, job_id=of_job)}", "true"
+        if chosen.batch is not None:
+            source = "change_logs WHERE batch = :batch"
+        elif chosen.run_id is not None:
+            source = "change_logs WHERE run_id = :run_id"
+            looked_at = conditions(values, job_id=of_job, url=of_url)
+        elif chosen.url is not None:
+            source = f"change_logs INDEXED BY change_logs_by_page WHERE {of_url}"
+
+        def query(connection: sqlite3.Connection) -> tuple[list[ChangeLog], str | None]:
+            with consistent_read(connection):
+                ids, following = scan_index(
+                    connection,
+                    source=source,
+                    place=("ts", "snapshot"),
+                    chosen=looked_at,
+                    values=values,
+                    limit=limit,
+                    behind=behind,
+                )
+                return [_change_log(connection, each) for each in ids], following
+
+        return await self._db.scan(query)
+
+    async def _price_records(
+        self, job_id: str, url: str, limit: int, before: PricePlace | None
+    ) -> list[tuple[str, PriceRecord]]:
+        ts, key = (LAST, "") if before is None else before
+
+        def query(connection: sqlite3.Connection) -> list[tuple[str, PriceRecord]]:
+            rows = connection.execute(
+                """
+                SELECT price_history.key, price_history.ts, price, currency, change_percent,
+                    coalesce(number, nullif(price_history.claimed, 0))
+                FROM price_history LEFT JOIN snapshots ON snapshots.key = version_key
+                WHERE price_history.page = ? AND price_history.ts <= ?
+                    AND (price_history.ts, price_history.key) < (?, ?)
+                ORDER BY price_history.ts DESC, price_history.key DESC LIMIT ?
+                """,
+                (number_of(connection, job_id, url), ts, ts, bytes.fromhex(key), limit),
+            )
+            return [(row[0].hex(), _price_record(job_id, url, *row[1:])) for row in rows]
+
+        return await self._db.scan(query)
+
+
+def _change_log(connection: sqlite3.Connection, snapshot: int) -> ChangeLog:
+    job_id, url, number, before, ts, run_id, body, key = connection.execute(
+        """
+        SELECT pages.job_id, pages.url, number,
+               (SELECT max(others.number) FROM snapshots AS others
+                WHERE others.page = pages.id AND others.number < snapshots.number),
+               change_logs.ts, run_id, body, iif(is_keyed, snapshots.key, NULL)
+        FROM change_logs JOIN snapshots ON snapshots.id = snapshot
+        JOIN pages ON pages.id = change_logs.page
+        WHERE snapshot = ?
+        """,
+        (snapshot,),
+    ).fetchone()
+    change = _changes.decode(restored(body))
+    return ChangeLog(
+        job_id=job_id,
+        url=url,
+        changes=change.changes,
+        previous=previous_number(number, before or 0),
+        current=number,
+        timestamp=ts,
+        run_id=run_id,
+        alerts=change.alerts,
+        key=None if key is None else key.hex(),
+    )
+
+
+def _price_record(
+    job_id: str,
+    url: str,
+    ts: int,
+    price: str,
+    currency: str | None,
+    change_percent: str | None,
+    version: int | None,
+) -> PriceRecord:
+    return PriceRecord(
+        job_id=job_id,
+        url=url,
+        price=Decimal(price),
+        currency=currency,
+        change_percent=None if change_percent is None else Decimal(change_percent),
+        timestamp=ts,
+        version=version,
+    )

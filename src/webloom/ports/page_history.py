@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from webloom.domain.price_history import PriceRecord, PriceSummary
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Version:
+    job_id: str
+    url: str
+    version: int
+    snapshot_hash: str
+    created_at: int  # `ts` of its event
+    bytes: int  # that it takes in the store
+    is_delta: bool
+    expires_at: datetime | None  # None: it is the newest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangeLog:
+    job_id: str
+    url: str
+    changes: Mapping[str, Any]
+    previous: int  # version
+    current: int
+    timestamp: int  # `ts` of its event
+    run_id: str | None = None
+    alerts: list[str] = field(default_factory=list)
+    # Unique among the changes of the page with this timestamp, for good. None: of an earlier
+    # version, and the only one of those with that timestamp.
+    key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangeFilter:
+    job_id: str | None = None
+    url: str | None = None
+    run_id: str | None = None
+    batch: str | None = None  # of `ChangeAlerts`; all else is ignored then
+
+
+class PageHistory(Protocol):
+    """Versions, changes and prices of pages, which `Pages.store_event` writes.
+
+    The work for one page of a list is bounded. Raises StoreUnavailable.
+    """
+
+    async def versions(
+        self, job_id: str, url: str, *, limit: int, before: int | None = None
+    ) -> list[Version]:
+        """The newest first, those with a lower number than `before`."""
+
+    async def parsed(self, job_id: str, url: str, version: int) -> Mapping[str, Any] | None:
+        """The content of a version as it was given; None: it has expired, or never existed."""
+
+    async def change_logs(
+        self, chosen: ChangeFilter, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[ChangeLog], str | None]:
+        """The latest first, with the cursor of the next page. Raises BadCursor."""
+
+    async def prices(
+        self, job_id: str, url: str, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[PriceRecord], str | None]:
+        """The latest first, with the cursor of the next page. Raises BadCursor."""
+
+    async def price_summary(self, job_id: str, url: str) -> PriceSummary | None: ...
