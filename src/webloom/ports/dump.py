@@ -13,7 +13,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
@@ -23,6 +25,10 @@ from webloom.domain.page_check import Validators
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.domain.watch import Outcome, Watch, WatchRun
 from webloom.ports.postings import StoredPosting
+
+Value = TypeVar("Value")
+Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
+Number = Annotated[int, msgspec.Meta(ge=1)]  # of a version
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,17 +53,11 @@ class WholeRun:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PagePart:
+class PagePart(Generic[Value]):
     """What one event says of a page."""
 
     place: Place
-    value: Any
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PagePrice:
-    place: Place
-    price: EventPrice
+    value: Value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,9 +65,9 @@ class WholePage:
     job_id: str
     url: str
     last_updated: int | None
-    classification: PagePart | None
-    price: PagePrice | None
-    availability: PagePart | None
+    classification: PagePart[dict[str, Any]] | None
+    price: PagePart[EventPrice] | None
+    availability: PagePart[str] | None
     checked_at: int | None
     outcome: Outcome | None
     error: str | None
@@ -77,10 +77,10 @@ class WholePage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WholeVersion:
-    key: str
+    key: Key
     job_id: str
     url: str
-    number: int
+    number: Number
     place: Place
     content: dict[str, Any] | None  # None: only its change is known
     expires_at: datetime | None  # None: it is the newest
@@ -88,7 +88,7 @@ class WholeVersion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WholePrice:
-    key: str
+    key: Key
     job_id: str
     url: str
     ts: int
@@ -96,16 +96,16 @@ class WholePrice:
     currency: str | None
     change_percent: Decimal | None
     claimed: int
-    version_key: str
+    version_key: Key
     expires_at: datetime | None  # None: it is the latest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WholeLog:
-    key: str  # of its version
+    key: Key  # of its version
     job_id: str
     url: str
-    number: int  # of its version
+    number: Number  # of its version
     place: Place  # of the event that reported the change
     run_id: str | None
     changes: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What a dump holds of an aggregate, which of two states stands, and how versions are packed.
+"""What a dump holds of an aggregate, and which of two states stands.
 
 The rules are the same for every store. A store reads the state that it holds, asks `merged`, and
 writes the answer on the condition that nothing has changed meanwhile.
@@ -7,31 +7,30 @@ writes the answer on the condition that nothing has changed meanwhile.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from webloom.deltas import compressed, delta
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Record, Status
 from webloom.domain.notification import Notification
 from webloom.domain.request_state import RequestState
 from webloom.domain.retention import Retention
-from webloom.domain.storage_event import EventPrice
+from webloom.domain.storage_event import EventPrice, Place, StorageEvent, milliseconds_of
 from webloom.domain.watch import (
     Metrics,
     Outcome,
     Watch,
 )
 from webloom.domain.watch_run import RunState, ended
-from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import (
     Line,
+    PagePart,
     WholeLog,
     WholePage,
     WholePrice,
@@ -39,12 +38,12 @@ from webloom.ports.dump import (
     WholeRun,
     WholeVersion,
 )
+from webloom.ports.pages import StoredPage
 from webloom.ports.postings import StoredPosting
 
 Item = TypeVar("Item")
 
 KEPT_IN_PROGRESS = timedelta(days=Retention().job_runs)  # since the last sign of life
-MOST_CHAINED = 63  # deltas, each read with the next
 MOST_TOGETHER = 500  # items
 LARGE = 16_000_000  # bytes of JSON, after which no more items are read together
 _OUTCOMES = (None, Outcome.FAILED, Outcome.UNCHANGED, Outcome.CHANGED)  # the last of a moment wins
@@ -104,25 +103,14 @@ def without_nul(text: str | None) -> str | None:
 
 
 def whole_watch(watch: Watch) -> Watch:
-    config = watch.config
-    schedule, thresholds = config.schedule, config.thresholds
-    config = replace(
-        config,
-        schedule=replace(schedule, every_minutes=_float(schedule.every_minutes)),
-        thresholds=replace(
-            thresholds,
-            price_below=plain_amount(thresholds.price_below),
-            price_change_percent=plain_amount(thresholds.price_change_percent),
-        ),
-        targets=[
-            replace(each, digest_minutes=_float(each.digest_minutes)) for each in config.targets
-        ],
+    thresholds = watch.config.thresholds
+    plain = replace(
+        thresholds,
+        price_below=plain_amount(thresholds.price_below),
+        price_change_percent=plain_amount(thresholds.price_change_percent),
     )
+    config = replace(watch.config, thresholds=plain)
     return replace(watch, active_run_id=None, begun=None, config=config)
-
-
-def _float(value: float | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def whole_run(state: RunState) -> WholeRun:
@@ -133,18 +121,65 @@ def whole_run(state: RunState) -> WholeRun:
     return WholeRun(run=state.run, expires_at=expires_at)
 
 
+def whole_page(
+    page: StoredPage, places: Mapping[str, Place], validated_at: int | None
+) -> WholePage:
+    """`places` are those of the events that brought its parts."""
+
+    def part(name: str, value: Any) -> Any:
+        return None if value is None else PagePart(place=places[name], value=mended(value))
+
+    price = None
+    if (current := plain_amount(page.price)) is not None:
+        price = EventPrice(
+            current=current,
+            list=plain_amount(page.list_price),
+            currency=page.currency,
+            change_percent=plain_amount(page.change_percent),
+        )
+    return WholePage(
+        job_id=page.job_id,
+        url=page.url,
+        last_updated=page.last_updated,
+        classification=part("classification", page.classification),
+        price=part("price", price),
+        availability=part("availability", page.availability),
+        checked_at=None if page.last_checked is None else milliseconds_of(page.last_checked),
+        outcome=page.last_outcome,
+        error=without_nul(page.last_error),
+        validated_at=validated_at,
+        validators=page.validators,
+    )
+
+
+def part_events(page: WholePage) -> dict[str, StorageEvent]:
+    """For each part of a page the event that brought it."""
+    parts = {name: getattr(page, name) for name in ("classification", "price", "availability")}
+    return {
+        name: event_of(page, part.place, **{name: part.value})
+        for name, part in parts.items()
+        if part is not None
+    }
+
+
+def event_of(
+    item: WholePage | WholeVersion | WholePrice | WholeLog, place: Place, **said: Any
+) -> StorageEvent:
+    """An event that stores it, though not always with the same keys: those of an event without a
+    time of its own are others."""
+    return StorageEvent(
+        job_id=item.job_id,
+        url=item.url,
+        snapshot_hash=place.snapshot_hash,
+        ts=place.ts,
+        claimed=place.claimed,
+        **said,
+    )
+
+
 def plain_amount(value: Decimal | None) -> Decimal | None:
     """Without trailing zeros."""
     return None if value is None else Decimal(f"{value.normalize():f}")
-
-
-def plain_price(price: EventPrice) -> EventPrice:
-    return EventPrice(
-        current=Decimal(f"{price.current.normalize():f}"),
-        list=plain_amount(price.list),
-        currency=price.currency,
-        change_percent=plain_amount(price.change_percent),
-    )
 
 
 def json_value(stored: bytes | str) -> Any:
@@ -301,43 +336,3 @@ _DERIVED: dict[type, tuple[str, ...]] = {
     WholePrice: ("expires_at",),
     WholeLog: ("number",),
 }
-
-
-# How versions are packed
-
-
-class Packed(NamedTuple):
-    body: bytes
-    base: str | None  # the version that it is a delta against
-    below: int  # how many deltas depend on it, each on the next
-
-
-def packed(
-    versions: Sequence[WholeVersion], may_be_delta: Callable[[WholeVersion, WholeVersion], bool]
-) -> dict[str, Packed]:
-    """The contents of versions, by key, in a sequence with the latest of each page first.
-    `may_be_delta` gets a version and the next newer one."""
-    made: dict[str, Packed] = {}
-    chained: list[str] = []  # the last is to be the base of the next
-    newer: WholeVersion | None = None
-    newer_data = b""
-    for version in versions:
-        if version.content is None:
-            continue
-        data = canonical(version.content)
-        body, base = compressed(data), None
-        if (
-            newer is not None
-            and (newer.job_id, newer.url) == (version.job_id, version.url)
-            and len(chained) <= MOST_CHAINED
-            and may_be_delta(version, newer)
-        ):
-            against = delta(data, newer_data)
-            if len(against) < len(body):
-                body, base = against, newer.key
-        made[version.key] = Packed(body, base, 0)
-        chained = [version.key] if base is None else [*chained, version.key]
-        for below, key in enumerate(reversed(chained)):
-            made[key] = made[key]._replace(below=max(below, made[key].below))
-        newer, newer_data = version, data
-    return made

@@ -39,14 +39,14 @@ class Codec(Generic[State]):
         self.encode = encode
         self.inserted = inserted
         self.guards = (WRITE_ID, *guards)
-        self._fields = None if fields is None else dict.fromkeys((*fields, *self.guards), True)
+        self.fields = None if fields is None else dict.fromkeys((*fields, *self.guards), True)
 
     async def find(self, keys: Collection[str]) -> list[Document]:
         """May add to the documents what else a decision needs."""
         if len(keys) == 1:
-            found = await self.collection.find_one({"_id": next(iter(keys))}, self._fields)
+            found = await self.collection.find_one({"_id": next(iter(keys))}, self.fields)
             return [] if found is None else [found]
-        return await self.collection.find({"_id": {"$in": list(keys)}}, self._fields).to_list()
+        return await self.collection.find({"_id": {"$in": list(keys)}}, self.fields).to_list()
 
     async def before_insert(self, state: State) -> None:
         """What has to be stored before a new document. May be repeated."""

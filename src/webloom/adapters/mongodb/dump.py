@@ -1,14 +1,16 @@
 """A MongoDB database as a whole: read from one snapshot where the server has them, filled item by
 item.
 
-A collection says how its documents become items and back. All the rest is the same for all of them.
+Aggregates that are `Documents` are read and written by their codecs. For the others a kind says how
+documents become items and back.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from datetime import timedelta
 from typing import Any
 
 import bson
@@ -18,16 +20,29 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import OperationFailure
 
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.documents import Document
+from webloom.adapters.mongodb.feeds import MongoFeedQueries, feed_codec
+from webloom.adapters.mongodb.import_runs import run_codec
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.insertion import insert_new
+from webloom.adapters.mongodb.notifications import notification_codec
+from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
+from webloom.adapters.mongodb.watch_codec import metrics_fields, tally_fields
+from webloom.adapters.mongodb.watch_ledger import IN_PROGRESS, WatchLedger
+from webloom.adapters.mongodb.watch_run_codec import run_document
+from webloom.adapters.mongodb.watch_runs import CountedRunCodec, watch_codec
 from webloom.domain.errors import StoreUnavailable
+from webloom.domain.watch import EVENTS
+from webloom.domain.watch_run import RunState
 from webloom.ports.dump import Line
+from webloom.stores.dump import AGGREGATES, StoredDump
 from webloom.stores.whole import LARGE, MOST_TOGETHER, line_of, merged
 
 log = logging.getLogger(__name__)
 
 Session = AsyncClientSession | None
+Items = AsyncIterator[tuple[Document, Any]]  # documents with their items
+
 MOST_ROUNDS = 10  # of writing documents that others change at the same time
 _TOO_OLD = (239, 246)  # what the server keeps for snapshots, five minutes as a rule, is gone
 _ID = {"_id": True}
@@ -39,38 +54,36 @@ class Kind:
 
     fields: Document | None = None  # that are read
     sort: Sequence[tuple[str, int]] = (("_id", 1),)
-    kept: tuple[str, ...] = ()  # fields that a document which is replaced keeps
     settles = False  # it has a `settle`
 
     def __init__(self, database: MongoDatabase, collection: Collection) -> None:
         self.db = database
         self.collection = collection
 
-    def key(self, item: Any) -> str:
-        raise NotImplementedError
-
     def item(self, document: Document) -> Any:
         """None: another program has made something else of it."""
+        raise NotImplementedError
+
+    async def items(self, documents: AsyncIterator[Document], session: Session) -> Items:
+        async for document in documents:
+            yield document, self.item(document)
+
+    def behind(self, document: Document) -> Document:
+        """What comes after it in a scan."""
+        return {"_id": {"$gt": document["_id"]}}
+
+    def key(self, item: Any) -> str:
         raise NotImplementedError
 
     def document(self, item: Any) -> Document:
         raise NotImplementedError
 
-    async def items(
-        self, documents: AsyncIterator[Document], session: Session
-    ) -> AsyncIterator[tuple[Document, Any]]:
-        async for document in documents:
-            yield document, self.item(document)
-
-    async def documents(self, items: Sequence[Any], *, are_new: bool = True) -> list[Document]:
+    async def documents(self, items: Sequence[Any]) -> list[Document]:
         return [self.document(item) for item in items]
 
     def replacement(self, new: Document, here: Document) -> Document:
-        return new | {name: here[name] for name in self.kept if name in here}
-
-    def behind(self, document: Document) -> Document:
-        """What comes after it in a scan."""
-        return {"_id": {"$gt": document["_id"]}}
+        """Of one document by another."""
+        return new
 
     async def settle(self, items: Sequence[Any]) -> None:
         """Write what depends on several documents, after these."""
@@ -111,6 +124,8 @@ class Kind:
         sent = [bson.encode(each) for each in await self.documents([*items.values()])]
         documents: list[Any] = [RawBSONDocument(each) for each in sent]
         await insert_new(self.collection, documents)
+        if self.settles:  # all are read then
+            return items
         by_data = dict(zip(sent, items, strict=True))
         raw = self.collection.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
         stored = await raw.find({"_id": {"$in": [*items]}}).to_list()
@@ -123,7 +138,7 @@ class Kind:
             here = await self.find(items)
             pairs = [(*here[self.key(it)], it) for it in items if self.key(it) in here]
             news = [(old, new) for old, it, item in pairs if (new := merged(it, item)) != it]
-            documents = await self.documents([new for _, new in news], are_new=False)
+            documents = await self.documents([new for _, new in news])
             changes = [
                 ReplaceOne(_as_read(old), wanted)
                 for (old, _), document in zip(news, documents, strict=True)
@@ -148,33 +163,83 @@ def _as_read(document: Document) -> Document:
     return small | {"_id": document["_id"]}
 
 
-class MongoDump:
-    def __init__(self, database: MongoDatabase, kinds: dict[str, Kind]) -> None:
+class _RunCodec(CountedRunCodec):
+    """Runs that have ended. Their ledgers are not in a dump: what is counted here of a run of
+    events is added. The metrics of its watch, which come along, contain it."""
+
+    def __init__(self, database: MongoDatabase) -> None:
+        super().__init__(database, WatchLedger(database, timedelta()))
+        self.encode = _run_document
+
+    async def before_insert(self, state: RunState) -> None:
+        """It has checked all its URLs."""
+
+
+def _run_document(state: RunState) -> Document:
+    tally = state.run.tally
+    counted = {"carried": tally_fields(tally), "inMetrics": metrics_fields(tally.metrics)}
+    return run_document(state) | (counted if state.run.trigger == EVENTS else {})
+
+
+def _codecs(database: MongoDatabase) -> dict[str, Codec[Any]]:
+    return {
+        "feeds": feed_codec(database),
+        "import_logs": run_codec(database),
+        "job_runs": _RunCodec(database),
+        "watches": watch_codec(database),
+        "notices": notification_codec(database),
+    }
+
+
+def _note_codec(database: MongoDatabase) -> Codec[str]:
+    return Codec(
+        database.copies,
+        decode=lambda document: str(document["position"]),
+        encode=lambda text: {"position": text},
+        guards=(),
+    )
+
+
+class _Documents(Kind):
+    """They are only read here. A run in progress is read with its ledger."""
+
+    def __init__(self, database: MongoDatabase, name: str, codec: Codec[Any]) -> None:
+        super().__init__(database, codec.collection)
+        self.fields = codec.fields
+        self._item = AGGREGATES[name].item
+        self._codec = codec
+
+    async def items(self, documents: AsyncIterator[Document], session: Session) -> Items:
+        async for document in documents:
+            found = [document]
+            if isinstance(self._codec, _RunCodec) and document["status"] == IN_PROGRESS["status"]:
+                async with session.bind(end_session=False) if session else nullcontext():
+                    found = await self._codec.find([document["_id"]]) or found
+            yield document, self._item(self._codec.decode(found[0]))
+
+
+class MongoDump(StoredDump):
+    def __init__(self, database: MongoDatabase, kinds: Mapping[str, Kind]) -> None:
+        codecs = _codecs(database)
+        super().__init__(
+            {name: MongoDocuments(database, codec) for name, codec in codecs.items()},
+            MongoFeedQueries(database),
+            MongoDocuments(database, _note_codec(database)),
+        )
         self._db = database
-        self._kinds = kinds
-        self._notes = database.copies
+        self._kinds: dict[str, Kind] = {
+            name: _Documents(database, name, codec) for name, codec in codecs.items()
+        }
+        self._kinds |= kinds
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[_Snapshot]:
         async with self._db.snapshot() as session:
             yield _Snapshot(self._db, self._kinds, session)
 
-    async def put_if_newer(self, collection: str, items: Sequence[Any]) -> list[Any]:
+    async def _put(self, collection: str, items: Sequence[Any]) -> list[Any]:
         with self._db.use():
             return await self._kinds[collection].put(items)
-
-    async def noted(self, name: str) -> str | None:
-        with self._db.use():
-            found = await self._notes.find_one({"_id": plain(name)})
-        return None if found is None else str(found["position"])
-
-    async def note(self, name: str, text: str | None) -> None:
-        key = {"_id": plain(name)}
-        with self._db.use():
-            if text is None:
-                await self._notes.delete_one(key)
-            else:
-                await self._notes.replace_one(key, key | {"position": text}, upsert=True)
 
 
 class _Snapshot:
@@ -213,7 +278,7 @@ class _Snapshot:
         if lines:
             yield lines
 
-    async def _read(self, kind: Kind, behind: Document) -> AsyncIterator[tuple[Document, Any]]:
+    async def _read(self, kind: Kind, behind: Document) -> Items:
         found = kind.collection.find(
             behind, kind.fields, sort=list(kind.sort), session=self._session
         )

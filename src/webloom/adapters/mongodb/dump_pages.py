@@ -6,68 +6,74 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from bson.int64 import Int64
 from pymongo import DESCENDING, UpdateOne
 
 from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.dump import Kind, Session
+from webloom.adapters.mongodb.documents import Document
+from webloom.adapters.mongodb.dump import Items, Kind, Session
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.page_codec import (
     MOST_BYTES,
-    NO_ORDER,
-    amount,
-    bson_fields,
+    Parts,
     checked_part,
-    content_fields,
     decimal_of,
-    json_bytes,
+    log_document,
     log_of,
     page_of,
+    page_update,
+    parts_of,
     place_at,
-    price_fields,
+    price_document,
     validator_fields,
+    version_document,
 )
-from webloom.adapters.mongodb.page_contents import Contents, expiry, is_kept_whole
-from webloom.adapters.mongodb.page_contents import packed as compress
-from webloom.adapters.mongodb.page_versions import log_numbers
-from webloom.adapters.mongodb.page_writes import ROW, bulk
-from webloom.deltas import applied
+from webloom.adapters.mongodb.page_contents import Contents, expiry
+from webloom.adapters.mongodb.page_versions import Versions, log_numbers
+from webloom.adapters.mongodb.page_writes import bulk
+from webloom.deltas import applied, compressed
 from webloom.domain.errors import EventRefused, StoreUnavailable
 from webloom.domain.retention import Retention
-from webloom.domain.storage_event import EventPrice, Place, milliseconds_of, next_number, page_key
-from webloom.ports.dump import PagePart, PagePrice, WholeLog, WholePage, WholePrice, WholeVersion
+from webloom.domain.storage_event import EventPrice, Place, page_key
+from webloom.parsing.storage_event import canonical
+from webloom.ports.dump import WholeLog, WholePage, WholePrice, WholeVersion
 from webloom.stores.whole import (
+    event_of,
     json_value,
     mended,
-    packed,
+    part_events,
     plain_amount,
-    plain_price,
+    whole_page,
     without_nul,
 )
 
-_PREFIX = 32  # characters of a place that hold its numbers
 _TS_BITS = 1 << 62
 
 
-def _place_in(text: str) -> Place:
-    """What `place_at` was given; nothing may follow."""
-    ts, claimed = int(text[:16], 16) - _TS_BITS, int(text[16:_PREFIX], 16)
-    return Place(ts, claimed, text[_PREFIX + 1 :].replace("\0", "\ufffd"))
-
-
-def _keyed_place(text: str) -> Place:
-    """Of a version, a log or a price: its key or its amount follows."""
-    return _place_in(text.rpartition("\0")[0])
+def _place(text: str, more: int = 0) -> Place:
+    """What `place_at` was given, without so many texts at its end."""
+    place = text.rsplit("\0", more)[0]
+    ts, claimed = int(place[:16], 16) - _TS_BITS, int(place[16:32], 16)
+    return Place(ts, claimed, without_nul(place[33:]) or "")
 
 
 class _PageKind(Kind):
     def __init__(self, database: MongoDatabase, collection: Collection, keep: Retention) -> None:
         super().__init__(database, collection)
         self.keep = keep
+        self._versions = Versions(database, keep.snapshots)
 
     def key(self, item: Any) -> str:
         return str(item.key)
+
+    async def settle_versions(self, items: Sequence[WholeVersion | WholeLog]) -> None:
+        """As after an event, from the oldest of each page on."""
+        found = self.db.snapshots.find(
+            {"_id": {"$in": [item.key for item in items]}},
+            {"page": True},
+            sort=[("place", DESCENDING)],
+        )
+        oldest = {each["page"]: each["_id"] async for each in found}
+        await asyncio.gather(*(self._versions.settle(key, to_end=True) for key in oldest.values()))
 
 
 class _Pages(_PageKind):
@@ -75,77 +81,46 @@ class _Pages(_PageKind):
         return page_key(item.job_id, item.url)
 
     def item(self, document: Document) -> WholePage:
-        page, places = page_of(document), document["places"]
+        texts = document["places"]
+        places = {name: _place(texts[name]) for name in _PARTS & texts.keys()}
+        if "price" in texts:
+            places["price"] = _place(texts["price"], more=1)
+        validated = texts.get("validators")
+        validated_at = None if validated is None else _place(validated).ts
+        return whole_page(page_of(document), places, validated_at)
 
-        def part(name: str, value: Any) -> PagePart | None:
-            if value is None:
-                return None
-            return PagePart(place=_place_in(places[name]), value=mended(value))
-
-        price = None
-        if page.price is not None:
-            given = EventPrice(
-                current=page.price,
-                list=page.list_price,
-                currency=page.currency,
-                change_percent=page.change_percent,
+    async def put(self, items: Sequence[WholePage]) -> list[Any]:
+        """As an event does it: of each part the latest counts."""
+        updates = [
+            UpdateOne(
+                {"_id": self.key(item)},
+                page_update(item.job_id, item.url, _parts(item), item.last_updated),
+                upsert=True,
             )
-            price = PagePrice(place=_keyed_place(places["price"]), price=plain_price(given))
-        validated = places.get("validators")
-        return WholePage(
-            job_id=page.job_id,
-            url=page.url,
-            last_updated=page.last_updated,
-            classification=part("classification", page.classification),
-            price=price,
-            availability=part("availability", page.availability),
-            checked_at=None if page.last_checked is None else milliseconds_of(page.last_checked),
-            outcome=page.last_outcome,
-            error=without_nul(page.last_error),
-            validated_at=None if validated is None else _place_in(validated).ts,
-            validators=page.validators,
-        )
+            for item in items
+        ]
+        if failed := await bulk(self.collection, updates):  # others made them just now
+            await self.collection.bulk_write([updates[index] for index in failed])
+        found = await self.find(items)
+        return [found[self.key(item)][1] for item in items]
 
-    def document(self, item: WholePage) -> Document:
-        places: dict[str, str] = {}
-        document: Document = {
-            "_id": page_key(item.job_id, item.url),
-            "jobId": plain(item.job_id),
-            "url": plain(item.url),
-            "order": NO_ORDER,
-            "places": places,
-        }
-        if item.last_updated is not None:
-            document["lastUpdated"] = document["order"] = Int64(item.last_updated)
-        if (part := item.classification) is not None:
-            fields = {"classification": part.value}
-            kept = bson_fields(fields, json_bytes(fields), "the classification")
-            document |= {"classificationExact": kept.pop("exact", None), **kept}
-            places["classification"] = place_at(*part.place)
-        if item.price is not None:
-            document |= price_fields(item.price.price)
-            tie = f"{item.price.price.current.normalize():040f}"
-            places["price"] = f"{place_at(*item.price.place)}\0{tie}"
-        if (part := item.availability) is not None:
-            document["availability"] = part.value
-            places["availability"] = place_at(*part.place)
-        if item.checked_at is not None and item.outcome is not None:
-            places["checked"], fields = checked_part(item.checked_at, item.outcome, item.error)
-            document |= fields
-        if item.validated_at is not None:
-            document |= validator_fields(item.validators)
-            places["validators"] = place_at(item.validated_at)
-        return document
 
-    def replacement(self, new: Document, here: Document) -> Document:
-        """What it shows of its newest version stays."""
-        return here | new | {"places": here["places"] | new["places"]}
+_PARTS = {"classification", "availability"}
+
+
+def _parts(page: WholePage) -> Parts:
+    parts = {name: parts_of(event, None)[name] for name, event in part_events(page).items()}
+    if page.checked_at is not None and page.outcome is not None:
+        parts["checked"] = checked_part(page.checked_at, page.outcome, page.error)
+    if page.validated_at is not None:
+        place = place_at(page.validated_at, 0, *page.validators.order)
+        parts["validators"] = place, validator_fields(page.validators)
+    return parts
 
 
 class _Versions(_PageKind):
     settles = True
     sort = (("page", DESCENDING), ("place", DESCENDING))
-    kept = ("previous",)
 
     def __init__(self, database: MongoDatabase, collection: Collection, keep: Retention) -> None:
         super().__init__(database, collection, keep)
@@ -155,9 +130,7 @@ class _Versions(_PageKind):
         page, place = document["page"], document["place"]
         return {"page": {"$lte": page}, "$nor": [{"page": page, "place": {"$gte": place}}]}
 
-    async def items(
-        self, documents: AsyncIterator[Document], session: Session
-    ) -> AsyncIterator[tuple[Document, Any]]:
+    async def items(self, documents: AsyncIterator[Document], session: Session) -> Items:
         """Each is read with the content of the one before, where it is a delta against that. One
         whose content can't be read any more, as its base has expired, is left out."""
         base, data = None, b""
@@ -170,18 +143,16 @@ class _Versions(_PageKind):
                     continue
                 base, data = document["_id"], found
                 content = json_value(data)
-            yield (
-                document,
-                WholeVersion(
-                    key=document["_id"],
-                    job_id=document["jobId"],
-                    url=document["url"],
-                    number=int(document["version"]),
-                    place=_keyed_place(document["place"]),
-                    content=content,
-                    expires_at=document.get("expireAt"),
-                ),
+            item = WholeVersion(
+                key=document["_id"],
+                job_id=document["jobId"],
+                url=document["url"],
+                number=int(document["version"]),
+                place=_place(document["place"], more=1),
+                content=content,
+                expires_at=document.get("expireAt"),
             )
+            yield document, item
 
     async def _content(
         self, document: Document, newer: bytes | None, session: Session
@@ -197,114 +168,49 @@ class _Versions(_PageKind):
                 f"{document['url']} can't be read: {error}"
             ) from error
 
-    async def documents(
-        self, items: Sequence[WholeVersion], *, are_new: bool = True
-    ) -> list[Document]:
-        """One that is replaced is whole: it may move."""
-        rule = _may_be_delta if are_new else _never
-        made = await asyncio.to_thread(packed, items, rule)
-        documents = []
-        for item in items:
-            document = self.document(item)
-            pack = made.get(item.key)
-            if pack is None:
-                document["bare"] = True
-            elif len(pack.body) > MOST_BYTES:
-                raise EventRefused(
-                    f"version {item.number} of {item.url} takes {len(pack.body):,} bytes, and "
-                    f"MongoDB holds {MOST_BYTES:,} in a document"
-                )
-            else:
-                document |= {"parsed": pack.body} | ({"base": pack.base} if pack.base else {})
-            documents.append(document)
-        return documents
-
-    def document(self, item: WholeVersion) -> Document:
-        expires = {} if item.expires_at is None else {"expireAt": item.expires_at}
-        return expires | {
-            "_id": item.key,
-            "jobId": plain(item.job_id),
-            "url": plain(item.url),
-            "page": page_key(item.job_id, item.url),
-            "place": place_at(*item.place, item.key),
-            "snapshotHash": plain(item.place.snapshot_hash),
-            "createdAt": Int64(item.place.ts),
-            "claimed": item.place.claimed,
-            "version": item.number,
-            "previous": {"key": None, "number": item.number - 1},
-        }
+    async def documents(self, items: Sequence[WholeVersion]) -> list[Document]:
+        return await asyncio.to_thread(lambda: [_version_document(item) for item in items])
 
     def replacement(self, new: Document, here: Document) -> Document:
         """Others may be deltas against one that moves: it stays whole."""
         moved = {"moved": True} if new["place"] < here["place"] or "moved" in here else {}
-        return super().replacement(new, here) | moved
+        return new | moved
 
     async def settle(self, items: Sequence[WholeVersion]) -> None:
-        for job_id, url in dict.fromkeys((each.job_id, each.url) for each in items):
-            await self._settle(job_id, url)
+        """Numbers, deltas, what is superseded, and what the page shows, which may be new."""
+        filled = [item for item in reversed(items) if item.content is not None]
+        newest = {(item.job_id, item.url): item.place.ts for item in filled}
+        shown = [
+            UpdateOne({"_id": page_key(*page)}, page_update(*page, {}, ts), upsert=True)
+            for page, ts in newest.items()
+        ]
+        await bulk(self.db.pages, shown)
+        await self.settle_versions(items)
 
-    async def _settle(self, job_id: str, url: str) -> None:
-        """Links to the version before; numbers of versions that only this store has; what the page
-        shows; what is superseded."""
-        page = page_key(job_id, url)
-        rows = await self.collection.find({"page": page}, ROW, sort=[("place", 1)]).to_list()
-        keys = {None, *(row["_id"] for row in rows)}
-        changes, before = [], {"key": None, "number": 0}
-        newest = next((row["_id"] for row in reversed(rows) if "bare" not in row), None)
-        for row in rows:
-            number, link = int(row["version"]), row["previous"]
-            expected = next_number(row["claimed"], int(before["number"] or 0))
-            if number <= int(before["number"] or 0):
-                number = expected
-            if link["key"] in keys:  # otherwise the version before has gone
-                gap = {"key": None, "number": number - 1}
-                link = before if number == expected else gap
-            wanted = {"version": number, "previous": link}
-            if "bare" not in row and "expireAt" not in row and row["_id"] != newest:
-                wanted["expireAt"] = expiry(self.db.server_time(), self.keep.snapshots)
-            if any(row.get(name) != value for name, value in wanted.items()):
-                changes.append(UpdateOne({"_id": row["_id"]}, {"$set": wanted}))
-            before = {"key": row["_id"], "number": number}
-        await bulk(self.collection, changes)
-        if newest is not None:
-            await self._show(job_id, url, newest)
 
-    async def _show(self, job_id: str, url: str, newest: str) -> None:
-        """The newest version is whole and does not expire."""
-        shown = {"_id": page_key(job_id, url)}
-        version = await self.collection.find_one({"_id": newest})
-        content = None if version is None else await self._content(version, None, None)
-        if version is None or content is None:
-            return
-        if "base" in version or "expireAt" in version:
-            whole = {"$set": {"parsed": await compress(content)}}
-            unset = {"$unset": {"base": True, "expireAt": True}}
-            await self.collection.update_one({"_id": newest}, whole | unset)
-        fields = content_fields(json_value(content), content, version["snapshotHash"], newest)
-        fields |= {"version": version["version"], "places.content": version["place"]}
-        ts = Int64(version["createdAt"])
-        await self.db.pages.update_one(
-            shown,
-            {
-                "$set": fields,
-                "$max": {"lastUpdated": ts, "order": ts},
-                "$setOnInsert": {"jobId": plain(job_id), "url": plain(url)},
-            },
-            upsert=True,
+def _version_document(item: WholeVersion) -> Document:
+    """Whole: `settle` makes deltas."""
+    body = None if item.content is None else compressed(canonical(item.content))
+    if body is not None and len(body) > MOST_BYTES:
+        raise EventRefused(
+            f"version {item.number} of {item.url} takes {len(body):,} bytes, and MongoDB holds "
+            f"{MOST_BYTES:,} in a document"
         )
+    before = item.number - 1 if item.number > item.place.claimed else 0  # 0: whatever is there
+    return (
+        version_document(event_of(item, item.place), body)
+        | _expires(item)
+        | {
+            "_id": item.key,
+            "place": place_at(*item.place, item.key),
+            "version": item.number,
+            "previous": {"key": None, "number": before},
+        }
+    )
 
 
-def _may_be_delta(version: WholeVersion, newer: WholeVersion) -> bool:
-    """Its base goes later."""
-    if is_kept_whole(version.number, newer.number):
-        return False
-    if newer.expires_at is None or version.expires_at is None:
-        return newer.expires_at is None
-    return version.expires_at < newer.expires_at
-
-
-def _never(version: WholeVersion, newer: WholeVersion) -> bool:
-    return False
+def _expires(item: WholeVersion | WholePrice) -> Document:
+    return {} if item.expires_at is None else {"expireAt": item.expires_at}
 
 
 class _Prices(_PageKind):
@@ -334,27 +240,20 @@ class _Prices(_PageKind):
         )
 
     def document(self, item: WholePrice) -> Document:
-        expires = {} if item.expires_at is None else {"expireAt": item.expires_at}
+        price = EventPrice(
+            current=item.price, currency=item.currency, change_percent=item.change_percent
+        )
         tie = (item.version_key, str(item.currency), str(item.change_percent))
-        return expires | {
+        own = {
             "_id": item.key,
-            "jobId": plain(item.job_id),
-            "url": plain(item.url),
-            "page": page_key(item.job_id, item.url),
             "place": place_at(item.ts, 0, item.key),
-            "price": amount(item.price),
-            "currency": item.currency and plain(item.currency),
-            "changePercent": amount(item.change_percent),
-            "timestamp": Int64(item.ts),
-            "version": item.claimed or None,
-            "claimed": item.claimed or None,
             "versionKey": item.version_key,
             "rank": place_at(0, item.claimed, *tie),
         }
+        event = event_of(item, Place(item.ts, item.claimed, ""), price=price)
+        return price_document(event, price) | own | _expires(item)
 
-    async def documents(
-        self, items: Sequence[WholePrice], *, are_new: bool = True
-    ) -> list[Document]:
+    async def documents(self, items: Sequence[WholePrice]) -> list[Document]:
         """With the numbers that their versions have here."""
         keys = [each.version_key for each in items]
         found = self.db.snapshots.find({"_id": {"$in": keys}}, {"version": 1})
@@ -393,7 +292,7 @@ class _Logs(_PageKind):
             job_id=log.job_id,
             url=log.url,
             number=log.current,
-            place=_keyed_place(document["place"]),
+            place=_place(document["place"], more=1),
             run_id=log.run_id,
             changes=mended(log.changes),
             alerts=log.alerts,
@@ -404,18 +303,13 @@ class _Logs(_PageKind):
         )
 
     def document(self, item: WholeLog) -> Document:
-        changes = {"changes": item.changes}
-        return {
+        event = event_of(
+            item, item.place, run_id=item.run_id, changes=item.changes, alerts=item.alerts
+        )
+        return log_document(event) | {
             "_id": item.key,
-            "jobId": plain(item.job_id),
-            "url": plain(item.url),
-            "page": page_key(item.job_id, item.url),
             "place": place_at(*item.place, item.key),
-            **bson_fields(changes, json_bytes(changes), f"the change of {item.url}"),
-            "timestamp": Int64(item.place.ts),
-            "runId": item.run_id and plain(item.run_id),
-            "alerts": [plain(each) for each in item.alerts],
-            "batch": item.batch and plain(item.batch),
+            "batch": item.batch,
             "untold": item.untold,
             "numbered": False,
             "keyed": item.is_keyed,
@@ -424,20 +318,11 @@ class _Logs(_PageKind):
         }
 
     async def settle(self, items: Sequence[WholeLog]) -> None:
-        """Numbers as their versions have them, the highest first: no two logs of a page may have
-        the same."""
-        keys = [each.key for each in items]
-        found = self.db.snapshots.find({"_id": {"$in": keys}}, {"version": 1, "previous": 1})
-        versions = {each["_id"]: each async for each in found}
-        changes = []
-        for item in sorted(items, key=lambda each: -each.number):
-            number, before = item.number, 0
-            if (version := versions.get(item.key)) is not None:
-                number, before = version["version"], version["previous"]["number"]
-            numbers = {"version": log_numbers(number, before), "numbered": True}
-            changes.append(UpdateOne({"_id": item.key}, {"$set": numbers}))
-        for _ in range(2):  # the second time, others have given up their numbers
-            changes = [changes[index] for index in await bulk(self.collection, changes)]
+        """Numbers as their versions have them. That of a version which is gone stays."""
+        await self.settle_versions(items)
+        numbered = {"$set": {"numbered": True}}
+        rest = [UpdateOne({"_id": item.key, "numbered": False}, numbered) for item in items]
+        await bulk(self.collection, rest)
 
 
 def page_kinds(database: MongoDatabase, keep: Retention) -> dict[str, Kind]:

@@ -40,21 +40,20 @@ def notification_document(notification: Notification) -> Document:
     return document
 
 
-def made() -> Document:
-    return {"made": ObjectId()}
+def notification_codec(database: MongoDatabase) -> Codec[Notification]:
+    return Codec(
+        database.notices,
+        decode=notification_of,
+        encode=notification_document,
+        guards=("attempts", "isOpen"),
+        inserted=lambda: {"made": ObjectId()},
+    )
 
 
 class MongoNotifications(StoredNotifications):
     def __init__(self, database: MongoDatabase, *, retention: Retention) -> None:
         keep = timedelta(days=retention.job_runs)
-        codec = Codec(
-            database.notices,
-            decode=notification_of,
-            encode=notification_document,
-            guards=("attempts", "isOpen"),
-            inserted=made,
-        )
-        super().__init__(MongoDocuments(database, codec), keep=keep)
+        super().__init__(MongoDocuments(database, notification_codec(database)), keep=keep)
         self._db = database
 
     async def due_targets(self, now: datetime, *, limit: int) -> list[DueTarget]:

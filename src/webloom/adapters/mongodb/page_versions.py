@@ -256,7 +256,7 @@ class Versions:
             return True
         for row, newer in pairwise(contents):
             is_whole = is_kept_whole(view.number_of(row), view.number_of(newer)) or "moved" in row
-            if "base" not in row and not is_whole:
+            if "base" not in row and not is_whole and not _outlives(row, newer):
                 changes += await self._delta(row, newer)
             elif "expireAt" not in row:
                 expires = self._expiry(row, newer)
@@ -291,3 +291,9 @@ class Versions:
         if "expireAt" in newer:
             expires = min(expires, newer["expireAt"] - _TICK)
         return expires
+
+
+def _outlives(row: Document, newer: Document) -> bool:
+    """It may, if it was loaded from a dump. Then it is no delta."""
+    both = "expireAt" in row and "expireAt" in newer
+    return both and bool(row["expireAt"] >= newer["expireAt"])

@@ -1,62 +1,93 @@
 """A SQLite file as a whole: read from one snapshot, filled item by item.
 
-A table says how its rows are read, how one is found, and what an item's row is. All the rest is the
-same for all of them.
+Aggregates that are `Documents` are read and written by their codecs. For the others a table says
+how its rows are read, how one is found, and how items are put.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite import primitives
 from webloom.adapters.sqlite.connecting import connect
 from webloom.adapters.sqlite.database import Database, Operation, Result
+from webloom.adapters.sqlite.feeds import FEEDS, SqliteFeedQueries
+from webloom.adapters.sqlite.import_runs import RUNS
+from webloom.adapters.sqlite.notifications import NOTIFICATIONS
+from webloom.adapters.sqlite.primitives import Row, SqliteDocuments
+from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS
+from webloom.adapters.sqlite.watches import WATCHES
 from webloom.domain.errors import StoreUnavailable
 from webloom.ports.dump import Line
+from webloom.stores.dump import AGGREGATES, StoredDump
 from webloom.stores.whole import chunks, merged
 
-Row = Sequence[Any]
+ReadRows = Callable[[sqlite3.Connection, Iterable[Row]], Iterator[Any]]
+
+CODECS: dict[str, primitives.Table[Any]] = {
+    "feeds": FEEDS,
+    "import_logs": RUNS,
+    "job_runs": COUNTED_RUNS,
+    "watches": WATCHES,
+    "notices": NOTIFICATIONS,
+}
+_NOTES = primitives.Table(
+    "copies",
+    key="source",
+    columns=("position",),
+    decode=lambda row: str(row[1]),
+    encode=lambda text: {"position": text},
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
+class Rows:
+    """How a collection is read."""
+
     columns: str
     source: str  # of SELECT
     order: str
-    find_by: str  # a unique column, or how a row is found by `key`
-    key: Callable[[sqlite3.Connection, Any], object]
-    item: Callable[[Row], Any] = lambda row: row
-    row: Callable[[Any], dict[str, Any]] = lambda item: {}
-    stays_if: str = "false"  # a row that is not replaced
+    items: ReadRows
     carried: str = "true"  # rows that are items
-    # Instead of `item`, `row` and upsert
-    items: Callable[[sqlite3.Connection, Iterable[Row]], Iterator[Any]] | None = None
-    put: Callable[[sqlite3.Connection, list[Any], Any], None] | None = None
-    prepare: Callable[[list[Any]], Any] = lambda items: None  # for `put`; outside the transaction
 
-    def read(self, connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[Any]:
-        return map(self.item, rows) if self.items is None else self.items(connection, rows)
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table(Rows):
+    """How a collection is filled, too."""
+
+    find_by: str  # a unique column
+    put: Callable[[sqlite3.Connection, list[Any], Any], None]
+    # Of an item, in that column
+    key: Callable[[sqlite3.Connection, Any], object] = lambda _, item: bytes.fromhex(item.key)
+    prepare: Callable[[list[Any]], Any] = lambda items: None  # for `put`; outside the transaction
 
     def find(self, connection: sqlite3.Connection, item: Any) -> Any:
         found = connection.execute(
             f"SELECT {self.columns} FROM {self.source} WHERE {self.find_by} = ?",
             (self.key(connection, item),),
         )
-        return next(self.read(connection, found.fetchall()), None)
+        return next(self.items(connection, found.fetchall()), None)
 
-    def write(self, connection: sqlite3.Connection, items: list[Any], prepared: Any) -> None:
-        if self.put is not None:
-            self.put(connection, items, prepared)
-            return
-        for item in items:
-            upsert(connection, self.source, self.find_by, self.row(item), unless=self.stays_if)
+
+def each(item: Callable[[Row], Any]) -> ReadRows:
+    return lambda connection, rows: map(item, rows)
+
+
+def _rows_of(collection: str, codec: primitives.Table[Any]) -> Rows:
+    item = AGGREGATES[collection].item
+    return Rows(
+        columns=codec.columns,
+        source=codec.name,
+        order="rowid",
+        items=lambda connection, rows: (item(codec.decode(connection, row)) for row in rows),
+    )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -66,24 +97,29 @@ class _Put:
     prepared: Any = None
 
 
-class SqliteDump:
-    def __init__(self, database: Database, tables: dict[str, Table]) -> None:
+class SqliteDump(StoredDump):
+    def __init__(self, database: Database, tables: Mapping[str, Table]) -> None:
+        super().__init__(
+            {name: SqliteDocuments(database, codec) for name, codec in CODECS.items()},
+            SqliteFeedQueries(database),
+            SqliteDocuments(database, _NOTES),
+        )
         self._db = database
         self._tables = tables
         self._putting = Operation(run=_put, prepare=_prepare)
-        self._noting = Operation(run=_note)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[_Snapshot]:
+        rows = {name: _rows_of(name, codec) for name, codec in CODECS.items()} | dict(self._tables)
         with ThreadPoolExecutor(1, "webloom-dump") as thread:
-            snapshot = _Snapshot(self._db, self._tables, thread)
+            snapshot = _Snapshot(self._db, rows, thread)
             await snapshot.run(snapshot.open)
             try:
                 yield snapshot
             finally:
                 await snapshot.run(snapshot.close)
 
-    async def put_if_newer(self, collection: str, items: Sequence[Any]) -> list[Any]:
+    async def _put(self, collection: str, items: Sequence[Any]) -> list[Any]:
         table = self._tables[collection]
 
         def read(connection: sqlite3.Connection) -> list[Any]:
@@ -96,27 +132,15 @@ class SqliteDump:
         await self._db.write(self._putting, _Put(table=table, items=news))
         return await self._db.scan(read)
 
-    async def noted(self, name: str) -> str | None:
-        def query(connection: sqlite3.Connection) -> str | None:
-            row = connection.execute(
-                "SELECT position FROM copies WHERE source = ?", (plain(name),)
-            ).fetchone()
-            return None if row is None else str(row[0])
-
-        return await self._db.read(query)
-
-    async def note(self, name: str, text: str | None) -> None:
-        await self._db.write(self._noting, (plain(name), text))
-
 
 class _Snapshot:
     """One read transaction, on a connection and a thread of its own."""
 
     def __init__(
-        self, database: Database, tables: dict[str, Table], thread: ThreadPoolExecutor
+        self, database: Database, rows: Mapping[str, Rows], thread: ThreadPoolExecutor
     ) -> None:
         self._path = database.path
-        self._tables = tables
+        self._rows = rows
         self._thread = thread
 
     def open(self) -> None:
@@ -134,18 +158,20 @@ class _Snapshot:
             raise StoreUnavailable(f"{self._path}: {error}") from error
 
     async def count(self, collection: str) -> int:
-        table = self._tables[collection]
-        query = f"SELECT count(*) FROM {table.source} WHERE {table.carried}"
+        rows = self._rows[collection]
+        query = f"SELECT count(*) FROM {rows.source} WHERE {rows.carried}"
         [number] = await self.run(lambda: self._connection.execute(query).fetchone())
         return int(number)
 
     async def scan(self, collection: str) -> AsyncIterator[list[Line]]:
-        table = self._tables[collection]
-        query = f"SELECT {table.columns} FROM {table.source} WHERE {table.carried}"
-        rows = await self.run(lambda: self._connection.execute(f"{query} ORDER BY {table.order}"))
-        lists = chunks(table.read(self._connection, rows))
-        while found := await self.run(partial(next, lists, None)):
-            yield found
+        rows = self._rows[collection]
+        query = (
+            f"SELECT {rows.columns} FROM {rows.source} WHERE {rows.carried} ORDER BY {rows.order}"
+        )
+        found = await self.run(lambda: self._connection.execute(query))
+        lists = chunks(rows.items(self._connection, found))
+        while lines := await self.run(partial(next, lists, None)):
+            yield lines
 
 
 def _prepare(puts: list[_Put]) -> None:
@@ -157,34 +183,5 @@ def _put(connection: sqlite3.Connection, puts: list[_Put]) -> list[None]:
     for put in puts:
         pairs = [(put.table.find(connection, item), item) for item in put.items]
         news = [new for here, item in pairs if (new := merged(here, item)) != here]
-        put.table.write(connection, news, put.prepared)
+        put.table.put(connection, news, put.prepared)
     return [None] * len(puts)
-
-
-def _note(connection: sqlite3.Connection, notes: list[tuple[str, str | None]]) -> list[None]:
-    for name, text in notes:
-        connection.execute("DELETE FROM copies WHERE source = ?", (name,))
-        if text is not None:
-            connection.execute("INSERT INTO copies VALUES (?, ?)", (name, text))
-    return [None] * len(notes)
-
-
-def upsert(
-    connection: sqlite3.Connection,
-    table: str,
-    key: str,
-    row: dict[str, Any],
-    *,
-    unless: str = "false",
-    **initial: Any,
-) -> None:
-    """`initial` are columns that only a new row gets."""
-    names = [*row, *initial]
-    connection.execute(
-        f"""
-        INSERT INTO {table} ({", ".join(names)}) VALUES ({", ".join("?" * len(names))})
-        ON CONFLICT ({key}) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in row)}
-        WHERE NOT ({unless})
-        """,
-        (*row.values(), *initial.values()),
-    )

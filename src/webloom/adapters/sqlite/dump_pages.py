@@ -9,19 +9,22 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from webloom.adapters.sqlite import page_codec, page_contents, page_versions
-from webloom.adapters.sqlite.batches import plain
-from webloom.adapters.sqlite.dump import Row, Table, upsert
+from webloom.adapters.sqlite.batches import plain, update, upsert
+from webloom.adapters.sqlite.dump import Table, each
 from webloom.adapters.sqlite.page_codec import NEVER
-from webloom.adapters.sqlite.page_storage import DAY
-from webloom.adapters.sqlite.values import encoded, instant, milliseconds
+from webloom.adapters.sqlite.page_contents import Content
+from webloom.adapters.sqlite.page_storage import expiry as after
+from webloom.adapters.sqlite.page_versions import Slot
+from webloom.adapters.sqlite.primitives import Row
+from webloom.adapters.sqlite.values import columns_of, instant, milliseconds
 from webloom.deltas import applied, compressed, restored
 from webloom.domain.errors import StoreUnavailable
-from webloom.domain.page_check import OUTCOMES, Validators
+from webloom.domain.page_check import OUTCOMES
 from webloom.domain.retention import Retention
 from webloom.domain.storage_event import Place, next_number
 from webloom.parsing.storage_event import canonical
-from webloom.ports.dump import PagePart, PagePrice, WholeLog, WholePage, WholePrice, WholeVersion
-from webloom.stores.whole import Packed, json_value, packed, plain_amount, plain_price
+from webloom.ports.dump import WholeLog, WholePage, WholePrice, WholeVersion
+from webloom.stores.whole import json_value, part_events, plain_amount, whole_page
 
 
 class Expiry(NamedTuple):
@@ -32,22 +35,22 @@ class Expiry(NamedTuple):
 
     @classmethod
     def at(cls, wall: int, keep: Retention) -> Expiry:
-        return cls(wall + int(keep.snapshots * DAY), wall + int(keep.prices * DAY))
+        return cls(after(wall, keep.snapshots), after(wall, keep.prices))
 
 
-_PRICE = ("current", "list", "currency", "change_percent")
+_PARTS = ("price", "availability", "classification")
+_NOT_IN_LOGS = ("key", "url", "number", "place", "changes", "alerts", "expires_at")
 
 
 def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
     return {
         "pages": Table(
-            columns="pages.job_id, pages.url, last_updated, classification, price, availability, "
-            "checked_at, outcome, error, validated_at, etag, last_modified, body_hash",
-            source="pages LEFT JOIN page_checks ON page_checks.page = pages.id",
+            columns=f"{page_codec.COLUMNS}, validated_at",
+            source=page_codec.SOURCE,
             order="pages.id",
             find_by="pages.key",
             key=lambda _, item: page_codec.key_of(item.job_id, item.url),
-            item=_page,
+            items=each(_page),
             put=_put_pages,
         ),
         "snapshots": Table(
@@ -56,10 +59,9 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
             source="snapshots JOIN pages ON pages.id = snapshots.page",
             order="page DESC, ts DESC, claimed DESC, hash DESC, snapshots.key DESC",
             find_by="snapshots.key",
-            key=lambda _, item: bytes.fromhex(item.key),
             carried="(bytes > 0 OR content_rank IS NULL)",
             items=_versions,
-            prepare=lambda items: (expiry(), packed(items, _may_be_delta)),
+            prepare=lambda items: (expiry(), _contents(items)),
             put=_put_versions,
         ),
         "price_history": Table(
@@ -68,8 +70,7 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
             source="price_history JOIN pages ON pages.id = price_history.page",
             order="page, ts DESC, price_history.key DESC",
             find_by="price_history.key",
-            key=lambda _, item: bytes.fromhex(item.key),
-            item=_price,
+            items=each(_price),
             prepare=lambda items: expiry(),
             put=_put_prices,
         ),
@@ -80,8 +81,7 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
             "JOIN pages ON pages.id = change_logs.page",
             order="snapshot",
             find_by="snapshots.key",
-            key=lambda _, item: bytes.fromhex(item.key),
-            item=_log,
+            items=each(_log),
             prepare=lambda items: expiry(),
             put=_put_logs,
         ),
@@ -92,75 +92,39 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
 
 
 def _page(row: Row) -> WholePage:
-    job_id, url, last_updated, classification, price, availability, *checked = row
-    checked_at, outcome, error, validated_at, etag, last_modified, body_hash = checked
-    return WholePage(
-        job_id=job_id,
-        url=url,
-        last_updated=None if last_updated == NEVER else last_updated,
-        classification=_part(classification),
-        price=_placed_price(price),
-        availability=_part(availability),
-        checked_at=checked_at,
-        outcome=None if outcome is None else OUTCOMES[outcome],
-        error=error,
-        validated_at=None if validated_at == NEVER else validated_at,
-        validators=Validators(etag=etag, last_modified=last_modified, body_hash=body_hash),
-    )
-
-
-def _part(text: str | None) -> PagePart | None:
-    if text is None:
-        return None
-    part = json_value(text)
-    return PagePart(place=Place(*part["place"]), value=part["value"])
-
-
-def _placed_price(text: str | None) -> PagePrice | None:
-    if text is None:
-        return None
-    part = page_codec.price_parts.decode(text)
-    return PagePrice(place=Place(*part.place), price=plain_price(part.value))
-
-
-def _price_part(part: PagePrice | None) -> PagePart | None:
-    if part is None:
-        return None
-    return PagePart(place=part.place, value={each: getattr(part.price, each) for each in _PRICE})
-
-
-def _text(part: PagePart | None) -> str | None:
-    return None if part is None else encoded({"place": part.place, "value": part.value})
+    texts = dict(zip(_PARTS, row[3:6], strict=True))
+    places = {
+        name: Place(*page_codec.parts.decode(text).place)
+        for name, text in texts.items()
+        if text is not None
+    }
+    validated_at = None if row[-1] == NEVER else row[-1]
+    return whole_page(page_codec.page_of(row, None), places, validated_at)
 
 
 def _put_pages(connection: sqlite3.Connection, items: list[WholePage], _: None) -> None:
+    """As events do it."""
     for item in items:
-        number, _is_new = page_codec.numbered(connection, item.job_id, item.url)
-        kind = item.classification and item.classification.value.get("type")
-        row = {
-            "id": number,
-            "last_updated": NEVER if item.last_updated is None else item.last_updated,
-            "classification": _text(item.classification),
-            "type": plain(kind) if isinstance(kind, str) else None,
-            "price": _text(_price_part(item.price)),
-            "availability": _text(item.availability),
-        }
-        connection.execute(
-            f"UPDATE pages SET {', '.join(f'{name} = :{name}' for name in row)} WHERE id = :id", row
-        )
+        page, _is_new = page_codec.numbered(connection, item.job_id, item.url)
+        for event in part_events(item).values():
+            page_codec.note_parts(connection, page, event)
+        _note_update(connection, page, item.last_updated)
         if item.checked_at is not None or item.validated_at is not None:
-            validators = item.validators
-            check = {
-                "page": number,
+            row = columns_of(item.validators) | {
+                "page": page,
                 "checked_at": item.checked_at,
                 "outcome": None if item.outcome is None else OUTCOMES.index(item.outcome),
                 "error": item.error and plain(item.error),
                 "validated_at": NEVER if item.validated_at is None else item.validated_at,
-                "etag": validators.etag and plain(validators.etag),
-                "last_modified": validators.last_modified and plain(validators.last_modified),
-                "body_hash": validators.body_hash and plain(validators.body_hash),
             }
-            upsert(connection, "page_checks", "page", check)
+            upsert(connection, "page_checks", "page", row)
+
+
+def _note_update(connection: sqlite3.Connection, page: int, ts: int | None) -> None:
+    connection.execute(
+        "UPDATE pages SET last_updated = max(last_updated, coalesce(?, ?)) WHERE id = ?",
+        (ts, NEVER, page),
+    )
 
 
 # Versions
@@ -195,45 +159,40 @@ def _versions(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[W
         )
 
 
-def _may_be_delta(version: WholeVersion, newer: WholeVersion) -> bool:
-    """No base goes before what depends on it."""
-    if newer.expires_at is None or version.expires_at is None:
-        return newer.expires_at is None
-    return version.expires_at <= newer.expires_at
+def _contents(items: list[WholeVersion]) -> dict[str, Content]:
+    """Whole: `_settle` makes deltas."""
+    contents = {}
+    for item in items:
+        if item.content is not None:
+            data = canonical(item.content)
+            digest = hashlib.blake2b(data, digest_size=16).digest()
+            contents[item.key] = Content(data, digest, compressed(data))
+    return contents
 
 
 def _put_versions(
     connection: sqlite3.Connection,
     items: list[WholeVersion],
-    prepared: tuple[Expiry, dict[str, Packed]],
+    prepared: tuple[Expiry, dict[str, Content]],
 ) -> None:
-    expiry, made = prepared
-    fresh: dict[str, int] = {}  # versions that got their content just now, by key
-    pages = {}
+    expiry, contents = prepared
+    pages = set()
     for version in items:
-        page = pages[version.job_id, version.url] = _put_slot(connection, version)
-        slot = page_versions.by_key(connection, bytes.fromhex(version.key))
-        assert slot is not None  # noqa: S101 - it was just written
-        if version.content is None or slot.size:
+        slot = _put_slot(connection, version)
+        pages.add(slot.page)
+        if slot.size or version.content is None:
             continue
-        data = canonical(version.content)
-        pack = made.get(version.key)
-        if pack is None or (pack.base is not None and pack.base not in fresh):
-            pack = Packed(compressed(data), None, 0)
-        base = None if pack.base is None else fresh[pack.base]
-        expire_at = milliseconds(version.expires_at)
-        page_contents.write_content(connection, slot.id, pack.body, base=base, expire_at=expire_at)
-        digest = hashlib.blake2b(data, digest_size=16).digest()
-        connection.execute(
-            "UPDATE snapshots SET content_rank = rank, digest = ?, below = ? WHERE id = ?",
-            (digest, pack.below, slot.id),
+        _, digest, body, _ = contents[version.key]
+        page_contents.write_content(
+            connection, slot.id, body or b"", base=None, expire_at=slot.expire_at
         )
-        fresh[version.key] = slot.id
-    for page in pages.values():
+        row = {"content_rank": slot.rank, "digest": digest}
+        update(connection, "snapshots", slot.id, row)
+    for page in pages:
         _settle(connection, page, expiry)
 
 
-def _put_slot(connection: sqlite3.Connection, version: WholeVersion | WholeLog) -> int:
+def _put_slot(connection: sqlite3.Connection, version: WholeVersion | WholeLog) -> Slot:
     """Another version that has the number gets a new one when the page is settled. A version stays
     for as long as others are deltas against it."""
     page, _ = page_codec.numbered(connection, version.job_id, version.url)
@@ -242,12 +201,6 @@ def _put_slot(connection: sqlite3.Connection, version: WholeVersion | WholeLog) 
         "UPDATE snapshots SET number = -id - 1 WHERE page = ? AND number = ? AND key != ?",
         (page, version.number, key),
     )
-    [needed] = connection.execute(
-        "SELECT max(delta.expire_at) FROM snapshots AS delta JOIN snapshots AS base "
-        "ON base.id = delta.base WHERE base.key = ?",
-        (key,),
-    ).fetchone()
-    expire_at = milliseconds(version.expires_at)
     row = {
         "page": page,
         "key": key,
@@ -256,25 +209,36 @@ def _put_slot(connection: sqlite3.Connection, version: WholeVersion | WholeLog) 
         "claimed": place.claimed,
         "hash": plain(place.snapshot_hash),
         "rank": place.ts,
-        "expire_at": None if expire_at is None else max(expire_at, needed or 0),
+        "expire_at": milliseconds(version.expires_at),
     }
     upsert(connection, "snapshots", "key", row, below=0, bytes=0)
-    return page
+    connection.execute(
+        """
+        UPDATE snapshots SET expire_at = max(expire_at, (
+            SELECT coalesce(max(expire_at), 0) FROM snapshots AS delta
+            WHERE delta.base = snapshots.id
+        )) WHERE key = ?
+        """,
+        (key,),
+    )
+    slot = page_versions.by_key(connection, key)
+    assert slot is not None  # noqa: S101 - it was just written
+    return slot
 
 
 def _settle(connection: sqlite3.Connection, page: int, expiry: Expiry) -> None:
-    """Numbers of versions that only this store has; what the page shows; what is superseded."""
+    """Numbers of versions that only this store has; what is superseded; what the page shows."""
     rows = connection.execute(
         """
-        SELECT id, number, ts, claimed, hash FROM snapshots WHERE page = ?
+        SELECT id, key, number, claimed, bytes FROM snapshots WHERE page = ?
         ORDER BY ts, claimed, hash, key
         """,
         (page,),
     ).fetchall()
     before, changed = 0, []
-    for slot, number, *place in rows:
+    for slot, _, number, claimed, _ in rows:
         if number <= before:
-            number = next_number(place[1], before)
+            number = next_number(claimed, before)
             changed.append((number, slot))
         before = number
     page_versions.set_numbers(connection, changed)
@@ -291,12 +255,24 @@ def _settle(connection: sqlite3.Connection, page: int, expiry: Expiry) -> None:
         """,
         (expiry.versions, page, newest.id),
     )
-    connection.execute(
-        "UPDATE pages SET last_updated = max(last_updated, ?) WHERE id = ?", (newest.ts, page)
-    )
+    for key in [key for _, key, *_, size in rows if size]:
+        _make_delta(connection, key)
+    _note_update(connection, page, newest.ts)
     [shown] = connection.execute("SELECT newest FROM pages WHERE id = ?", (page,)).fetchone()
     if shown != newest.id:
         page_codec.note_content(connection, page, newest.id)
+
+
+def _make_delta(connection: sqlite3.Connection, key: bytes) -> None:
+    """Unless it outlives the next newer one, or that is one itself: no chain gets too long."""
+    slot = page_versions.by_key(connection, key)
+    newer = None if slot is None else page_versions.next_with_content(connection, slot)
+    if slot is None or newer is None or slot.expire_at is None:
+        return
+    outlives = newer.expire_at is not None and slot.expire_at >= newer.expire_at
+    if slot.base is None and newer.base is None and not outlives:
+        content = Content(page_contents.content(connection, newer.id), newer.digest or b"")
+        page_contents.supersede(connection, slot, newer, content, slot.expire_at)
 
 
 # Prices and changes
@@ -322,14 +298,9 @@ def _put_prices(connection: sqlite3.Connection, items: list[WholePrice], expiry:
     pages = set()
     for item in items:
         page, _ = page_codec.numbered(connection, item.job_id, item.url)
-        row = {
+        row = columns_of(item, without=("job_id", "url", "expires_at")) | {
             "key": bytes.fromhex(item.key),
             "page": page,
-            "ts": item.ts,
-            "price": f"{item.price:f}",
-            "currency": item.currency and plain(item.currency),
-            "change_percent": None if (it := item.change_percent) is None else f"{it:f}",
-            "claimed": item.claimed,
             "version_key": bytes.fromhex(item.version_key),
             "expire_at": milliseconds(item.expires_at),
         }
@@ -372,25 +343,16 @@ def _put_logs(connection: sqlite3.Connection, items: list[WholeLog], expiry: Exp
     for item in items:
         slot = page_versions.by_key(connection, bytes.fromhex(item.key))
         if slot is None:
-            page = _put_slot(connection, item)
-            slot = page_versions.by_key(connection, bytes.fromhex(item.key))
-            assert slot is not None  # noqa: S101 - it was just written
-            connection.execute(
-                "UPDATE snapshots SET content_rank = rank, digest = x'' WHERE id = ?", (slot.id,)
-            )
-            _settle(connection, page, expiry)
+            slot = _put_slot(connection, item)
+            update(connection, "snapshots", slot.id, {"content_rank": slot.rank, "digest": b""})
+            _settle(connection, slot.page, expiry)
         told = {"changes": item.changes, "alerts": item.alerts}
-        row = {
+        row = columns_of(item, without=_NOT_IN_LOGS) | {
             "snapshot": slot.id,
             "page": slot.page,
-            "job_id": plain(item.job_id),
             "ts": item.place.ts,
             "rank": item.place.ts,
-            "run_id": item.run_id and plain(item.run_id),
             "body": compressed(canonical(told)),
             "expire_at": milliseconds(item.expires_at),
-            "batch": item.batch,
-            "untold": item.untold,
-            "is_keyed": item.is_keyed,
         }
         upsert(connection, "change_logs", "snapshot", row)

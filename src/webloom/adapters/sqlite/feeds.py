@@ -118,18 +118,3 @@ def _replace(connection: sqlite3.Connection, before: FeedState, after: FeedState
         },
     )
     return replaced.rowcount == 1
-
-
-def put(connection: sqlite3.Connection, feed: Feed) -> None:
-    """Whole, as it is given; one with another id and its URL is left alone."""
-    columns = FEEDS.encode(FeedState(feed=feed))
-    names = [name for name in columns if name not in ("url", "feed_id", "revision")]
-    changed = ", ".join(f"{name} = excluded.{name}" for name in names)
-    connection.execute(
-        f"""
-        INSERT INTO feeds ({", ".join(columns)}) VALUES ({", ".join("?" * len(columns))})
-        ON CONFLICT (feed_id) DO UPDATE SET {changed}, revision = revision + 1
-        ON CONFLICT (url) DO NOTHING
-        """,
-        (*columns.values(),),
-    )

@@ -20,13 +20,15 @@ Value = TypeVar("Value")
 
 NEVER = -(1 << 63)
 PRICE_FIELDS = ("current", "list", "currency", "change_percent")
-_COLUMNS = """
-    SELECT pages.job_id, pages.url, last_updated, price, availability, classification, newest,
-        snapshots.number, snapshots.hash,
-        checked_at, outcome, error, etag, last_modified, body_hash
-    FROM pages LEFT JOIN snapshots ON snapshots.id = newest
+COLUMNS = """
+    pages.job_id, pages.url, last_updated, price, availability, classification, newest,
+    snapshots.number, snapshots.hash, checked_at, outcome, error, etag, last_modified, body_hash
+"""
+SOURCE = """
+    pages LEFT JOIN snapshots ON snapshots.id = newest
     LEFT JOIN page_checks ON page_checks.page = pages.id
 """
+_SELECT = f"SELECT {COLUMNS} FROM {SOURCE}"
 
 
 class Part(msgspec.Struct, Generic[Value], frozen=True):
@@ -49,7 +51,7 @@ class _Whole(_Listed):
 
 _whole = msgspec.json.Decoder(_Whole)
 _listed = msgspec.json.Decoder(_Listed)
-_parts = msgspec.json.Decoder(Part[Any])
+parts = msgspec.json.Decoder(Part[Any])
 price_parts = msgspec.json.Decoder(Part[EventPrice])
 
 
@@ -107,7 +109,7 @@ def note_parts(connection: sqlite3.Connection, page: int, event: StorageEvent) -
         if value is None:
             continue
         text = part_text(event.place, value)
-        if known is None or (_parts.decode(known).place, known) < (event.place, text):
+        if known is None or (parts.decode(known).place, known) < (event.place, text):
             changed[name] = text
     if event.classification is not None and "classification" in changed:
         changed["type"] = type_of(event.classification)
@@ -176,14 +178,14 @@ def find_page(
     """For `page_of`: its row, and the bodies of its content."""
     with consistent_read(connection):
         row = connection.execute(
-            f"{_COLUMNS} WHERE pages.key = ?", (key_of(job_id, url),)
+            f"{_SELECT} WHERE pages.key = ?", (key_of(job_id, url),)
         ).fetchone()
         return row and (row, bodies_of(connection, row[6]))
 
 
 def listed_page(connection: sqlite3.Connection, page: int) -> StoredPage:
     """Without text and metadata."""
-    row = connection.execute(f"{_COLUMNS} WHERE pages.id = ?", (page,)).fetchone()
+    row = connection.execute(f"{_SELECT} WHERE pages.id = ?", (page,)).fetchone()
     has_content = row[6] is not None
     return _page(row, _listed.decode(content(connection, row[6])) if has_content else _Listed())
 
@@ -224,4 +226,4 @@ def _page(row: Sequence[Any], seen: _Listed) -> StoredPage:
 
 
 def _value(part: str | None) -> Any:
-    return None if part is None else _parts.decode(part).value
+    return None if part is None else parts.decode(part).value

@@ -67,7 +67,7 @@ def fill(
         return
     write_content(connection, slot.id, whole, base=None, expire_at=None)
     if latest is not None:
-        _supersede(connection, latest, slot, given, expire_at)
+        supersede(connection, latest, slot, given, expire_at)
 
 
 def _note_origin(connection: sqlite3.Connection, slot: Slot, given: Content, rank: int) -> None:
@@ -104,7 +104,7 @@ def _chain(connection: sqlite3.Connection, slot: Slot) -> list[int]:
     return chain
 
 
-def _supersede(
+def supersede(
     connection: sqlite3.Connection, slot: Slot, by: Slot, newer: Content, expire_at: int
 ) -> None:
     """`slot` is whole and the newest; `by` is whole and has the newer content."""
@@ -134,7 +134,7 @@ def make_newest(connection: sqlite3.Connection, slot: Slot, before: Slot, expire
         update(connection, "snapshots", slot.id, {"expire_at": None})
     else:
         write_content(connection, slot.id, compressed(data), base=None, expire_at=None)
-    _supersede(connection, before, slot, Content(data, slot.digest or b""), expire_at)
+    supersede(connection, before, slot, Content(data, slot.digest or b""), expire_at)
 
 
 def exchange(connection: sqlite3.Connection, slot: Slot, given: Content, rank: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints, overload
@@ -59,6 +60,8 @@ def stored(value: Any) -> Any:
         return plain(value)
     if isinstance(value, datetime):
         return milliseconds(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     return encoded(value) if isinstance(value, dict | list) or is_dataclass(value) else value
 
 

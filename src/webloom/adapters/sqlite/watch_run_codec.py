@@ -79,7 +79,8 @@ class _Runs(Table[RunState]):
         changes = list(changes)
         super().save(connection, changes)
         for key, before, after in changes:
-            if before is None and after is not None and after.run.trigger != EVENTS:
+            is_open = after is not None and after.run.status is RunStatus.IN_PROGRESS
+            if before is None and after is not None and is_open and after.run.trigger != EVENTS:
                 connection.execute(
                     "INSERT INTO run_urls (run, urls) SELECT id, ? FROM job_runs WHERE run_id = ?",
                     (compressed(encoded(after.unchecked).encode()), key),

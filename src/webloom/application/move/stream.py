@@ -13,7 +13,6 @@ and whatever is wrong with one is reported with its number.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -27,7 +26,7 @@ from webloom.domain.schedule import NextMatch
 from webloom.domain.storage_event import Place
 from webloom.domain.watch import Watch
 from webloom.parsing.json_limits import DEEPEST, JsonLimits, JsonTooLarge, refuse_too_large
-from webloom.ports.dump import COLLECTIONS, WholeLog, WholePage, WholePrice, WholeVersion
+from webloom.ports.dump import COLLECTIONS
 from webloom.stores.whole import LARGE, MOST_TOGETHER
 
 FORMAT, VERSION = "webloom-dump", 1
@@ -35,7 +34,6 @@ MODULUS = 1 << 128
 LONGEST_LINE = 160_000_000  # bytes: the largest version takes 64 MB, and an escape six bytes
 _LIMITS = JsonLimits(values=1_000_000, depth=DEEPEST + 8)
 _NUMBERS, _MOMENTS = 1 << 63, 1 << 62
-_KEY = re.compile("[0-9a-f]{32}")
 _READ = 1 << 20
 _WINDOW = 1 << 27  # bytes of memory that a stream may ask for
 
@@ -233,38 +231,17 @@ def _compare(found: dict[str, Total], expected: dict[str, Total]) -> None:
             )
 
 
-def _refuse_unsound(item: Any) -> None:
+def _refuse_unsound(value: Any) -> None:
     """What its type allows and no store could use. Raises ValueError."""
-    _refuse_large_numbers(item)
-    if isinstance(item, WholeVersion | WholeLog):
-        _refuse_bad_place(item.place)
-        if item.number < 1:
-            raise ValueError(f"a version can't have the number {item.number}")
-    if isinstance(item, WholeVersion | WholeLog | WholePrice) and not _KEY.fullmatch(item.key):
-        raise ValueError("its key is not a hash")
-    if isinstance(item, WholePrice) and not _KEY.fullmatch(item.version_key):
-        raise ValueError("the key of its version is not a hash")
-    if isinstance(item, WholePage):
-        for part in (item.classification, item.price, item.availability):
-            if part is not None:
-                _refuse_bad_place(part.place)
-        if item.classification is not None and not isinstance(item.classification.value, dict):
-            raise ValueError("its classification is not an object")
-
-
-def _refuse_bad_place(place: Place) -> None:
-    if not (abs(place.ts) < _MOMENTS and place.claimed >= 0):
-        raise ValueError("its place is out of range")
-
-
-def _refuse_large_numbers(value: Any) -> None:
     if isinstance(value, int) and not -_NUMBERS <= value < _NUMBERS:
         raise ValueError("a number has more than 64 bits")
     if isinstance(value, datetime) and value.tzinfo is None:
         raise ValueError("a date has no time zone")
+    if isinstance(value, Place) and not (abs(value.ts) < _MOMENTS and value.claimed >= 0):
+        raise ValueError("its place is out of range")
     if is_dataclass(value):
         for field in fields(value):
-            _refuse_large_numbers(getattr(value, field.name))
+            _refuse_unsound(getattr(value, field.name))
     elif isinstance(value, tuple | list):
         for each in value:
-            _refuse_large_numbers(each)
+            _refuse_unsound(each)
