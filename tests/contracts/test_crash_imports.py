@@ -47,18 +47,18 @@ async def test_a_row_that_the_end_of_its_run_has_missed_is_counted_though_the_pr
     """The worker still saw a running run, so that it left the counting to the producer; which may
     die as soon as the run has ended."""
     claim = await begin(store)
-    documents = runs_of(store)._documents
-    real = documents.change
+    pairs = runs_of(store)._ending
+    real = pairs.change
 
-    async def change(*values: Any) -> Any:
-        monkeypatch.setattr(documents, "change", real)
+    async def change(*values: Any, **named: Any) -> Any:
+        monkeypatch.setattr(pairs, "change", real)
         assert await apply(store, claim, 0, postings("a", "b")) == Counts(new=2)
-        ended = await real(*values)
+        ended = await real(*values, **named)
         if others != "nobody dies":
             raise Death
         return ended
 
-    monkeypatch.setattr(documents, "change", change)
+    monkeypatch.setattr(pairs, "change", change)
     with suppress(Death):
         await store.runs.finish(claim, all_read(3, 2), ENDING)
     match others:
