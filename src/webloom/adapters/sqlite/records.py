@@ -210,6 +210,8 @@ def _guessed(
             if guess is None:
                 return None
             after, answer = call.decide(guess.state, event, now)
+            if not isinstance(after, RequestState):
+                return None
             answers.append(answer)
             if guess.state is None:
                 own: tuple[Any, ...] = (keys[url], url, host_of(url))
