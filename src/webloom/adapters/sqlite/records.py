@@ -210,7 +210,7 @@ def _guessed(
             if guess is None:
                 return None
             after, answer = call.decide(guess.state, event, now)
-            if after is None:
+            if not isinstance(after, RequestState):
                 return None
             answers.append(answer)
             if guess.state is None:
@@ -256,11 +256,13 @@ def _write(connection: sqlite3.Connection, rows: _Rows, new: RequestState) -> bo
     are_written = True
     shared = {"now": new.touched, "wall": milliseconds(new.updated_at), "new_token": new.token}
     for (shape, where), some in rows.items():
-        statement, columns = shape.statement(where, len(some) == 1)
-        if len(some) == 1:
-            values = dict(zip(columns, some[0], strict=True))
-        else:
-            values = {"rows": as_json(some)}
+        # What all rows have in common is bound once; only the rest travels as JSON.
+        columns = list(zip(*some, strict=True))
+        differs = tuple(len(set(column)) > 1 for column in columns)
+        statement, names = shape.statement(where, differs)
+        values: dict[str, Any] = dict(zip(names, some[0], strict=True))
+        if any(differs):
+            values["rows"] = as_json(list(zip(*itertools.compress(columns, differs), strict=True)))
         written = connection.execute(statement, values | shared).rowcount
         are_written = are_written and written == len(some)
         if where is None and written:
@@ -293,14 +295,14 @@ class _Where(NamedTuple):
         """That each change brings."""
         return ["row"] if self is _BY_ROW else ["url_key", *(f"if_{n}" for n in self.conditions)]
 
-    def text(self, prefix: str) -> str:
+    def text(self, values: dict[str, str]) -> str:
         if self is _BY_ROW:
-            return f"id = {prefix}row"
-        tests = [f"records.url_key = {prefix}url_key"]
+            return f"id = {values['row']}"
+        tests = [f"records.url_key = {values['url_key']}"]
         for name in self.conditions:
             field, _, comparison = name.partition("__")
             test = f"{_COLUMNS[field]} {_COMPARISONS[comparison]}"
-            tests.append(f"records.{test} {prefix}if_{name}")
+            tests.append(f"records.{test} {values[f'if_{name}']}")
         tests += (f"records.{_COLUMNS[field]} IS NULL" for field in self.unset)
         tests += (f"records.{_COLUMNS[field]} IS NOT NULL" for field in self.is_set)
         return " AND ".join(tests)
@@ -351,20 +353,25 @@ class _Shape:
         return (*values, shelf_of(state.status)) if self._has_shelf else values
 
     @cache  # noqa: B019 - there are a few shapes, which stay
-    def statement(self, where: _Where | None, is_single: bool) -> tuple[str, list[str]]:
-        """With the columns that each row brings. None: it makes new rows, unless they exist."""
+    def statement(self, where: _Where | None, differs: tuple[bool, ...]) -> tuple[str, list[str]]:
+        """With the columns that each row brings, of which some differ between the rows. Without a
+        place, it makes new rows, unless they exist."""
         own = ["url_key", "url", "host"] if where is None else where.columns()
         columns = [*own, *self._own]
-        prefix = ":" if is_single else "given."
-        written = {name: prefix + name for name in self._own} | self._shared
-        source = "" if is_single else f"FROM ({given(*columns)} SELECT * FROM given) AS given"
+        values = {name: f":{name}" for name in columns}
+        values |= {name: f"given.{name}" for name in itertools.compress(columns, differs)}
+        written = {name: values[name] for name in self._own} | self._shared
+        source = ""
+        if any(differs):
+            rows = given(*itertools.compress(columns, differs))
+            source = f"FROM ({rows} SELECT * FROM given) AS given"
         if where is None:
-            written = _NEW_ROW | {name: prefix + name for name in own} | written
-            names, values = ", ".join(written), ", ".join(written.values())
-            text = f"INSERT INTO records ({names}) SELECT {values} {source} WHERE true"
+            written = _NEW_ROW | {name: values[name] for name in own} | written
+            names, selected = ", ".join(written), ", ".join(written.values())
+            text = f"INSERT INTO records ({names}) SELECT {selected} {source} WHERE true"
             return f"{text} ON CONFLICT (url_key) DO NOTHING", columns
         assigned = ", ".join(f"{name} = {value}" for name, value in written.items())
-        return f"UPDATE records SET {assigned} {source} WHERE {where.text(prefix)}", columns
+        return f"UPDATE records SET {assigned} {source} WHERE {where.text(values)}", columns
 
 
 def _getter(places: list[int]) -> Callable[[RequestState], tuple[Any, ...]]:
