@@ -25,8 +25,8 @@ from webloom.entrypoints.cli.running import current_settings, run_with_services
 from webloom.ports.broker import DeadLetter
 
 if TYPE_CHECKING:
-    from webloom.bootstrap.services import Services
     from webloom.application.dead_letters import DeadLetters
+    from webloom.bootstrap.services import Services
 
 SHOWN = 50  # without --limit
 MISSING_SHOWN = 5

@@ -104,9 +104,7 @@ async def _export(
             count()
 
 
-async def _records(
-    services: Services, chosen: RecordFilter, source: bool
-) -> AsyncIterator[Record]:
+async def _records(services: Services, chosen: RecordFilter, source: bool) -> AsyncIterator[Record]:
     cursor = None
     while True:
         page = await services.store.page_of_records(chosen, limit=PAGE, cursor=cursor)

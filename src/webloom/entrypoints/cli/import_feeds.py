@@ -35,8 +35,8 @@ from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.web_url import host_of
 
 if TYPE_CHECKING:
-    from webloom.bootstrap.services import Services
     from webloom.application.imports.run_import import RunImport
+    from webloom.bootstrap.services import Services
     from webloom.ports.import_runs import Claim
     from webloom.settings import Settings
 
@@ -117,9 +117,7 @@ async def _import(
                 await importer.run(chosen, as_json)
 
 
-async def _chosen(
-    services: Services, given: list[str], every: bool, report: Report
-) -> list[Feed]:
+async def _chosen(services: Services, given: list[str], every: bool, report: Report) -> list[Feed]:
     """Each once. Raises WebloomError before anything is added or started."""
     if not given:
         feeds = await services.imports.feeds.all()

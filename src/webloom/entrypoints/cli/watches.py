@@ -35,8 +35,8 @@ from webloom.entrypoints.cli.running import current_settings, run_with_services
 from webloom.entrypoints.cli.watch_options import WatchOptions, with_watch_options
 
 if TYPE_CHECKING:
-    from webloom.bootstrap.services import Services
     from webloom.application.watch.check_targets import TargetChecks
+    from webloom.bootstrap.services import Services
 
 app = typer.Typer(no_args_is_help=True, help="List, edit, run, pause and remove watches; lists.")
 
