@@ -45,7 +45,13 @@ async def test_a_digest_is_sent_as_one_though_its_scheduler_died_after_a_failure
     names = ["one", "two", "three"]
     due = [replace(notification(name, due=clock.now()), target_url=TARGET.url) for name in names]
     await outbox.add(due)
-    using = {"watches": watching.watches, "pages": watching.pages, "notifier": hook, "clock": clock}
+    using = {
+        "watches": watching.watches,
+        "alerts": watching.alerts,
+        "history": watching.history,
+        "notifier": hook,
+        "clock": clock,
+    }
     make: Any = SendNotifications
     with pytest.raises(Killed):
         await make(notifications=Dying(outbox), **using).send_due()
