@@ -4,18 +4,16 @@ else ever does, and at the limit every pipeline waits."""
 from __future__ import annotations
 
 import random
-import sqlite3
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import pymongo
 import pytest
 
+from contracts import other_programs
 from contracts.inventory_samples import URL, found, note, request
 from contracts.page_samples import event, numbers, parsed
 from servers.mongod import MongoServer
@@ -40,7 +38,7 @@ BEAT = Heartbeat(
 @dataclass(kw_only=True)
 class Installation:
     services: Services
-    weigh_down: Callable[[int], Awaitable[None]]  # bytes of what is not superseded
+    weigh_down: Callable[[int], None]  # bytes of what is not superseded
 
     async def store(self, number: int) -> None:
         content = parsed(f"{number}") | {"more": random.Random(number).randbytes(100_000).hex()}
@@ -58,8 +56,7 @@ class Installation:
 def database(mongod: MongoServer) -> Iterator[str]:
     chosen = f"limit-{uuid.uuid4().hex[:12]}"
     yield chosen
-    with pymongo.MongoClient[dict[str, Any]](mongod.url) as direct:
-        direct.drop_database(chosen)
+    other_programs.drop_database(mongod.url, chosen)
 
 
 @pytest.fixture(params=["sqlite", "mongodb"])
@@ -74,19 +71,10 @@ async def installation(
             "WEBLOOM_MONGODB_DATABASE": request.getfixturevalue("database"),
         }
     async with open_services(load_settings(settings)) as services:
-
-        async def fill_foreign(size: int) -> None:
-            """Somebody else's collection."""
-            with pymongo.MongoClient[dict[str, Any]](server.url) as direct:
-                foreign = direct[settings["WEBLOOM_MONGODB_DATABASE"]]["theirs"]
-                foreign.insert_many([{"body": bytes(MIB // 4)} for _ in range(4 * size // MIB)])
-
-        async def fill_file(size: int) -> None:
-            with closing(sqlite3.connect(services.settings.database)) as direct, direct:
-                direct.execute("CREATE TABLE theirs (body)")
-                direct.execute("INSERT INTO theirs VALUES (zeroblob(?))", (size,))
-
-        weigh_down = fill_foreign if request.param == "mongodb" else fill_file
+        weigh_down = partial(other_programs.fill_file, services.settings.database)
+        if request.param == "mongodb":
+            name = settings["WEBLOOM_MONGODB_DATABASE"]
+            weigh_down = partial(other_programs.fill_database, server.url, name)
         yield Installation(services=services, weigh_down=weigh_down)
 
 
@@ -94,7 +82,7 @@ async def test_from_four_fifths_of_the_limit_on_what_is_superseded_goes(
     installation: Installation,
 ) -> None:
     services = installation.services
-    await installation.weigh_down(5 * MIB)
+    installation.weigh_down(5 * MIB)
     for number in range(60):
         await installation.store(number)
         if await installation.size() > 0.8 * LIMIT:
@@ -124,7 +112,7 @@ async def test_at_the_limit_every_pipeline_waits_and_all_can_be_read(
     held = await services.store.begin_attempt(request("held", url=f"{URL}/held"), lease=15)
     assert isinstance(held, Attempt)
     await installation.store(0)
-    await installation.weigh_down(9 * MIB)
+    installation.weigh_down(9 * MIB)
     assert await installation.size() > LIMIT
     why = services.room.full
     assert why is not None
@@ -144,7 +132,7 @@ async def test_at_the_limit_every_pipeline_waits_and_all_can_be_read(
 
 async def test_what_uses_how_much_is_told(installation: Installation) -> None:
     await installation.store(0)
-    await installation.weigh_down(MIB)
+    installation.weigh_down(MIB)
     services = installation.services
     size = await services.sizes.size()
     assert size.limit == LIMIT

@@ -9,7 +9,6 @@ import io
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pymongo
 import pytest
 
 from contracts.inventory_samples import (
@@ -47,7 +46,6 @@ from contracts.whole_samples import (
     wanted,
 )
 from fakes.clock import FakeClock
-from servers.mongod import MongoServer
 from webloom.adapters.cron import next_match
 from webloom.application.move.dump import dump
 from webloom.application.move.load import Load, read
@@ -342,24 +340,6 @@ async def test_a_snapshot_does_not_see_what_is_written_meanwhile(
     assert set(records) - urls == (set() if has_snapshots else {f"{SITE}added"})
     versions = [item.place.snapshot_hash for item in seen if hasattr(item, "content")]
     assert versions == (["one"] if has_snapshots else ["two", "one"])
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("source", [REPLICA_SET], indirect=True, ids=["replica-set"])
-async def test_a_snapshot_that_has_expired_is_left_and_everything_is_read_once(
-    source: Whole, replica_set: MongoServer
-) -> None:
-    await complete(source.inventory, f"{SITE}0")
-    [one] = (await held(source, "metadata"))["metadata"]
-    records = [replace(one, url=f"{SITE}{number}") for number in range(300)]
-    await source.whole.put_if_newer("metadata", records)
-    too_old = {"failCommands": ["getMore"], "errorCode": 239}
-    command = {"configureFailPoint": "failCommand", "mode": {"times": 1}, "data": too_old}
-    async with source.whole.snapshot() as snapshot:
-        with pymongo.MongoClient[dict[str, object]](replica_set.url) as client:
-            client.admin.command(command)
-        lines = [line async for lines in snapshot.scan("metadata") for line in lines]
-    assert sorted(line.item.url for line in lines) == sorted(each.url for each in records)
 
 
 @pytest.mark.parametrize("source", [SQLITE, MONGODB], indirect=True, ids=["sqlite", "mongodb"])

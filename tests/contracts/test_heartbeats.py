@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from contracts.adapters import Place, Processes
-from contracts.mongodb_backend import open_mongodb_at
+from contracts.adapters import Processes
 from fakes.clock import NOON, FakeClock
-from servers.mongod import MongoServer
-from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.ports.heartbeats import Heartbeat, Heartbeats, SeenProcess
 
 Observers = Processes[Heartbeats]
@@ -126,12 +122,3 @@ async def test_a_process_tells_which_queues_it_serves(observers: Observers) -> N
 def test_only_a_worker_that_names_no_queue_serves_all_of_them() -> None:
     assert WORKER.serves("metadata_queue")
     assert not replace(WORKER, role="scheduler").serves("metadata_queue")
-
-
-async def test_a_beat_from_before_has_handled_nothing(mongod: MongoServer) -> None:
-    place = Place(folder=Path(), name="old beats", server=mongod)
-    async with open_mongodb_at(place, FakeClock()) as database:
-        heartbeats = MongoHeartbeats(database)
-        await heartbeats.beat(WORKER)
-        await database.heartbeats.update_one({}, {"$unset": {"handled": True, "queues": True}})
-        assert [each.heartbeat for each in await heartbeats.seen(60)] == [WORKER]

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, closing
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import get_args
-
-import msgspec
 
 from contracts import inventory_samples, watch_samples
 from contracts.adapters import (
     HEARTBEATS,
     STORES,
     WATCHING,
-    Place,
     Port,
     PortAdapter,
     Processes,
-    database_file,
-    open_sqlite_heartbeats,
-    open_sqlite_revisions,
-    open_sqlite_store,
 )
 from contracts.test_heartbeats import WORKER
-from fakes.clock import FakeClock
 from webloom.ports.revisions import Changing, Revisions
 
 Revising = Processes[Revisions]
@@ -110,30 +100,3 @@ async def test_beats_and_looks_move_nothing(revising: Revising) -> None:
         await store.find(inventory_samples.URL)
         await watching.watches.watches(limit=10)
         assert await noted.moved() == set()
-
-
-async def test_a_file_from_before_is_completed_when_it_is_opened(
-    tmp_path: Path, clock: FakeClock
-) -> None:
-    place = Place(folder=tmp_path, name="old", server=None)
-    async with open_sqlite_heartbeats(place, clock) as heartbeats:
-        await heartbeats.beat(WORKER)
-    with closing(sqlite3.connect(database_file(place))) as database:
-        triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_seen'"
-        for [name] in database.execute(triggers).fetchall():
-            database.execute(f"DROP TRIGGER {name}")
-        database.execute("DROP TABLE revisions")
-        [body] = database.execute("SELECT body FROM heartbeats").fetchone()
-        old = msgspec.json.decode(body)
-        del old["handled"]
-        database.execute("UPDATE heartbeats SET body = ?", (msgspec.json.encode(old),))
-        database.commit()
-    async with (
-        open_sqlite_heartbeats(place, clock) as heartbeats,
-        open_sqlite_revisions(place, clock) as revisions,
-        open_sqlite_store(place, clock) as store,
-    ):
-        assert [each.heartbeat for each in await heartbeats.seen(60)] == [WORKER]
-        before = await revisions.revision("inventory")
-        await inventory_samples.complete(store)
-        assert await revisions.revision("inventory") != before

@@ -37,8 +37,8 @@ def replaced_words(old: str, new: str, steps: Steps) -> tuple[Words, float] | No
 
 def _without_first_blank(words: Words) -> Words:
     """The blank that the first word has been given."""
-    begins_anew = [kind for kind, _ in words[:2]] == ["delete", "insert"]
-    for place in range(2 if begins_anew else 1):
+    is_replaced = [kind for kind, _ in words[:2]] == ["delete", "insert"]
+    for place in range(2 if is_replaced else 1):
         kind, text = words[place]
         words[place] = kind, text.removeprefix(" ")
     return words

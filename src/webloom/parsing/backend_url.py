@@ -9,7 +9,7 @@ HIDDEN = "***"
 
 
 def shown(url: str) -> str:
-    """Without user, password and options, any of which can be a secret.
+    """Without user, password and options: each can be a secret.
 
     A password that was not encoded as it should be can hold anything; where it is not clear what
     is what, nothing is shown.

@@ -127,8 +127,7 @@ class StoredImportRuns:
         return Claim(run=shown, feed=removed_feed(shown), token=run.token)
 
     async def _heads(self) -> list[RunHead]:
-        """Of all runs that can be claimed. Pairs of which only one half is written are completed on
-        the way."""
+        """Of all runs that can be claimed. Half-written pairs are completed on the way."""
         feeds = await self._queries.active_feeds()
         running = await self._queries.running()
         hosts = {feed.run_id: host_of(feed.fetch_url) for feed in feeds}

@@ -131,6 +131,6 @@ class Pairs(Protocol[First, Second]):
         """Decide about the first document, and the second whose key `second` derives from it.
 
         SQLite writes both in one transaction. MongoDB writes the first, which is the commit point,
-        and then the second. A process can die in between, so `decide` has to accept a pair of which
-        only the first is written, and to return what completes it: repair is another call.
+        and then the second. A process can die in between, so `decide` has to accept a pair with
+        only the first written, and to return what completes it: repair is another call.
         """

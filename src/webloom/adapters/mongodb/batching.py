@@ -74,7 +74,7 @@ class Batcher(Generic[Item, Result]):
                 pause = self._pace or (self._linger if self._waiting else 0.0)
                 if pause and len(self._waiting) < self._enough and not self._closed:
                     await asyncio.sleep(pause)
-        finally:  # at once, so that whoever asks next knows that nobody serves
+        finally:  # at once, so that the next caller starts a new server
             self._servers.discard(asyncio.current_task())
 
     async def _answer(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:

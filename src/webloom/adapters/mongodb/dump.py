@@ -22,14 +22,14 @@ from pymongo.errors import OperationFailure
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.feeds import MongoFeedQueries, feed_codec
-from webloom.adapters.mongodb.import_runs import run_codec
+from webloom.adapters.mongodb.import_run_codec import run_codec
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.insertion import insert_new
 from webloom.adapters.mongodb.notifications import notification_codec
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
-from webloom.adapters.mongodb.watch_codec import metrics_fields, tally_fields
+from webloom.adapters.mongodb.watch_codec import metrics_fields
 from webloom.adapters.mongodb.watch_ledger import IN_PROGRESS, WatchLedger
-from webloom.adapters.mongodb.watch_run_codec import run_document
+from webloom.adapters.mongodb.watch_run_codec import run_document, tally_fields
 from webloom.adapters.mongodb.watch_runs import CountedRunCodec, watch_codec
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.watch import EVENTS

@@ -8,7 +8,6 @@ from pymongo import ASCENDING, DESCENDING
 from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.import_run_codec import lease_of, run_of
-from webloom.adapters.mongodb.import_run_codec import run_codec as run_codec
 from webloom.domain.import_run import ImportRun, RunStatus
 from webloom.domain.import_transitions import RunHead
 from webloom.parsing.web_url import host_of

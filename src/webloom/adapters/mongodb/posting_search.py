@@ -44,7 +44,7 @@ _LOOKED_AT = dict.fromkeys(("title", "company", "location", "sourceUrl", "closed
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A phrase, and the fields one of which must contain it."""
+    """A phrase, and the fields that may contain it."""
 
     phrase: Phrase
     fields: tuple[str, ...]

@@ -5,8 +5,8 @@
                lastStatus, lastRunAt, failures, activeRun, pagesProcessed, changesDetected,
                priceChangesDetected, external, acceptsEvents, writeId}
 
-`activeRunId` names the active run. `activeRun` is the document that this run began with: whoever
-finds that it is missing makes it from this.
+`activeRunId` names the active run. `activeRun` is the document that this run began with: a
+process that finds the run missing inserts it from there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.fields import document_of, value_of
 from webloom.adapters.mongodb.page_codec import decimal_of
 from webloom.adapters.mongodb.watch_run_codec import run_document
-from webloom.adapters.mongodb.watch_run_codec import tally_fields as tally_fields
 from webloom.domain.watch import Begun, Metrics, RunStatus, Watch, WatchConfig
 from webloom.domain.watch_run import new_run
 

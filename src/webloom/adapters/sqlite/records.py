@@ -354,8 +354,8 @@ class _Shape:
 
     @cache  # noqa: B019 - there are a few shapes, which stay
     def statement(self, where: _Where | None, differs: tuple[bool, ...]) -> tuple[str, list[str]]:
-        """With the columns that each row brings, of which some differ between the rows. Without a
-        place, it makes new rows, unless they exist."""
+        """The statement, and the columns that it binds: once, or for each row where they differ.
+        Without `where`, it inserts rows that don't exist yet."""
         own = ["url_key", "url", "host"] if where is None else where.columns()
         columns = [*own, *self._own]
         values = {name: f":{name}" for name in columns}

@@ -1,8 +1,8 @@
 """The tables of watches.
 
 A row of `snapshots` is a version: its place, its number, and what its content takes. The content
-has a row of its own. A version whose content has expired stays for a while, without it, so that an
-event which comes again is known; so does one of which only a change is known.
+has a row of its own. A version whose content has expired stays for a while, without it, so that a
+redelivered event is recognised. A version may also lack content because only its change is known.
 
 What the tables take is counted by triggers, in the transaction of the change.
 """

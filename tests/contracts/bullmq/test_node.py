@@ -24,7 +24,7 @@ from webloom.ports.broker import Message, QueueDepth
 pytestmark = pytest.mark.usefixtures("node", "redis_server")
 
 QUEUE = "import-feed"
-NODE = Path(__file__).parent.parent / "node"
+NODE = Path(__file__).parents[2] / "node"
 EMPTY = QueueDepth(ready=0, delayed=0, in_flight=0, dead=0)
 BATCH = {
     "runId": "run-1",
