@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from webloom.adapters.sqlite.batches import plain, update, upsert
+from webloom.adapters.sqlite.batches import plain, update
 from webloom.adapters.sqlite.index_scan import consistent_read
 from webloom.adapters.sqlite.page_contents import bodies_of, content
 from webloom.adapters.sqlite.values import encoded, instant
@@ -128,34 +128,48 @@ def type_of(classification: Mapping[str, Any]) -> str | None:
 
 def note_check(connection: sqlite3.Connection, page: int, checked: Checked) -> None:
     """The latest check counts, and of those with validators the latest one's."""
+    at, outcome = checked.order
+    new = (at, outcome, checked.error and plain(checked.error))
+    validation: tuple[Any, ...] | None = None
+    if (given := checked.validators) is not None:
+        values = (given.etag, given.last_modified, given.body_hash)
+        validation = (at, *(each and plain(each) for each in values))
+        # Fast path: it is later than all that is known, as nearly every check is.
+        written = connection.execute(
+            """
+            UPDATE page_checks SET checked_at = ?, outcome = ?, error = ?, validated_at = ?,
+                etag = ?, last_modified = ?, body_hash = ?
+            WHERE page = ? AND checked_at < ? AND validated_at < ?
+            """,
+            (*new, *validation, page, at, at),
+        )
+        if written.rowcount:
+            return
     row = connection.execute(
         """
-        SELECT checked_at, outcome, validated_at, etag, last_modified, body_hash FROM page_checks
-        WHERE page = ?
+        SELECT checked_at, outcome, error, validated_at, etag, last_modified, body_hash
+        FROM page_checks WHERE page = ?
         """,
         (page,),
     ).fetchone()
-    at, outcome = checked.order
-    changed: dict[str, Any] = {}
-    if row is None or row[0] is None or (row[0], row[1]) < (at, outcome):
-        error = checked.error and plain(checked.error)
-        changed |= {"checked_at": at, "outcome": outcome, "error": error}
-    given = checked.validators
-    if given is not None:
-        known = (NEVER,) if row is None else (row[2], *(each or "" for each in row[3:]))
-        if known < (at, *given.order):
-            changed |= {"validated_at": at} | validator_columns(given)
-    if changed:
-        initial = {} if "validated_at" in changed else {"validated_at": NEVER}
-        upsert(connection, "page_checks", "page", {"page": page} | changed, **initial)
+    known: tuple[Any, ...] = row or (None, None, None, NEVER, None, None, None)
+    check, validated = known[:3], known[3:]
+    if known[0] is None or known[:2] < (at, outcome):
+        check = new
+    if validation is not None and _order(validated) < _order(validation):
+        validated = validation
+    if (*check, *validated) != known:
+        connection.execute(
+            "INSERT OR REPLACE INTO page_checks (page, checked_at, outcome, error, validated_at, "
+            "etag, last_modified, body_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (page, *check, *validated),
+        )
 
 
-def validator_columns(validators: Validators) -> dict[str, str | None]:
-    return {
-        "etag": validators.etag and plain(validators.etag),
-        "last_modified": validators.last_modified and plain(validators.last_modified),
-        "body_hash": validators.body_hash and plain(validators.body_hash),
-    }
+def _order(validated: Sequence[Any]) -> tuple[Any, ...]:
+    at, etag, last_modified, body_hash = validated
+    given = Validators(etag=etag, last_modified=last_modified, body_hash=body_hash)
+    return at, *given.order
 
 
 def forget_validators(connection: sqlite3.Connection, job_id: str, wall: int) -> None:
