@@ -1,6 +1,6 @@
 """A long time without work, and a lot of work, over every broker.
 
-contracts/test_bullmq_node covers jobs that go from Python to Node's BullMQ and back.
+contracts/bullmq/test_node.py covers jobs that go from Python to Node's BullMQ and back.
 """
 
 from __future__ import annotations
