@@ -52,6 +52,16 @@ async def test_a_backup_is_made_and_restored(tmp_path: Path, env: dict[str, str]
         assert await held(target) == by_url(items)
 
 
+async def test_a_dump_of_the_previous_version_is_loaded(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    file = Path(__file__).parents[1] / "contracts/previous/data/dump.zst"
+    found = await reports("load", str(file), env=of_store(env, tmp_path / "target.db"))
+    assert all(each["verified"] for each in found.values())
+    kept = [found[name]["equal"] for name in ("metadata", "jobs", "pages")]  # others expire
+    assert kept == [7, 5, 4]
+
+
 async def test_a_dump_goes_through_a_pipe_into_a_load(tmp_path: Path, env: dict[str, str]) -> None:
     items = records(700)
     await fill(tmp_path / "source.db", items)

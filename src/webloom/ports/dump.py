@@ -61,12 +61,22 @@ class PagePart(Generic[Value]):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PagePrice:
+    place: Place
+    price: EventPrice
+
+    @property
+    def value(self) -> EventPrice:
+        return self.price
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WholePage:
     job_id: str
     url: str
     last_updated: int | None
     classification: PagePart[dict[str, Any]] | None
-    price: PagePart[EventPrice] | None
+    price: PagePrice | None
     availability: PagePart[str] | None
     checked_at: int | None
     outcome: Outcome | None

@@ -31,6 +31,7 @@ from webloom.domain.watch_run import RunState, ended
 from webloom.ports.dump import (
     Line,
     PagePart,
+    PagePrice,
     WholeLog,
     WholePage,
     WholePrice,
@@ -142,7 +143,7 @@ def whole_page(
         url=page.url,
         last_updated=page.last_updated,
         classification=part("classification", page.classification),
-        price=part("price", price),
+        price=None if price is None else PagePrice(place=places["price"], price=price),
         availability=part("availability", page.availability),
         checked_at=None if page.last_checked is None else milliseconds_of(page.last_checked),
         outcome=page.last_outcome,
