@@ -134,7 +134,7 @@ async def test_import_without_a_name_takes_the_feeds_that_are_not_paused(
     assert (logs[guild]["status"], logs[guild]["totalFetched"]) == ("completed", 0)  # unmodified
     unknown = await webloom("import", "Gild", env=env)
     assert unknown.code == 1
-    assert "there is no feed Gild: `webloom feeds list` shows" in unknown.err
+    assert "unknown feed Gild: `webloom feeds list` shows" in unknown.err
 
 
 async def test_import_follows_a_run_of_another_process_and_takes_it_up_when_that_one_is_gone(

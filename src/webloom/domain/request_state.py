@@ -96,7 +96,7 @@ class Assumption(NamedTuple):
     names a field that has to be equal, `token__lt` one that is less, `token__ne` one that differs.
     """
 
-    state: RequestState | None  # None: there is no record
+    state: RequestState | None  # None: the record does not exist
     conditions: Mapping[str, Any] = {}
     unset: tuple[str, ...] = ()  # fields that have to be None
     is_set: tuple[str, ...] = ()  # fields that must not be None

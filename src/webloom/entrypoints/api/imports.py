@@ -81,9 +81,7 @@ async def run_import(services: WithServices, content: Annotated[bytes, _BODY]) -
     else:
         feed = await services.imports.feeds.at_url(normalise(source_url))
         one = None if feed is None else await services.start_import(feed.feed_id, "manual")
-        no_feed = (
-            "There is no feed with this URL. POST /api/feeds adds one, GET /api/feeds lists them."
-        )
+        no_feed = "No feed has this URL. POST /api/feeds adds one, GET /api/feeds lists them."
         started = [found(one, no_feed)]
     _refuse_running(started)
     return Json(RunsStarted(runs=[_shown(each) for each in started]), 202)

@@ -95,7 +95,7 @@ async def _import(
     for url in filter(is_url, given):
         checked_url(settings, url)
     if not is_stored(settings) and not any(map(is_url, given)):
-        which = f"there is no feed {visible(given[0])}: " if given else ""
+        which = f"unknown feed {visible(given[0])}: " if given else ""
         raise WebloomError(f"{which}{no_feeds(settings)}")
     from webloom.bootstrap.connections import open_services
     from webloom.bootstrap.network import spool_room
@@ -131,7 +131,7 @@ async def _chosen(services: Services, given: list[str], every: bool, report: Rep
     for name, feed in zip(given, found, strict=True):
         if feed is None and not is_url(name):
             raise WebloomError(
-                f"there is no feed {visible(name)}: `webloom feeds list` shows all feeds; a URL "
+                f"unknown feed {visible(name)}: `webloom feeds list` shows all feeds; a URL "
                 "begins with http:// or https://"
             )
     by_id = {}
